@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every environment variable of the library, declared once in param_table.h.
+ *
+ * A value is read from the environment at its first use and kept. A value that
+ * is malformed or out of range is reported in one warning line that names the
+ * variable, the value and what is allowed; the default is used instead.
+ */
+#ifndef TUTTI_BASE_PARAM_H
+#define TUTTI_BASE_PARAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tutti_param {
+#define TUTTI_PARAM_INT(id, name, fallback, low, high, help) TUTTI_PARAM_##id,
+#define TUTTI_PARAM_TEXT(id, name, fallback, help) TUTTI_PARAM_##id,
+#define TUTTI_PARAM_CHOICE(id, name, fallback, choices, help) TUTTI_PARAM_##id,
+#include "base/param_table.h"
+#undef TUTTI_PARAM_INT
+#undef TUTTI_PARAM_TEXT
+#undef TUTTI_PARAM_CHOICE
+    TUTTI_PARAM_COUNT
+};
+
+enum tutti_param_kind { TUTTI_PARAM_KIND_INT, TUTTI_PARAM_KIND_TEXT, TUTTI_PARAM_KIND_CHOICE };
+
+struct tutti_param_info {
+    const char *name;
+    enum tutti_param_kind kind;
+    const char *fallback; /* as text */
+    int64_t low, high;    /* of an integer */
+    const char *choices;  /* of a choice: names separated by '|', valued 0, 1, ... in order */
+    const char *help;
+};
+
+/* Value of an integer (suffixes K, M, G are powers of 1024) or index of a choice. */
+int64_t tutti_param_int(enum tutti_param param);
+
+/* Value of a text parameter; "" when unset and without fallback. Lives for ever. */
+const char *tutti_param_text(enum tutti_param param);
+
+/* What the documentation is printed from. */
+const struct tutti_param_info *tutti_param_info(enum tutti_param param);
+
+/* Forget cached values: for tests that change the environment. Not thread-safe. */
+void tutti_param_reset(void);
+
+#endif

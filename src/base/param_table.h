@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of environment variables: id, name, default, range or choices, help.
+ * docs/environment.md is printed from it. Included with the macros defined; no guard.
+ */
+TUTTI_PARAM_CHOICE(DEBUG, "TUTTI_DEBUG", "error", "none|error|warn|info|debug|trace",
+    "What is logged to stderr: failures of calls from `warn`, one line per communicator from "
+    "`info`, per connection from `debug`, per operation from `trace`.")
+
+TUTTI_PARAM_INT(INIT_TIMEOUT_MS, "TUTTI_INIT_TIMEOUT_MS", "120000", 1, INT32_MAX,
+    "Deadline for forming a communicator, in milliseconds. Overrides `initTimeoutMs`.")
+TUTTI_PARAM_INT(TIMEOUT_MS, "TUTTI_TIMEOUT_MS", "1800000", 0, INT32_MAX,
+    "Deadline for one operation, in milliseconds; 0 is none. Overrides `timeoutMs`.")
+
+TUTTI_PARAM_TEXT(SOCKET_IFNAME, "TUTTI_SOCKET_IFNAME", "",
+    "Network interfaces to use: comma-separated prefixes (`eth,ib0`), `=name` for an exact name, "
+    "a leading `^` to exclude (`^docker,lo`). Default: every interface that is up; loopback only "
+    "when all ranks are on one host.")
+TUTTI_PARAM_CHOICE(SOCKET_FAMILY, "TUTTI_SOCKET_FAMILY", "any", "any|ipv4|ipv6",
+    "Address family of TCP connections.")
+TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "2", 1, 16,
+    "TCP sockets per pair of ranks and channel.")
+TUTTI_PARAM_INT(SOCKET_BUFFER, "TUTTI_SOCKET_BUFFER", "0", 0, 1073741824,
+    "Kernel send and receive buffer of each TCP socket in bytes; 0 leaves it to the kernel.")
+
+TUTTI_PARAM_TEXT(TRANSPORTS, "TUTTI_TRANSPORTS", "",
+    "Transports that may be used, comma-separated, from `self`, `shm`, `cma`, `tcp`. Default: all.")
+TUTTI_PARAM_TEXT(HOST_ID, "TUTTI_HOST_ID", "",
+    "Identity of this host. Ranks with equal identities try shared memory. Default: the kernel's "
+    "boot id and the network namespace.")
+TUTTI_PARAM_TEXT(ALGORITHM, "TUTTI_ALGORITHM", "",
+    "Algorithm per collective, such as `allreduce:ring,broadcast:binomial`. Default: the tuner's "
+    "choice. Must be the same on all ranks.")
+TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
+    "Size of each rank's window in the shared memory of its host, in bytes.")
+TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
+    "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
+    "ranks than cores on a host it does not spin.")
+
+TUTTI_PARAM_TEXT(RANK, "TUTTI_RANK", "", "This process's rank, for tuttiCommInitFromEnv.")
+TUTTI_PARAM_TEXT(NRANKS, "TUTTI_NRANKS", "", "Number of ranks, for tuttiCommInitFromEnv.")
+TUTTI_PARAM_TEXT(ROOT, "TUTTI_ROOT", "",
+    "Where ranks meet, for tuttiCommInitFromEnv: `host:port` of rank 0, or `file:DIRECTORY`.")
+TUTTI_PARAM_TEXT(SECRET, "TUTTI_SECRET", "",
+    "Shared secret of a job's ranks, for tuttiCommInitFromEnv. Default: derived from the job's "
+    "identity, which keeps strays out but not attackers.")
+
+TUTTI_PARAM_CHOICE(CPU_ISA, "TUTTI_CPU_ISA", "auto", "auto|plain|avx2|avx512|neon",
+    "Instruction set of the reduction kernels; one that the processor lacks falls back to `plain`.")

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Results of inner calls, and the text that goes with a failed one. */
+#include "base/result.h"
+
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char last_message[TUTTI_MESSAGE_BYTES];
+
+int tutti_fail(int code, const char *format, ...)
+{
+    char message[TUTTI_MESSAGE_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+
+    tutti_set_last_message(message);
+    tutti_log(TUTTI_LOG_WARN, "%s", message);
+    return code;
+}
+
+const char *tutti_last_message(void)
+{
+    return last_message;
+}
+
+void tutti_set_last_message(const char *message)
+{
+    size_t length = strnlen(message, sizeof last_message - 1);
+
+    memmove(last_message, message, length);
+    last_message[length] = '\0';
+}
+
+const char *tutti_result_name(int rc)
+{
+    switch (rc) {
+    case TUTTI_OK: return "TUTTI_OK";
+    case TUTTI_AGAIN: return "TUTTI_AGAIN";
+    case TUTTI_ERR_SYSTEM: return "TUTTI_ERR_SYSTEM";
+    case TUTTI_ERR_INTERNAL: return "TUTTI_ERR_INTERNAL";
+    case TUTTI_ERR_ARGUMENT: return "TUTTI_ERR_ARGUMENT";
+    case TUTTI_ERR_USAGE: return "TUTTI_ERR_USAGE";
+    case TUTTI_ERR_REMOTE: return "TUTTI_ERR_REMOTE";
+    case TUTTI_ERR_TIMEOUT: return "TUTTI_ERR_TIMEOUT";
+    default: return "unknown result";
+    }
+}
+
+void tutti_assert_failed(const char *claim, const char *file, int line)
+{
+    fprintf(stderr, "tutti: %s:%d: this must hold and does not: %s\n", file, line, claim);
+    abort();
+}

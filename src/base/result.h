@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Results of inner calls, and the text that goes with a failed one.
+ *
+ * Zero is success, TUTTI_AGAIN is "not yet, call again with the same arguments",
+ * a negative value is an error. The magnitudes are those of tuttiResult_t, so
+ * the API layer negates and is done.
+ */
+#ifndef TUTTI_BASE_RESULT_H
+#define TUTTI_BASE_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    TUTTI_OK = 0,
+    TUTTI_AGAIN = 1,
+
+    /* The process or the machine let us down: no memory, no descriptor. The communicator is lost. */
+    TUTTI_ERR_SYSTEM = -2,
+    /* Our own bug. The communicator is lost. */
+    TUTTI_ERR_INTERNAL = -3,
+    /* Only this call is lost: nothing was started, the communicator stays usable. */
+    TUTTI_ERR_ARGUMENT = -4,
+    /* Calls that do not fit together (with earlier ones, or with other ranks'). */
+    TUTTI_ERR_USAGE = -5,
+    /* A peer is gone, or has given up. The communicator is lost. */
+    TUTTI_ERR_REMOTE = -6,
+    /* A deadline passed. The communicator is lost. */
+    TUTTI_ERR_TIMEOUT = -8,
+};
+
+/* Longest message, with its terminating zero. Longer ones are cut. */
+#define TUTTI_MESSAGE_BYTES 512
+
+/* Record why, for this thread, log it at level "warn", and return `code`.
+ * Called once, by the function that finds the failure; all others pass it on. */
+int tutti_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The last message recorded on this thread; "" if none. Never NULL. */
+const char *tutti_last_message(void);
+
+/* Make `message` the last one of this thread without logging it again: carries
+ * a failure found by another thread to the caller who waits for it. */
+void tutti_set_last_message(const char *message);
+
+/* "TUTTI_ERR_TIMEOUT" and the like, for logs. */
+const char *tutti_result_name(int rc);
+
+/* The only two control-flow macros of the library. Both treat every nonzero
+ * result, TUTTI_AGAIN included, as a reason to leave. */
+#define TUTTI_TRY(expr)                  \
+    do {                                 \
+        int tutti_try_rc_ = (expr);      \
+        if (tutti_try_rc_ != TUTTI_OK)   \
+            return tutti_try_rc_;        \
+    } while (0)
+
+#define TUTTI_TRY_OR(label, rc, expr)    \
+    do {                                 \
+        (rc) = (expr);                   \
+        if ((rc) != TUTTI_OK)            \
+            goto label;                  \
+    } while (0)
+
+/* Always on, for our own bugs only: never for user arguments or remote bytes. */
+#define tutti_assert(claim) \
+    ((claim) ? (void)0 : tutti_assert_failed(#claim, __FILE__, __LINE__))
+_Noreturn void tutti_assert_failed(const char *claim, const char *file, int line);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sockets that never block and never raise SIGPIPE: what bootstrap and the TCP
+ * transport share.
+ *
+ * Every call finishes at once or returns TUTTI_AGAIN. Descriptors are
+ * close-on-exec and non-blocking. Closing is plain close().
+ */
+#ifndef TUTTI_BASE_SOCKET_H
+#define TUTTI_BASE_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An IPv4 or IPv6 address with its port, as it travels between hosts: no
+ * pointers, no host byte order, unused bytes zero. A link-local IPv6 address
+ * carries the interface index of the host that uses it in `scope`. */
+struct tutti_address {
+    uint8_t family;    /* 0 none, 4, 6 */
+    uint8_t is_loopback;
+    uint16_t port_be;  /* network byte order */
+    uint32_t scope;    /* IPv6 link-local only; set by the side that connects */
+    uint8_t bytes[16]; /* 4 or 16 of them count */
+};
+
+#define TUTTI_ADDRESS_TEXT_BYTES 64
+
+/* "10.0.0.1:4711", "[fe80::1]:4711". Returns `text`. */
+const char *tutti_address_format(const struct tutti_address *address,
+                                 char text[TUTTI_ADDRESS_TEXT_BYTES]);
+
+/* "host:port", "1.2.3.4:5", "[::1]:5", by name resolution if need be (the one
+ * call here that may block: on a name server). TUTTI_ERR_ARGUMENT names the text. */
+int tutti_address_parse(const char *text, struct tutti_address *ret_address);
+
+/* Addresses of this host's interfaces that are up and pass TUTTI_SOCKET_IFNAME
+ * and TUTTI_SOCKET_FAMILY: global addresses before link-local ones, loopback
+ * last; ports zero. Loopback is always listed, also when filtered out only if it is the
+ * sole choice. *ret_count is at most `capacity`. TUTTI_ERR_SYSTEM when none is left, naming
+ * the filter and the interfaces that exist. */
+int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count);
+
+/* Listen on `address` (family 0: both families on all interfaces; port 0: any free port).
+ * *ret_port_be is the port. A port in use: TUTTI_ERR_SYSTEM naming it and the cure. */
+int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16_t *ret_port_be);
+
+/* The next waiting connection; TUTTI_AGAIN when there is none. */
+int tutti_socket_accept(int listen_fd, int *ret_fd);
+
+/* Start connecting: *fd is -1 at the first call and kept between calls while
+ * TUTTI_AGAIN. On failure (TUTTI_ERR_REMOTE: refused, unreachable) *fd is closed
+ * and -1 again, the reason is recorded but not logged as a failure: the caller
+ * may try another address. */
+int tutti_socket_connect(const struct tutti_address *address, int *fd);
+
+/* TCP_NODELAY and, when nonzero, the size of both kernel buffers. */
+int tutti_socket_tune(int fd, size_t buffer_bytes);
+
+/* Send or receive what can be moved now; *ret_done may be less than `size`,
+ * also zero (result TUTTI_OK). An orderly close by the peer or a reset is
+ * TUTTI_ERR_REMOTE with errno's text, not logged: the caller knows who the peer is. */
+int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done);
+int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done);
+
+/* A Unix stream socket in the abstract namespace, listening under / connecting to `name`.
+ * Connecting to a name nobody listens under yet is TUTTI_AGAIN. */
+int tutti_socket_listen_unix(const char *name, int *ret_fd);
+int tutti_socket_connect_unix(const char *name, int *ret_fd);
+
+/* Pass a descriptor with one byte over a Unix socket / take it. TUTTI_AGAIN as usual.
+ * A received descriptor is close-on-exec. */
+int tutti_socket_send_fd(int fd, int passed_fd);
+int tutti_socket_recv_fd(int fd, int *ret_passed_fd);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element types and reductions as the inside sees them: tutti.h's numbers, without its names. */
+#ifndef TUTTI_BASE_TYPES_H
+#define TUTTI_BASE_TYPES_H
+
+#include <stddef.h>
+
+enum tutti_type {
+    TUTTI_INT8 = 0,
+    TUTTI_UINT8 = 1,
+    TUTTI_INT32 = 2,
+    TUTTI_UINT32 = 3,
+    TUTTI_INT64 = 4,
+    TUTTI_UINT64 = 5,
+    TUTTI_FLOAT16 = 6,
+    TUTTI_FLOAT32 = 7,
+    TUTTI_FLOAT64 = 8,
+    TUTTI_BFLOAT16 = 9,
+    TUTTI_FLOAT8E4M3 = 10,
+    TUTTI_FLOAT8E5M2 = 11,
+    TUTTI_TYPE_COUNT
+};
+
+/* Two-operand reductions; average and pre-multiplied sums are sums with a
+ * scaling before or after. */
+enum tutti_op { TUTTI_SUM = 0, TUTTI_PROD = 1, TUTTI_MAX = 2, TUTTI_MIN = 3, TUTTI_OP_COUNT };
+
+static inline size_t tutti_type_size(enum tutti_type type)
+{
+    static const unsigned char sizes[TUTTI_TYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+    return sizes[type];
+}
+
+#endif
