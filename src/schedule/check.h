@@ -4,6 +4,7 @@
  *
  *  1. Result: each output chunk holds exactly the contributions the collective
  *     promises, none lost, none counted twice; in place and out of place.
+ *     A barrier (step.h) promises order only: each rank's end happens after each other's start.
  *  2. Matching: sends and receives of each (sender, receiver, channel) pair up
  *     in order, chunk for chunk and size class for size class (blocks of a vector collective differ in size).
  *  3. Causality: nothing is read before it was written.

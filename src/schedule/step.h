@@ -29,6 +29,12 @@
  * blocks) when scratch_like is TUTTI_SCRATCH_VECTOR, or as the largest chunk when
  * TUTTI_SCRATCH_UNIFORM.
  *
+ * A barrier has no blocks and moves no data, yet its two-sided form needs messages to wait for:
+ * there every SCRATCH chunk is 8 bytes (bind), like UNIFORM, and chunk 0 is as good as written when
+ * the schedule starts (check); the other chunks are not. Its promise is order alone: the end of
+ * each rank's schedule happens after the start of every other rank's, along messages, signals,
+ * dependencies and the program order of local steps.
+ *
  * WINDOW is memory of this rank that all ranks of a load/store domain map:
  * `window_chunks` slots, each as large as the largest chunk. A WINDOW span takes
  * its sizes from the other span of its step. Operations larger than the window
