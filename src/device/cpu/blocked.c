@@ -126,7 +126,8 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
 {
     BLOCK_ALIGNED char stage[BLOCK_BYTES];
     const size_t element_bytes = tutti_type_size(args->type);
-    const size_t block = tutti_type_is_narrow(args->type) ? WIDE_COUNT : BLOCK_BYTES / element_bytes;
+    const size_t block =
+        tutti_type_is_narrow(args->type) ? WIDE_COUNT : BLOCK_BYTES / element_bytes;
 
     for (size_t at = 0; at < args->count; at += block) {
         const size_t count = args->count - at < block ? args->count - at : block;
@@ -248,6 +249,7 @@ void tutti_cpu_scale_by(const struct tutti_cpu_kernels *kernels, enum tutti_type
 void tutti_cpu_premultiply_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type,
                               void *dst, const void *src, size_t count, const void *scalar)
 {
+    uint16_t aligned = 0;
     float factor;
 
     if (count == 0)
@@ -255,7 +257,8 @@ void tutti_cpu_premultiply_by(const struct tutti_cpu_kernels *kernels, enum tutt
     if (kernels->is_reference) {
         tutti_cpu_plain_premultiply(type, dst, src, count, scalar);
     } else if (tutti_type_is_narrow(type)) {
-        kernels->widen[type](&factor, scalar, 1, 1.0f);
+        memcpy(&aligned, scalar, tutti_type_size(type));
+        kernels->widen[type](&factor, &aligned, 1, 1.0f);
         multiply_narrow(kernels, type, dst, src, count, factor);
     } else {
         kernels->multiply[type](dst, src, count, scalar);

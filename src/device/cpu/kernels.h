@@ -7,8 +7,8 @@
  *
  *   KERNEL_TABLE, KERNEL_NAME         the table's symbol and its name
  *   HALF_LANES                        float16 elements that are converted at a time
- *   half_unit, half_floats            vector types for them, before and after widening; half_unit is
- *                                     aligned to 2 bytes and may alias
+ *   half_unit, half_floats            vector types for them, before and after widening;
+ *                                     half_unit is aligned to 2 bytes and may alias
  *   half_ints                         the type of comparing two half_floats
  *   half_widen, half_narrow           exact; nearest even with any NaN for NaN
  *   stream_line(dst, src)             64 bytes by non-temporal stores to a 64-byte-aligned dst;
@@ -63,8 +63,8 @@ struct float_pair {
 #define DEFINE_COMBINE_FLOAT(type)                                              \
     DEFINE_COMBINE(type##_sum, type, a + b)                                     \
     DEFINE_COMBINE(type##_prod, type, a * b)                                    \
-    DEFINE_COMBINE(type##_max, type, (a == a) & !(b <= a) ? b : a)              \
-    DEFINE_COMBINE(type##_min, type, (a == a) & !(b >= a) ? b : a)
+    DEFINE_COMBINE(type##_max, type, type##_select((a == a) & !(b <= a), b, a)) \
+    DEFINE_COMBINE(type##_min, type, type##_select((a == a) & !(b >= a), b, a))
 #define DEFINE_COMBINE_PAIR(op)                                                          \
     TUTTI_INLINE struct float_pair bf16_##op(const struct float_pair a,                  \
                                              const struct float_pair b)                  \
@@ -72,6 +72,23 @@ struct float_pair {
         return (struct float_pair){f32_##op(a.low, b.low), f32_##op(a.high, b.high)};    \
     }
 
+/* Choosing by bits: a chain of `?:` would become jumps, which cannot be vectorised. */
+#define DEFINE_SELECT(type, bits_type)                                                  \
+    TUTTI_INLINE type type##_select(const bool condition, const type yes, const type no) \
+    {                                                                                    \
+        const bits_type mask = -(bits_type)condition;                                    \
+        bits_type yes_bits, no_bits;                                                     \
+        type chosen;                                                                     \
+                                                                                         \
+        memcpy(&yes_bits, &yes, sizeof(yes));                                            \
+        memcpy(&no_bits, &no, sizeof(no));                                               \
+        yes_bits = (yes_bits & mask) | (no_bits & ~mask);                                \
+        memcpy(&chosen, &yes_bits, sizeof(chosen));                                      \
+        return chosen;                                                                   \
+    }
+
+DEFINE_SELECT(f32, uint32_t)
+DEFINE_SELECT(f64, uint64_t)
 DEFINE_COMBINE_UNSIGNED(u8)
 DEFINE_COMBINE_UNSIGNED(u32)
 DEFINE_COMBINE_UNSIGNED(u64)

@@ -37,8 +37,8 @@ static inline uint64_t next_random(uint64_t *state)
     return bits ^ (bits >> 31);
 }
 
-/* A third of the floats are any bits at all, a third are near 1 so that sums round and cancel, a third
- * are zeros, subnormals, infinities and NaN of either sign. */
+/* A third of the floats are any bits at all, a third are near 1 so that sums round and cancel, a
+ * third are zeros, subnormals, the largest, infinities and NaN of either sign. */
 static inline uint64_t random_element(enum tutti_type type, uint64_t *state)
 {
     const unsigned exponent_bits = type_facts[type].exponent_bits;

@@ -36,14 +36,16 @@ static double worth(const struct format *format, uint32_t code)
 {
     int bias = (1 << (format->exponent_bits - 1)) - 1;
     int exponent = (int)(code >> format->fraction_bits);
-    double fraction = ldexp(code & ((1u << format->fraction_bits) - 1), -(int)format->fraction_bits);
+    double fraction =
+        ldexp(code & ((1u << format->fraction_bits) - 1), -(int)format->fraction_bits);
 
     return exponent == 0 ? ldexp(fraction, 1 - bias) : ldexp(1.0 + fraction, exponent - bias);
 }
 
 static uint32_t narrowed_by_search(const struct format *format, float value)
 {
-    const uint32_t sign = signbit(value) ? 1u << (format->exponent_bits + format->fraction_bits) : 0;
+    const uint32_t sign =
+        signbit(value) ? 1u << (format->exponent_bits + format->fraction_bits) : 0;
     const uint32_t special = special_of(format);
     const double size = fabs((double)value);
     uint32_t low = 0, high = special;
@@ -101,8 +103,9 @@ static void every_code_widens_to_its_worth_and_narrows_back(void **state)
                 const float worthy = widened_by_worth(format, code);
                 const uint32_t canonical = isnan(worthy) ? format->nan : code;
                 const uint32_t nan_bits = 0x7fc00000;
+                const void *want = isnan(worthy) ? (const void *)&nan_bits : &worthy;
 
-                if (memcmp(&wide[code], isnan(worthy) ? (const void *)&nan_bits : &worthy, 4) != 0 ||
+                if (memcmp(&wide[code], want, sizeof(float)) != 0 ||
                     bits_at(format->type, back, code) != canonical)
                     fail_msg("%s, %s %#x: widened to %a, back to %#llx; want %a", kernels->name,
                              type_facts[format->type].name, code, (double)wide[code],

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scaling, pre-multiplication and copies. */
+ * Scaling, pre-multiplication, copies, and which variant is used. */
 #include "unit/device/elements.h"
 
 #include "device/cpu/isa.h"
+
+#include <stdlib.h>
 
 enum { COUNT = 2053, BYTES = COUNT * 8 };
 
@@ -172,6 +174,22 @@ static void nothing_is_touched_when_there_is_nothing_to_do(void **state)
     tutti_cpu_copy(NULL, NULL, 0, true);
 }
 
+static void the_environment_chooses_the_instruction_set(void **state)
+{
+    (void)state;
+    const struct tutti_cpu_kernels *kernels;
+    const char *wanted = getenv("TUTTI_CPU_ISA");
+    bool is_there = false;
+
+    if (wanted == NULL) {
+        assert_string_equal(tutti_cpu_isa(), tutti_cpu_available(0)->name);
+        return;
+    }
+    for (size_t isa = 0; (kernels = tutti_cpu_available(isa)) != NULL; isa++)
+        is_there |= strcmp(kernels->name, wanted) == 0;
+    assert_string_equal(tutti_cpu_isa(), is_there ? wanted : "plain");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +200,7 @@ int main(void)
         cmocka_unit_test(premultiplying_follows_its_definition),
         cmocka_unit_test(copies_are_exact_for_any_size_and_alignment),
         cmocka_unit_test(nothing_is_touched_when_there_is_nothing_to_do),
+        cmocka_unit_test(the_environment_chooses_the_instruction_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
