@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Barriers: nobody leaves before everybody has come.
+ *
+ * Dissemination: in round i every rank tells the rank 2^i after it about all whom it has heard of:
+ *
+ *   rank 0 heard of   0 | 4 (i = 0) | 3 2 (i = 1) | 1 0 4 3 (i = 2)       p = 5
+ *
+ * ceil(log2 p) rounds. A message of round i must follow the arrivals of all rounds before, and
+ * without data only order can say so: each arrival is copied, local steps run one after another,
+ * and the next message is what the last of them wrote.
+ *
+ *   SCRATCH    0 -> send, recv -> 1 - copy -> 2 -> send, recv -> 3 - copy -> 4 -> send ...
+ *
+ * Direct: give a signal, wait for everybody's.
+ *
+ * Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/ranks.h"
+
+static int emit_dissemination(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t n = shape->nranks;
+    uint32_t rounds = rounds_of(n);
+
+    tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, 2 * rounds);
+    for (uint32_t i = 0; i < rounds; i++) {
+        struct tutti_span told = tutti_span(TUTTI_BUF_SCRATCH, 2 * i, 1);
+        struct tutti_span heard = tutti_span(TUTTI_BUF_SCRATCH, 2 * i + 1, 1);
+
+        TUTTI_TRY(tutti_build_send(build, rank_after(shape->rank, 1u << i, n), told));
+        TUTTI_TRY(tutti_build_recv(build, rank_before(shape->rank, 1u << i, n), heard));
+        if (i + 1 < rounds)
+            TUTTI_TRY(tutti_build_copy(build, heard,
+                                       tutti_span(TUTTI_BUF_SCRATCH, 2 * i + 2, 1)));
+    }
+    return TUTTI_OK;
+}
+
+static int emit_direct(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    (void)shape;
+    tutti_build_signals(build, 1);
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
+}
+
+const struct tutti_algorithm tutti_dissemination_barrier = {
+    .name = "dissemination",
+    .collective = TUTTI_BARRIER,
+    .emit = emit_dissemination,
+};
+
+const struct tutti_algorithm tutti_direct_barrier = {
+    .name = "direct",
+    .collective = TUTTI_BARRIER,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_direct,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The all-gather half of circulant.c, for algorithms that end with one.
+ */
+#ifndef TUTTI_ALGORITHMS_CIRCULANT_H
+#define TUTTI_ALGORITHMS_CIRCULANT_H
+
+#include "algorithms/ranks.h"
+
+/* Emit the all-gather of chunks 0 .. nranks-1 of OUTPUT among ranks numbered from `first_rank` on:
+ * `rank` is this rank's number, and chunk i is rank i's. Number v already holds chunks
+ * v .. v + held(v) - 1 (mod nranks); held is at least 1, and the same function on all ranks. Chunks
+ * are sent from `source`: OUTPUT, or INPUT on a rank that held them all in the beginning. */
+int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
+                           enum tutti_buffer source,
+                           uint32_t (*held)(uint32_t rank, uint32_t nranks),
+                           struct tutti_build *build);
+
+#endif

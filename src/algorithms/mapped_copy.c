@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-gather, all-to-all, broadcast, gather and scatter on user buffers that peers can read: the
+ * taker copies from the giver's INPUT to its own OUTPUT, once.
+ *
+ *   rank 0   signal | wait for 1 | get 1's | wait for 2 | get 2's | signal | wait for all
+ *   rank 1   signal | wait for 2 | get 2's | wait for 0 | get 0's | signal | wait for all
+ *   rank 2   signal | wait for 0 | get 0's | wait for 1 | get 1's | signal | wait for all
+ *
+ * The first signal says that my buffer is ready, the second that I have read yours; a giver waits
+ * for it before it returns. With a root each rank is only giver or taker, and gives one signal.
+ *
+ * An all-to-all of blocks of different sizes is not served: a taker does not know where in the
+ * giver's buffer its block begins.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/ranks.h"
+
+/* Take INPUT block `block` of rank `from` once that is ready. */
+static int take(struct tutti_build *build, uint32_t from, uint32_t block, uint32_t dst)
+{
+    TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
+    return tutti_build_get(build, from, tutti_span(TUTTI_BUF_INPUT, block, 1),
+                           tutti_span(TUTTI_BUF_OUTPUT, dst, 1));
+}
+
+/* One block from each other rank, from the next rank's on. */
+static int take_from_all(const struct tutti_shape *shape, struct tutti_build *build, uint32_t block)
+{
+    for (uint32_t i = 1; i < shape->nranks; i++) {
+        uint32_t from = rank_after(shape->rank, i, shape->nranks);
+
+        TUTTI_TRY(take(build, from, block, from));
+    }
+    return TUTTI_OK;
+}
+
+/* Everyone takes a block from everyone else, and `own` from itself. */
+static int exchange(const struct tutti_shape *shape, struct tutti_build *build, uint32_t own)
+{
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
+                               tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
+    TUTTI_TRY(take_from_all(shape, build, own));
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
+}
+
+static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return exchange(shape, build, 0);
+}
+
+static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return exchange(shape, build, shape->rank);
+}
+
+/* The root gives block `own` of INPUT to itself, and one to each other rank. */
+static int give_from_root(const struct tutti_shape *shape, struct tutti_build *build,
+                          uint32_t block, uint32_t own)
+{
+    tutti_build_signals(build, 1);
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(take(build, shape->root, block, 0));
+        return tutti_build_signal(build);
+    }
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
+                               tutti_span(TUTTI_BUF_OUTPUT, 0, 1)));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
+}
+
+static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return give_from_root(shape, build, 0, 0);
+}
+
+static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return give_from_root(shape, build, shape->rank, shape->root);
+}
+
+static int emit_gather(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    tutti_build_signals(build, 1);
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(tutti_build_signal(build));
+        return tutti_build_wait(build, (int32_t)shape->root, 1);
+    }
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, 1),
+                               tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
+    TUTTI_TRY(take_from_all(shape, build, 0));
+    return tutti_build_signal(build);
+}
+
+const struct tutti_algorithm tutti_mapped_allgather = {
+    .name = "mapped",
+    .collective = TUTTI_ALLGATHER,
+    .needs = TUTTI_NEEDS_PEER_READ,
+    .serves_vector = true,
+    .emit = emit_allgather,
+};
+
+const struct tutti_algorithm tutti_mapped_alltoall = {
+    .name = "mapped",
+    .collective = TUTTI_ALLTOALL,
+    .needs = TUTTI_NEEDS_PEER_READ,
+    .emit = emit_alltoall,
+};
+
+const struct tutti_algorithm tutti_mapped_broadcast = {
+    .name = "mapped",
+    .collective = TUTTI_BROADCAST,
+    .needs = TUTTI_NEEDS_PEER_READ,
+    .emit = emit_broadcast,
+};
+
+const struct tutti_algorithm tutti_mapped_gather = {
+    .name = "mapped",
+    .collective = TUTTI_GATHER,
+    .needs = TUTTI_NEEDS_PEER_READ,
+    .emit = emit_gather,
+};
+
+const struct tutti_algorithm tutti_mapped_scatter = {
+    .name = "mapped",
+    .collective = TUTTI_SCATTER,
+    .needs = TUTTI_NEEDS_PEER_READ,
+    .emit = emit_scatter,
+};

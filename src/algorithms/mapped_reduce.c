@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduce, reduce-scatter and reduce on mapped user buffers: each rank sums its own part straight
+ * from all INPUTs, in rank order, and stores it where it belongs. Nothing is copied in between.
+ *
+ *                 INPUT 0   a b c          rank 0 sums a, 1 sums b, 2 sums c
+ *                 INPUT 1   a b c
+ *                 INPUT 2   a b c          all-reduce: into all OUTPUTs; reduce-scatter: into its
+ *                           | | |          own; reduce: into the root's
+ *                 OUTPUT    a b c
+ *
+ * First signal: my buffers are ready. Second: I am done with yours; having waited for everyone's,
+ * a rank owns its buffers again. In place is safe, since part r of any buffer is read and written
+ * by rank r only.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/ranks.h"
+
+static int begin(struct tutti_build *build)
+{
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
+}
+
+static int end(struct tutti_build *build)
+{
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
+}
+
+static int sum_own_chunk(const struct tutti_shape *shape, struct tutti_build *build,
+                         struct tutti_span dst, struct tutti_span remote_dst)
+{
+    struct tutti_span chunk = tutti_span(TUTTI_BUF_INPUT, shape->rank, 1);
+
+    return tutti_build_gather_reduce(build, chunk, chunk, dst, TUTTI_NO_SPAN, remote_dst);
+}
+
+static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span chunk = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
+
+    tutti_build_chunks(build, shape->nranks);
+    TUTTI_TRY(begin(build));
+    TUTTI_TRY(sum_own_chunk(shape, build, chunk, chunk));
+    return end(build);
+}
+
+static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    TUTTI_TRY(begin(build));
+    TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, 0, 1), TUTTI_NO_SPAN));
+    return end(build);
+}
+
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span chunk = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
+    struct tutti_span sum = tutti_span(TUTTI_BUF_SCRATCH, 0, 1);
+
+    tutti_build_chunks(build, shape->nranks);
+    if (shape->rank == shape->root)
+        sum = chunk;
+    else
+        tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, 1);
+    TUTTI_TRY(begin(build));
+    TUTTI_TRY(sum_own_chunk(shape, build, sum, TUTTI_NO_SPAN));
+    if (shape->rank != shape->root)
+        TUTTI_TRY(tutti_build_put(build, shape->root, sum, chunk));
+    return end(build);
+}
+
+const struct tutti_algorithm tutti_mapped_allreduce = {
+    .name = "mapped",
+    .collective = TUTTI_ALLREDUCE,
+    .needs = TUTTI_NEEDS_PEER_STORE,
+    .emit = emit_allreduce,
+};
+
+const struct tutti_algorithm tutti_mapped_reduce_scatter = {
+    .name = "mapped",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .needs = TUTTI_NEEDS_PEER_STORE,
+    .serves_vector = true,
+    .emit = emit_reduce_scatter,
+};
+
+const struct tutti_algorithm tutti_mapped_reduce = {
+    .name = "mapped",
+    .collective = TUTTI_REDUCE,
+    .needs = TUTTI_NEEDS_PEER_STORE,
+    .emit = emit_reduce,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks stand in a circle: arithmetic modulo their number, and spans of chunks that run over
+ * the end of a buffer and go on at its beginning.
+ */
+#ifndef TUTTI_ALGORITHMS_RANKS_H
+#define TUTTI_ALGORITHMS_RANKS_H
+
+#include "base/result.h"
+#include "schedule/build.h"
+
+/* The rank `by` places after `rank`, and before it. by <= nranks. */
+static inline uint32_t rank_after(uint32_t rank, uint32_t by, uint32_t nranks)
+{
+    return (uint32_t)(((uint64_t)rank + by) % nranks);
+}
+
+static inline uint32_t rank_before(uint32_t rank, uint32_t by, uint32_t nranks)
+{
+    return rank_after(rank, nranks - by, nranks);
+}
+
+/* Rounds of an algorithm that doubles: the smallest q with 2^q >= nranks. */
+static inline uint32_t rounds_of(uint32_t nranks)
+{
+    uint32_t rounds = 0;
+
+    while (((uint64_t)1 << rounds) < nranks)
+        rounds++;
+    return rounds;
+}
+
+/* `count` chunks of a circle of `size` chunks: those up to its end, and those from its beginning
+ * on, which are often none. The builder emits nothing for a span without chunks. Sender and
+ * receiver cut the same circle at the same place, so their messages match. */
+struct wrapped {
+    struct tutti_span upper, lower;
+};
+
+static inline struct wrapped wrapped_span(enum tutti_buffer buffer, uint32_t first, uint32_t count,
+                                          uint32_t size)
+{
+    uint32_t start = first % size;
+    uint32_t upper = count < size - start ? count : size - start;
+
+    return (struct wrapped){
+        .upper = tutti_span(buffer, start, upper),
+        .lower = tutti_span(buffer, 0, count - upper),
+    };
+}
+
+static inline int send_wrapped(struct tutti_build *build, uint32_t to, struct wrapped src)
+{
+    TUTTI_TRY(tutti_build_send(build, to, src.upper));
+    return tutti_build_send(build, to, src.lower);
+}
+
+static inline int recv_wrapped(struct tutti_build *build, uint32_t from, struct wrapped dst)
+{
+    TUTTI_TRY(tutti_build_recv(build, from, dst.upper));
+    return tutti_build_recv(build, from, dst.lower);
+}
+
+/* Where in the circle a rank stands when it begins at the root, and back. */
+static inline uint32_t from_root(const struct tutti_shape *shape, uint32_t rank)
+{
+    return rank_before(rank, shape->root, shape->nranks);
+}
+
+static inline uint32_t to_rank(const struct tutti_shape *shape, uint32_t place)
+{
+    return rank_after(place, shape->root, shape->nranks);
+}
+
+#endif

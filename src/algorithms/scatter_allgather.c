@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Broadcast as a binomial scatter and a circulant all-gather: 2 ceil(log2 p) rounds, and no rank
+ * sends much more than twice the vector.
+ *
+ * Chunk i belongs to place i, counted from the root. The scatter leaves place v with the chunks of
+ * its whole subtree, from v on; the all-gather sends it only what it lacks, and the root nothing.
+ *
+ *   p = 5, place     0        1        2        3        4
+ *   scattered        01234    1        23       3        4
+ *   gathered (h=1)   .        1+2      23       3+4      4+0       + : from the place h after
+ *   (h=2)            .        12+3     23+4     34+0     40+1
+ *   (h=3)            .        123+40   234+01   340+12   401+23
+ *
+ * Source: Barnett, Shuler, Gupta, Payne, van de Geijn and Watts, "Building a high-performance
+ * collective communication library", 1994.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/binomial.h"
+#include "algorithms/circulant.h"
+
+static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t n = shape->nranks;
+    uint32_t place = from_root(shape, shape->rank);
+    enum tutti_buffer source = place == 0 ? TUTTI_BUF_INPUT : TUTTI_BUF_OUTPUT;
+
+    tutti_build_chunks(build, n);
+    if (place != 0)
+        TUTTI_TRY(tutti_build_recv(build, to_rank(shape, binomial_parent(place)),
+                                   tutti_span(TUTTI_BUF_OUTPUT, place, binomial_size(place, n))));
+    for (uint32_t i = binomial_levels(place, n); i-- > 0;) {
+        uint32_t child = place + (1u << i);
+
+        if (child < n)
+            TUTTI_TRY(tutti_build_send(build, to_rank(shape, child),
+                                       tutti_span(source, child, binomial_size(child, n))));
+    }
+    TUTTI_TRY(tutti_circulant_gather(n, place, shape->root, source, binomial_size, build));
+    if (place != 0)
+        return TUTTI_OK;
+    return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, n),
+                            tutti_span(TUTTI_BUF_OUTPUT, 0, n));
+}
+
+const struct tutti_algorithm tutti_scatter_allgather_broadcast = {
+    .name = "scatter_allgather",
+    .collective = TUTTI_BROADCAST,
+    .emit = emit_broadcast,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All algorithms there are, and the way from one of them to a schedule.
+ */
+#include "algorithms/algorithm.h"
+
+#include "base/result.h"
+
+#include <string.h>
+
+/* Each is defined at the end of the file that emits it. */
+#define ALGORITHMS(line)                                                                  \
+    line(tutti_one_shot_allreduce)                                                        \
+    line(tutti_two_shot_allreduce)                                                        \
+    line(tutti_mapped_allreduce)                                                          \
+    line(tutti_recursive_doubling_allreduce)                                              \
+    line(tutti_circulant_allreduce)                                                       \
+    line(tutti_ring_allreduce)                                                            \
+    line(tutti_direct_one_shot_reduce)                                                    \
+    line(tutti_direct_reduce)                                                             \
+    line(tutti_mapped_reduce)                                                             \
+    line(tutti_linear_reduce)                                                             \
+    line(tutti_binomial_reduce)                                                           \
+    line(tutti_chain_reduce)                                                              \
+    line(tutti_direct_broadcast)                                                          \
+    line(tutti_mapped_broadcast)                                                          \
+    line(tutti_linear_broadcast)                                                          \
+    line(tutti_binomial_broadcast)                                                        \
+    line(tutti_scatter_allgather_broadcast)                                               \
+    line(tutti_chain_broadcast)                                                           \
+    line(tutti_direct_allgather)                                                          \
+    line(tutti_mapped_allgather)                                                          \
+    line(tutti_circulant_allgather)                                                       \
+    line(tutti_ring_allgather)                                                            \
+    line(tutti_direct_reduce_scatter)                                                     \
+    line(tutti_mapped_reduce_scatter)                                                     \
+    line(tutti_circulant_reduce_scatter)                                                  \
+    line(tutti_ring_reduce_scatter)                                                       \
+    line(tutti_direct_alltoall)                                                           \
+    line(tutti_mapped_alltoall)                                                           \
+    line(tutti_bruck_alltoall)                                                            \
+    line(tutti_pairwise_alltoall)                                                         \
+    line(tutti_direct_gather)                                                             \
+    line(tutti_mapped_gather)                                                             \
+    line(tutti_binomial_gather)                                                           \
+    line(tutti_linear_gather)                                                             \
+    line(tutti_direct_scatter)                                                            \
+    line(tutti_mapped_scatter)                                                            \
+    line(tutti_binomial_scatter)                                                          \
+    line(tutti_linear_scatter)                                                            \
+    line(tutti_direct_barrier)                                                            \
+    line(tutti_dissemination_barrier)
+
+#define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
+#define ADDRESS(algorithm) &algorithm,
+
+ALGORITHMS(DECLARE)
+
+static const struct tutti_algorithm *const algorithms[] = {ALGORITHMS(ADDRESS)};
+
+size_t tutti_algorithm_count(void)
+{
+    return sizeof(algorithms) / sizeof(algorithms[0]);
+}
+
+const struct tutti_algorithm *tutti_algorithm(size_t index)
+{
+    return index < tutti_algorithm_count() ? algorithms[index] : NULL;
+}
+
+const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collective,
+                                                   const char *name)
+{
+    for (size_t i = 0; i < tutti_algorithm_count(); i++)
+        if (algorithms[i]->collective == collective && strcmp(algorithms[i]->name, name) == 0)
+            return algorithms[i];
+    return NULL;
+}
+
+/* Alone, every collective is a copy, which in place is none. */
+static int emit_alone(enum tutti_collective collective, struct tutti_build *build)
+{
+    return tutti_build_copy(build,
+                            tutti_span(TUTTI_BUF_INPUT, 0, tutti_input_blocks(collective, 1)),
+                            tutti_span(TUTTI_BUF_OUTPUT, 0, tutti_output_blocks(collective, 1)));
+}
+
+static int emit(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                struct tutti_build *build)
+{
+    if (shape->nranks == 1)
+        return emit_alone(algorithm->collective, build);
+    tutti_build_needs(build, algorithm->needs);
+    return algorithm->emit(shape, build);
+}
+
+int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
+                             const struct tutti_shape *shape, struct tutti_schedule **ret_schedule)
+{
+    struct tutti_build build = {0};
+    struct tutti_schedule *schedule = NULL;
+    int rc;
+
+    TUTTI_TRY(tutti_build_init(&build, algorithm->collective, shape));
+    TUTTI_TRY_OR(drop_build, rc, emit(algorithm, shape, &build));
+    TUTTI_TRY_OR(drop_build, rc, tutti_build_finish(&build, &schedule));
+    TUTTI_TRY_OR(drop_schedule, rc, tutti_schedule_fuse(schedule));
+
+    *ret_schedule = schedule;
+    return TUTTI_OK;
+
+drop_schedule:
+    tutti_schedule_destroy(schedule);
+drop_build:
+    tutti_build_fini(&build);
+    return rc;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduce, reduce-scatter and reduce through windows: everyone lays out what others need, then
+ * sums what it owes straight from all windows at once, in rank order.
+ *
+ *   one-shot   rank r   INPUT -> WINDOW | signal, wait for all | sum of all windows -> OUTPUT
+ *
+ *   two-shot   rank 0   INPUT a b c -> WINDOW . b c   |  sum a -> OUTPUT a, WINDOW a   |  get b, c
+ *              rank 1   INPUT a b c -> WINDOW a . c   |  sum b -> OUTPUT b, WINDOW b   |  get c, a
+ *              rank 2   INPUT a b c -> WINDOW a b .   |  sum c -> OUTPUT c, WINDOW c   |  get a, b
+ *                                        signal, wait                    signal, wait
+ *
+ * A rank reads its own part from INPUT, so its own window slot stays free for the sum. One-shot
+ * makes each rank read everything, for small vectors; two-shot divides the work, with one signal more.
+ *
+ * A window is written again two runs later, when the run between has waited for everyone's first
+ * signal, hence for the end of everyone's run before.
+ *
+ * Source: textbook reduce-scatter and all-gather; reading all sources in one pass as in Peng et
+ * al., "Optimizing MPI collectives on shared memory multi-cores", 2023.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/ranks.h"
+
+/* INPUT chunks of all other ranks into the window slots of the same number. */
+static int lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t above = shape->rank + 1;
+
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->rank),
+                               tutti_span(TUTTI_BUF_WINDOW, 0, shape->rank)));
+    return tutti_build_copy(build,
+                            tutti_span(TUTTI_BUF_INPUT, above, shape->nranks - above),
+                            tutti_span(TUTTI_BUF_WINDOW, above, shape->nranks - above));
+}
+
+/* The sum of this rank's chunk over all ranks. */
+static int sum_own_chunk(const struct tutti_shape *shape, struct tutti_build *build,
+                         struct tutti_span dst, struct tutti_span also)
+{
+    return tutti_build_gather_reduce(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
+                                     tutti_span(TUTTI_BUF_WINDOW, shape->rank, 1), dst, also,
+                                     TUTTI_NO_SPAN);
+}
+
+/* The sums of the other ranks' chunks as they get ready, from the next rank's on. */
+static int get_others(const struct tutti_shape *shape, struct tutti_build *build, uint32_t signal)
+{
+    for (uint32_t i = 1; i < shape->nranks; i++) {
+        uint32_t from = rank_after(shape->rank, i, shape->nranks);
+
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, signal));
+        TUTTI_TRY(tutti_build_get(build, from, tutti_span(TUTTI_BUF_WINDOW, from, 1),
+                                  tutti_span(TUTTI_BUF_OUTPUT, from, 1)));
+    }
+    return TUTTI_OK;
+}
+
+static int emit_one_shot(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+    struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, 0, 1);
+
+    (void)shape;
+    tutti_build_window(build, 1);
+    tutti_build_signals(build, 1);
+    TUTTI_TRY(tutti_build_copy(build, input, slot));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
+    return tutti_build_gather_reduce(build, input, slot, tutti_span(TUTTI_BUF_OUTPUT, 0, 1),
+                                     TUTTI_NO_SPAN, TUTTI_NO_SPAN);
+}
+
+static int emit_two_shot(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    tutti_build_chunks(build, shape->nranks);
+    tutti_build_window(build, shape->nranks);
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
+    TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1),
+                            tutti_span(TUTTI_BUF_WINDOW, shape->rank, 1)));
+    TUTTI_TRY(tutti_build_signal(build));
+    return get_others(shape, build, 2);
+}
+
+static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    tutti_build_window(build, shape->nranks);
+    tutti_build_signals(build, 1);
+    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
+    return sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, 0, 1), TUTTI_NO_SPAN);
+}
+
+/* Two-shot, but only the root collects the sums. */
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    bool is_root = shape->rank == shape->root;
+    enum tutti_buffer kept = is_root ? TUTTI_BUF_OUTPUT : TUTTI_BUF_WINDOW;
+
+    tutti_build_chunks(build, shape->nranks);
+    tutti_build_window(build, shape->nranks);
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
+    TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(kept, shape->rank, 1), TUTTI_NO_SPAN));
+    TUTTI_TRY(tutti_build_signal(build));
+    return is_root ? get_others(shape, build, 2) : TUTTI_OK;
+}
+
+/* The root's signal says that it has read the windows, the others' that theirs are ready. */
+static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+    struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, 0, 1);
+
+    tutti_build_window(build, 1);
+    tutti_build_signals(build, 1);
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(tutti_build_copy(build, input, slot));
+        return tutti_build_signal(build);
+    }
+    for (uint32_t i = 1; i < shape->nranks; i++)
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)to_rank(shape, i), 1));
+    TUTTI_TRY(tutti_build_gather_reduce(build, input, slot, tutti_span(TUTTI_BUF_OUTPUT, 0, 1),
+                                        TUTTI_NO_SPAN, TUTTI_NO_SPAN));
+    return tutti_build_signal(build);
+}
+
+const struct tutti_algorithm tutti_one_shot_allreduce = {
+    .name = "one_shot",
+    .collective = TUTTI_ALLREDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_one_shot,
+};
+
+const struct tutti_algorithm tutti_two_shot_allreduce = {
+    .name = "two_shot",
+    .collective = TUTTI_ALLREDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_two_shot,
+};
+
+const struct tutti_algorithm tutti_direct_reduce_scatter = {
+    .name = "direct",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .serves_vector = true,
+    .emit = emit_reduce_scatter,
+};
+
+const struct tutti_algorithm tutti_direct_reduce = {
+    .name = "direct",
+    .collective = TUTTI_REDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_reduce,
+};
+
+const struct tutti_algorithm tutti_direct_one_shot_reduce = {
+    .name = "direct_one_shot",
+    .collective = TUTTI_REDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_reduce_one_shot,
+};

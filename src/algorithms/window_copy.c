@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-gather, all-to-all, broadcast, gather and scatter through windows: the giver lays its data
+ * into its own window and signals; whoever needs it takes it from there.
+ *
+ *   rank 0   INPUT -> WINDOW | signal |        wait for 1 | get 1's | wait for 2 | get 2's
+ *   rank 1   INPUT -> WINDOW | signal |        wait for 2 | get 2's | wait for 0 | get 0's
+ *   rank 2   INPUT -> WINDOW | signal |        wait for 0 | get 0's | wait for 1 | get 1's
+ *
+ * Everyone starts with the rank after it, so that no window is read by all at once. With a root,
+ * a taker signals when it is done, a giver when its window is ready: one signal per run from each
+ * rank, and a run may begin in a window half once all ranks have given those of the run before last.
+ *
+ * An all-to-all of blocks of different sizes is not served: no rank knows the largest of all, so
+ * they could not agree in how many pieces it goes through the windows.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/ranks.h"
+
+static int declare(struct tutti_build *build, uint32_t slots)
+{
+    tutti_build_window(build, slots);
+    tutti_build_signals(build, 1);
+    return TUTTI_OK;
+}
+
+/* Take window slot `slot` of rank `from` once that is ready. */
+static int take(struct tutti_build *build, uint32_t from, uint32_t slot, uint32_t dst)
+{
+    TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
+    return tutti_build_get(build, from, tutti_span(TUTTI_BUF_WINDOW, slot, 1),
+                           tutti_span(TUTTI_BUF_OUTPUT, dst, 1));
+}
+
+/* One slot from each other rank into its block of OUTPUT, from the next rank's on. */
+static int take_from_all(const struct tutti_shape *shape, struct tutti_build *build, uint32_t slot)
+{
+    for (uint32_t i = 1; i < shape->nranks; i++) {
+        uint32_t from = rank_after(shape->rank, i, shape->nranks);
+
+        TUTTI_TRY(take(build, from, slot, from));
+    }
+    return TUTTI_OK;
+}
+
+/* INPUT blocks for all other ranks into the slots of their numbers. */
+static int lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t above = shape->rank + 1;
+
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->rank),
+                               tutti_span(TUTTI_BUF_WINDOW, 0, shape->rank)));
+    return tutti_build_copy(build,
+                            tutti_span(TUTTI_BUF_INPUT, above, shape->nranks - above),
+                            tutti_span(TUTTI_BUF_WINDOW, above, shape->nranks - above));
+}
+
+static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+
+    TUTTI_TRY(declare(build, 1));
+    TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_WINDOW, 0, 1)));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
+    return take_from_all(shape, build, 0);
+}
+
+static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    TUTTI_TRY(declare(build, shape->nranks));
+    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
+                               tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
+    return take_from_all(shape, build, shape->rank);
+}
+
+static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+
+    TUTTI_TRY(declare(build, 1));
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(take(build, shape->root, 0, 0));
+        return tutti_build_signal(build);
+    }
+    TUTTI_TRY(tutti_build_copy(build, input, tutti_span(TUTTI_BUF_WINDOW, 0, 1)));
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_copy(build, input, tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
+}
+
+static int emit_gather(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+
+    TUTTI_TRY(declare(build, 1));
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_WINDOW, 0, 1)));
+        return tutti_build_signal(build);
+    }
+    TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
+    TUTTI_TRY(take_from_all(shape, build, 0));
+    return tutti_build_signal(build);
+}
+
+static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    TUTTI_TRY(declare(build, shape->nranks));
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(take(build, shape->root, shape->rank, 0));
+        return tutti_build_signal(build);
+    }
+    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
+                            tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
+}
+
+const struct tutti_algorithm tutti_direct_allgather = {
+    .name = "direct",
+    .collective = TUTTI_ALLGATHER,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .serves_vector = true,
+    .emit = emit_allgather,
+};
+
+const struct tutti_algorithm tutti_direct_alltoall = {
+    .name = "direct",
+    .collective = TUTTI_ALLTOALL,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_alltoall,
+};
+
+const struct tutti_algorithm tutti_direct_broadcast = {
+    .name = "direct",
+    .collective = TUTTI_BROADCAST,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_broadcast,
+};
+
+const struct tutti_algorithm tutti_direct_gather = {
+    .name = "direct",
+    .collective = TUTTI_GATHER,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_gather,
+};
+
+const struct tutti_algorithm tutti_direct_scatter = {
+    .name = "direct",
+    .collective = TUTTI_SCATTER,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .emit = emit_scatter,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How an algorithm writes a schedule: it emits steps in an order that would be
+ * right if each ran alone; the builder derives what must wait for what.
+ *
+ * Two-sided steps run as soon as their turn on their lanes comes (a lane is a
+ * peer, a direction and a channel) and the steps they depend on are complete;
+ * local and one-sided steps run in program order, and also wait for their dependencies. A step depends
+ * on the earlier steps that touch the same chunks of this rank's memory, where
+ * one of the two writes. INPUT and OUTPUT count as the same memory where an in-place call overlays
+ * them, so one schedule serves both forms.
+ */
+#ifndef TUTTI_SCHEDULE_BUILD_H
+#define TUTTI_SCHEDULE_BUILD_H
+
+#include "schedule/step.h"
+
+struct tutti_build {
+    struct tutti_schedule *schedule; /* under construction, owned */
+    uint32_t step_capacity;
+    uint8_t channel;                 /* of the two-sided steps emitted next */
+};
+
+/* The shape of the machine as far as algorithms see it. */
+struct tutti_shape {
+    uint32_t nranks, rank, root;
+};
+
+int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,
+                     const struct tutti_shape *shape);
+/* Frees an unfinished build; a zeroed or finished one is ignored. */
+void tutti_build_fini(struct tutti_build *build);
+
+/* Declarations, before the first step. k = 1 when not called. */
+void tutti_build_chunks(struct tutti_build *build, uint32_t chunks_per_block);
+void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like, uint32_t chunks);
+void tutti_build_window(struct tutti_build *build, uint32_t chunks);
+/* Signal numbers one run uses up: the most SIGNALs that any rank gives. */
+void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
+void tutti_build_needs(struct tutti_build *build, uint32_t needs);
+
+static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t first, uint32_t count)
+{
+    return (struct tutti_span){.buffer = buffer, .first = first, .count = count};
+}
+
+/* Steps. A span of count 0 emits nothing. */
+int tutti_build_send(struct tutti_build *build, uint32_t to, struct tutti_span src);
+int tutti_build_recv(struct tutti_build *build, uint32_t from, struct tutti_span dst);
+int tutti_build_recv_reduce(struct tutti_build *build, uint32_t from, struct tutti_span own,
+                            struct tutti_span dst);
+int tutti_build_copy(struct tutti_build *build, struct tutti_span src, struct tutti_span dst);
+int tutti_build_reduce(struct tutti_build *build, struct tutti_span src, struct tutti_span dst);
+int tutti_build_put(struct tutti_build *build, uint32_t to, struct tutti_span src,
+                    struct tutti_span remote);
+int tutti_build_get(struct tutti_build *build, uint32_t from, struct tutti_span remote,
+                    struct tutti_span dst);
+/* `also` and `remote_dst` may be TUTTI_NO_SPAN. */
+int tutti_build_gather_reduce(struct tutti_build *build, struct tutti_span own,
+                              struct tutti_span remote, struct tutti_span dst,
+                              struct tutti_span also, struct tutti_span remote_dst);
+int tutti_build_signal(struct tutti_build *build);
+/* `from`: a rank or TUTTI_ALL_RANKS; an own rank or nranks == 1 emits nothing. */
+int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal);
+
+/* Derive the dependencies and hand the schedule over; the build is finished. */
+int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule);
+
+/* Join a receive and the send that passes the same chunks on into one step, so
+ * that slices flow through; drop the store where nothing reads it again
+ * (SCRATCH only), and the scratch memory where nothing uses it. In place; keeps
+ * the schedule right. */
+int tutti_schedule_fuse(struct tutti_schedule *schedule);
+
+#endif

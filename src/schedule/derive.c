@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Deriving dependencies: for each chunk, who wrote it last and who has read it since.
+ *
+ * A reader waits for the last writer; a writer waits for the readers since, or
+ * for the last writer when there are none (they waited for it). Of the steps
+ * of one lane only the last need be named, since a lane completes in order;
+ * fused steps are in two lanes and complete out of order, so each is named.
+ *
+ * Signals and waits order memory that this rank does not see: a SIGNAL waits for
+ * the two-sided steps before it, and two-sided steps wait for the last WAIT.
+ */
+#include "schedule/derive.h"
+
+#include "base/result.h"
+#include "schedule/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+#define LOCAL_LANE 0
+
+struct chunk {
+    uint32_t writer;  /* step, or NONE */
+    uint32_t readers; /* reads since, or NONE */
+};
+
+struct reader {
+    uint32_t step, next;
+};
+
+struct derive {
+    const struct tutti_schedule *schedule;
+    struct tutti_cells cells;
+    struct chunk *chunks;
+    struct reader *readers;
+    uint32_t nreaders, readers_capacity;
+    uint32_t *seen;      /* per step: the step that counts it already, or NONE */
+    uint32_t *lane_step; /* per lane: the step that `lane_last` is about, or NONE */
+    uint32_t *lane_last; /* per lane: its last candidate */
+    uint32_t *found;     /* candidates of the step at hand */
+    uint32_t nfound;
+    uint32_t *deps;
+    uint32_t ndeps, deps_capacity;
+    uint32_t last_wait, last_signal;
+};
+
+static bool is_fused(const struct tutti_step *step)
+{
+    return tutti_step_receives(step) && tutti_step_sends(step);
+}
+
+/* The lane whose turn a step waits for before it starts: the receive lane of a fused one. */
+static uint32_t lane_of(const struct derive *derive, const struct tutti_step *step)
+{
+    uint32_t nranks = derive->schedule->nranks;
+
+    if (!tutti_step_is_two_sided(step))
+        return LOCAL_LANE;
+    if (tutti_step_receives(step))
+        return 1 + (step->channel * nranks + (uint32_t)step->from) * 2;
+    return 2 + (step->channel * nranks + (uint32_t)step->to) * 2;
+}
+
+static int reserve(uint32_t **array, uint32_t *capacity, uint32_t needed)
+{
+    uint32_t *grown;
+
+    if (needed <= *capacity)
+        return TUTTI_OK;
+    needed += needed / 2 + 64;
+    grown = realloc(*array, needed * sizeof(*grown));
+    if (grown == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u dependencies of a schedule", needed);
+    *array = grown;
+    *capacity = needed;
+    return TUTTI_OK;
+}
+
+static int add_reader(struct derive *derive, struct chunk *chunk, uint32_t step)
+{
+    struct reader *grown;
+
+    if (derive->nreaders == derive->readers_capacity) {
+        uint32_t capacity = derive->readers_capacity * 2 + 64;
+
+        grown = realloc(derive->readers, capacity * sizeof(*grown));
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u reads of a schedule", capacity);
+        derive->readers = grown;
+        derive->readers_capacity = capacity;
+    }
+    derive->readers[derive->nreaders] = (struct reader){.step = step, .next = chunk->readers};
+    chunk->readers = derive->nreaders++;
+    return TUTTI_OK;
+}
+
+/* Count `on` among the steps that `step` waits for, unless its own lane says so already. */
+static void find(struct derive *derive, uint32_t step, uint32_t on)
+{
+    const struct tutti_step *steps = derive->schedule->steps;
+    uint32_t lane;
+
+    if (on == NONE || on == step || derive->seen[on] == step)
+        return;
+    derive->seen[on] = step;
+    if (!is_fused(&steps[on])) {
+        lane = lane_of(derive, &steps[on]);
+        if (lane == lane_of(derive, &steps[step]))
+            return;
+        if (derive->lane_step[lane] != step || derive->lane_last[lane] < on)
+            derive->lane_last[lane] = on;
+        derive->lane_step[lane] = step;
+    }
+    derive->found[derive->nfound++] = on;
+}
+
+static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_access *access)
+{
+    for (uint32_t i = 0; i < access->span.count; i++) {
+        const struct chunk *chunk = &derive->chunks[tutti_cell(
+            &derive->cells, access->span.buffer, access->span.first + i)];
+
+        if (!access->is_write || chunk->readers == NONE)
+            find(derive, step, chunk->writer);
+        else
+            for (uint32_t r = chunk->readers; r != NONE; r = derive->readers[r].next)
+                find(derive, step, derive->readers[r].step);
+    }
+}
+
+static int note_in_memory(struct derive *derive, uint32_t step, const struct tutti_access *access)
+{
+    for (uint32_t i = 0; i < access->span.count; i++) {
+        struct chunk *chunk = &derive->chunks[tutti_cell(&derive->cells, access->span.buffer,
+                                                         access->span.first + i)];
+
+        if (access->is_write)
+            *chunk = (struct chunk){.writer = step, .readers = NONE};
+        else
+            TUTTI_TRY(add_reader(derive, chunk, step));
+    }
+    return TUTTI_OK;
+}
+
+static void find_in_signals(struct derive *derive, uint32_t at)
+{
+    const struct tutti_step *step = &derive->schedule->steps[at];
+
+    if (tutti_step_is_two_sided(step))
+        find(derive, at, derive->last_wait);
+    if (step->kind == TUTTI_STEP_WAIT)
+        derive->last_wait = at;
+    if (step->kind == TUTTI_STEP_SIGNAL) {
+        for (uint32_t i = derive->last_signal == NONE ? 0 : derive->last_signal + 1; i < at; i++)
+            find(derive, at, i);
+        derive->last_signal = at;
+    }
+}
+
+static int derive_step(struct derive *derive, uint32_t at)
+{
+    struct tutti_step *step = &derive->schedule->steps[at];
+    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    uint32_t naccesses = tutti_step_accesses(step, accesses);
+
+    derive->nfound = 0;
+    for (uint32_t i = 0; i < naccesses; i++)
+        if (accesses[i].rank == TUTTI_NO_RANK)
+            find_in_memory(derive, at, &accesses[i]);
+    find_in_signals(derive, at);
+    for (uint32_t i = 0; i < naccesses; i++)
+        if (accesses[i].rank == TUTTI_NO_RANK)
+            TUTTI_TRY(note_in_memory(derive, at, &accesses[i]));
+
+    TUTTI_TRY(reserve(&derive->deps, &derive->deps_capacity, derive->ndeps + derive->nfound));
+    step->dep_first = derive->ndeps;
+    for (uint32_t i = 0; i < derive->nfound; i++) {
+        uint32_t on = derive->found[i];
+        const struct tutti_step *other = &derive->schedule->steps[on];
+
+        if (is_fused(other) || derive->lane_last[lane_of(derive, other)] == on)
+            derive->deps[derive->ndeps++] = on;
+    }
+    step->dep_count = derive->ndeps - step->dep_first;
+    return TUTTI_OK;
+}
+
+static void release(struct derive *derive)
+{
+    free(derive->chunks);
+    free(derive->readers);
+    free(derive->seen);
+    free(derive->lane_step);
+    free(derive->lane_last);
+    free(derive->found);
+    free(derive->deps);
+}
+
+static int prepare(struct derive *derive, struct tutti_schedule *schedule)
+{
+    size_t nsteps = schedule->nsteps, nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
+
+    *derive = (struct derive){.schedule = schedule, .last_wait = NONE, .last_signal = NONE};
+    tutti_cells_init(&derive->cells, schedule, schedule->rank, true);
+    derive->chunks = malloc((derive->cells.count + 1) * sizeof(*derive->chunks));
+    derive->seen = malloc((nsteps + 1) * sizeof(uint32_t));
+    derive->found = malloc((nsteps + 1) * sizeof(uint32_t));
+    derive->lane_step = malloc(nlanes * sizeof(uint32_t));
+    derive->lane_last = malloc(nlanes * sizeof(uint32_t));
+    if (derive->chunks == NULL || derive->seen == NULL || derive->found == NULL ||
+        derive->lane_step == NULL || derive->lane_last == NULL) {
+        release(derive);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to derive the dependencies of %zu steps",
+                          nsteps);
+    }
+    memset(derive->chunks, 0xff, derive->cells.count * sizeof(*derive->chunks));
+    memset(derive->seen, 0xff, nsteps * sizeof(uint32_t));
+    memset(derive->lane_step, 0xff, nlanes * sizeof(uint32_t));
+    return TUTTI_OK;
+}
+
+static void summarise(struct tutti_schedule *schedule)
+{
+    schedule->nchannels = 1;
+    schedule->is_one_sided = true;
+    for (uint32_t i = 0; i < schedule->nsteps; i++) {
+        const struct tutti_step *step = &schedule->steps[i];
+
+        if (!tutti_step_is_two_sided(step))
+            continue;
+        schedule->is_one_sided = false;
+        if (step->channel >= schedule->nchannels)
+            schedule->nchannels = (uint16_t)(step->channel + 1);
+    }
+}
+
+int tutti_schedule_derive(struct tutti_schedule *schedule)
+{
+    struct derive derive;
+    int rc = TUTTI_OK;
+
+    summarise(schedule);
+    TUTTI_TRY(prepare(&derive, schedule));
+    for (uint32_t i = 0; i < schedule->nsteps; i++)
+        TUTTI_TRY_OR(release_all, rc, derive_step(&derive, i));
+
+    /* The old ones are freed with what is released. */
+    uint32_t *old = schedule->deps;
+    schedule->deps = derive.deps;
+    schedule->ndeps = derive.ndeps;
+    derive.deps = old;
+
+release_all:
+    release(&derive);
+    return rc;
+}

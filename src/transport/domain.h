@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A load/store domain: the ranks of one host and the segment that they share.
+ *
+ * The segment is one memfd, made by the first of these ranks and passed to the
+ * others over a Unix socket (so it needs no common file system and no IPC
+ * namespace). Its pages exist once touched. For n members:
+ *
+ *     header | doors[n] | posts[n][2] | windows[n][2] | fifos[channel][n][n]
+ *
+ * Posts are how one-sided schedules synchronise. Member m owns posts[m][0..1],
+ * used in turns by successive rounds (a round is one run of a one-sided
+ * schedule, over one piece). The owner alone writes; everybody reads. A post is one cache line, so that
+ * counter, signature and addresses travel together.
+ */
+#ifndef TUTTI_TRANSPORT_DOMAIN_H
+#define TUTTI_TRANSPORT_DOMAIN_H
+
+#include "base/atomic.h"
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tutti_post {
+    /* Signals given so far, over all rounds; never shrinks. Released by its owner after everything
+     * else of this line and of the window; acquired by readers. */
+    alignas(TUTTI_CACHE_LINE) uint64_t counter;
+    uint64_t signature[2]; /* what the owner is doing in this round: ranks compare */
+    uint64_t input;        /* addresses of the owner's buffers in the owner's memory */
+    uint64_t output;
+    uint8_t inlined[24];   /* payload of the smallest operations */
+};
+_Static_assert(sizeof(struct tutti_post) == TUTTI_CACHE_LINE, "a post is one line");
+
+/* Where a member sleeps. */
+struct tutti_door {
+    alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: grows with every ring */
+    uint32_t is_sleeping;                     /* set by the owner before its last look */
+};
+
+enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
+
+/* Hot members are public for the executor's inner loop; all else is domain.c's. */
+struct tutti_domain {
+    uint32_t nmembers, me;           /* my index among the members */
+    const uint32_t *ranks;           /* [nmembers]: index -> rank of the communicator, ascending */
+    struct tutti_post *posts;        /* [nmembers][2] */
+    struct tutti_door *doors;        /* [nmembers] */
+    uint8_t *windows;                /* [nmembers][2][half_bytes] */
+    size_t half_bytes;               /* a multiple of the cache line */
+    const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
+    uint32_t *sleepers;              /* in the header: how many members sleep, so that a signal looks at one word */
+};
+
+/* Rouse every member that sleeps (the rare half of tutti_domain_publish), or one. */
+void tutti_domain_ring_all(struct tutti_domain *domain);
+void tutti_domain_ring(struct tutti_domain *domain, uint32_t index);
+
+static inline struct tutti_post *tutti_domain_post(const struct tutti_domain *domain,
+                                                   uint32_t index, uint64_t round)
+{
+    return &domain->posts[2 * index + (round & 1)];
+}
+
+static inline uint8_t *tutti_domain_window(const struct tutti_domain *domain, uint32_t index,
+                                           uint64_t round)
+{
+    return domain->windows + (2 * index + (round & 1)) * domain->half_bytes;
+}
+
+/* Give my signal: everything I wrote before is visible to whoever sees the counter. */
+static inline void tutti_domain_publish(struct tutti_domain *domain, uint64_t round,
+                                        uint64_t counter)
+{
+    /* release: pairs with the acquire in tutti_domain_counter */
+    tutti_store_release(&tutti_domain_post(domain, domain->me, round)->counter, counter);
+    /* Pairs with the fence of a member going to sleep: one of us sees the other. */
+    tutti_fence_full();
+    if (tutti_load_relaxed(domain->sleepers) != 0)
+        tutti_domain_ring_all(domain);
+}
+
+static inline uint64_t tutti_domain_counter(const struct tutti_domain *domain, uint32_t index,
+                                            uint64_t round)
+{
+    /* acquire: pairs with the release in tutti_domain_publish */
+    return tutti_load_acquire(&tutti_domain_post(domain, index, round)->counter);
+}
+
+/* Copy from memory of member `index` (an address it posted) by what access allows: plain loads in
+ * one process, one system call otherwise. TUTTI_ERR_REMOTE names the rank. */
+int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, uint64_t address,
+                      size_t size);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A fabric is one rank's view of its communicator's ranks: who they are, how
+ * each is reached, the connections made so far, and the domain of its host.
+ *
+ * It is formed in two rounds of somebody's all-gather, so that this room needs
+ * to know nothing of bootstrap:
+ *
+ *     tutti_fabric_open(args, &fabric)            listen; describe myself
+ *       all-gather of fabric's record
+ *     tutti_fabric_join(fabric, records)          resumable: map the host's segment, try CMA
+ *       all-gather of fabric's verdict
+ *     tutti_fabric_settle(fabric, verdicts)       what all members of a host could do is used
+ *
+ * Nothing blocks. One thread at a time, except tutti_fabric_abort and tutti_fabric_wake.
+ */
+#ifndef TUTTI_TRANSPORT_FABRIC_H
+#define TUTTI_TRANSPORT_FABRIC_H
+
+#include "base/handshake.h"
+#include "transport/domain.h"
+#include "transport/transport.h"
+
+#define TUTTI_FABRIC_RECORD_BYTES 512
+#define TUTTI_FABRIC_VERDICT_BYTES 64
+
+/* Channels: lanes of connections that never wait on each other. */
+enum { TUTTI_CHANNEL_COLLECTIVE = 0, TUTTI_CHANNEL_POINT_TO_POINT = 1, TUTTI_CHANNEL_COUNT = 2 };
+
+struct tutti_fabric_args {
+    int nranks, rank;
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
+    uint64_t deadline_ns;               /* of forming */
+};
+
+int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric **ret_fabric);
+
+/* What this rank tells the others: TUTTI_FABRIC_RECORD_BYTES / _VERDICT_BYTES. The verdict is
+ * valid after join. */
+const void *tutti_fabric_record(const struct tutti_fabric *fabric);
+const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
+
+/* `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A host whose segment cannot be made
+ * is no error: its verdict says so and its ranks use TCP. Records are checked before use. */
+int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
+
+/* Agree from all verdicts. TUTTI_ERR_USAGE when some pair of ranks has no transport left (names the
+ * pair, what was tried and why it failed). */
+int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
+
+/* The ready connection to `peer`, made at the first call. TUTTI_AGAIN while connecting. Also moves
+ * every other connection forward that is being set up (accepts callers). */
+int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
+                         struct tutti_conn **ret_conn);
+
+/* The load/store domain of this rank's host; NULL when there is none (one rank on the host, or no shared memory). */
+struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
+
+/* Do all ranks of the communicator share my domain? And is every pair of them (a) of one process,
+ * (b) able to read each other by CMA or of one process? The same answer on all ranks. */
+bool tutti_fabric_is_one_domain(const struct tutti_fabric *fabric);
+bool tutti_fabric_all_store(const struct tutti_fabric *fabric);
+bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
+
+/* Name of the transport to a peer, for messages and reports. */
+const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer);
+
+/* ---- waiting ------------------------------------------------------------------ */
+
+/* Call after a pass that made no progress, with a state zeroed when the wait begins (and after
+ * every pass that made some). First it spins, then yields the core, then
+ * announces that it sleeps and returns (so that the caller looks once more: no wake-up is lost),
+ * then sleeps until a peer rings, a socket is ready, tutti_fabric_wake is called, or some
+ * milliseconds have passed. With more ranks than cores on the host it hardly spins. */
+struct tutti_idle {
+    uint32_t passes;
+    uint32_t phase;
+    uint32_t door_seen;
+    uint64_t since_ns;
+};
+void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle);
+
+/* End the sleep of whoever is in tutti_fabric_idle of this fabric. Any thread. */
+void tutti_fabric_wake(struct tutti_fabric *fabric);
+
+/* ---- failure -------------------------------------------------------------------- */
+
+/* Has a peer aborted or died? TUTTI_OK, or the error, naming the rank and its reason (recorded
+ * once). Costs system calls: for slow paths, every few milliseconds. */
+int tutti_fabric_check(struct tutti_fabric *fabric);
+
+/* Give up: tell all peers that can be told (segment flag, sockets) the result code and reason. Any thread, any time;
+ * only the first call counts. Connections stay allocated. */
+void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason);
+
+/* This rank is leaving in good order: peers must not take its silence for death. Idempotent. */
+void tutti_fabric_leave(struct tutti_fabric *fabric);
+
+/* ---- report and end ---------------------------------------------------------------- */
+
+struct tutti_fabric_usage {
+    size_t private_bytes, shared_bytes, reserved_bytes;
+    int connections, sockets;
+};
+void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_usage *ret_usage);
+
+/* Close everything. NULL is ignored. */
+void tutti_fabric_destroy(struct tutti_fabric *fabric);
+
+#endif
