@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A call: what the user asked for, checked and complete, before anybody has
+ * decided how it is done.
+ */
+#ifndef TUTTI_EXECUTOR_CALL_H
+#define TUTTI_EXECUTOR_CALL_H
+
+#include "base/types.h"
+#include "executor/signature.h"
+#include "schedule/step.h"
+
+/* Collectives first, with their own numbers; then what is not one schedule. */
+enum tutti_call_kind {
+    TUTTI_CALL_VECTOR = TUTTI_COLLECTIVE_COUNT, /* added to a collective: its v-form */
+    TUTTI_CALL_SEND = 2 * TUTTI_COLLECTIVE_COUNT,
+    TUTTI_CALL_RECV,
+    TUTTI_CALL_KIND_COUNT
+};
+
+/* Reductions as they travel in signatures: enum tutti_op, and these. */
+enum { TUTTI_OP_AVERAGE = 4, TUTTI_OP_PREMULTIPLIED = 5, TUTTI_OP_NONE = 255 };
+
+struct tutti_call {
+    uint8_t kind; /* enum tutti_call_kind */
+    enum tutti_collective collective; /* of collectives and their v-forms */
+    enum tutti_type type;
+    enum tutti_op op;         /* what combines two elements */
+    bool is_average;          /* divide by nranks at the end */
+    const void *premultiplier; /* NULL, or one element of `type` to multiply this rank's input by */
+    const void *input;
+    void *output;
+    size_t count;             /* elements of one block */
+    int root;                 /* or the peer of a send or receive; 0 when there is none */
+    /* Of v-forms: one entry per rank each, owned by the call's holder; displs NULL: packed. */
+    const size_t *input_counts, *input_displs;
+    const size_t *output_counts, *output_displs;
+    struct tutti_signature signature;
+};
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host executor: makes a bound schedule happen on CPU cores.
+ *
+ * An engine belongs to one communicator: its fabric, the counters that one-sided
+ * schedules synchronise by, and memory that runs share. A run is one collective
+ * on its way: begin it, then call progress until it is done. Nothing blocks.
+ *
+ * Two-sided steps move in lanes (plan.h): each lane works on its first
+ * unfinished step as soon as the steps that one depends on are complete. Local
+ * and one-sided steps run in program order.
+ *
+ * Rounds. One run of a one-sided schedule over one piece is a round. All ranks
+ * of a domain count rounds alike. Round e uses posts and window halves e & 1.
+ * The reuse rule: before a rank writes to its post or window in round e, every
+ * other rank must have given its first signal of round e - 1; that rank has
+ * then left round e - 2, the last one that used this half.
+ */
+#ifndef TUTTI_EXECUTOR_HOST_H
+#define TUTTI_EXECUTOR_HOST_H
+
+#include "device/cpu/cpu.h"
+#include "executor/call.h"
+#include "executor/plan.h"
+#include "schedule/bind.h"
+#include "transport/fabric.h"
+
+/* A collective call with its plan and sizes: made once per kind of call, then cached. */
+struct tutti_program {
+    const struct tutti_plan *plan;
+    /* Elements per block of one piece; all pieces but the last are full. */
+    size_t piece_count;
+    size_t npieces;
+    struct tutti_bound full, last;
+    /* Narrow floats of two-sided reductions run as float32, so that they are rounded once. */
+    enum tutti_type run_type;
+    bool widens;         /* INPUT and OUTPUT are staged as run_type */
+    bool stages_input;   /* widened, pre-multiplied, or copied out of the way */
+    bool scales_output;  /* an average that GATHER_REDUCE does not take care of */
+    size_t input_blocks, output_blocks;
+};
+
+struct tutti_lane_state {
+    struct tutti_conn *conn;
+    uint32_t position;    /* index of its current step among the lane's */
+    uint32_t segment;     /* of that step */
+    size_t offset;        /* bytes done of that segment */
+    size_t moved;         /* bytes done of that step */
+    uint32_t header_bytes; /* done, of this operation's header */
+    struct tutti_header header; /* received */
+    /* RECV_REDUCE_SEND: reduced bytes on their way; [drained, filled) wait to be sent. */
+    uint8_t *bounce;
+    size_t filled, drained;
+};
+
+struct tutti_run {
+    const struct tutti_program *program;
+    const struct tutti_bound *bound;   /* of the current piece */
+    struct tutti_call call;
+    struct tutti_header header;
+    bool is_active;
+    bool moved;                        /* set by any progress; the caller clears it */
+    bool streams;                      /* results bypass the cache */
+    int phase;
+    size_t piece;
+    uint8_t *base[TUTTI_BUF_COUNT];    /* of this piece */
+    uint8_t *staged_input, *staged_output, *scratch;
+    struct tutti_scale scale;          /* what GATHER_REDUCE applies */
+    /* local and one-sided steps */
+    uint32_t local_position, local_segment;
+    uint32_t wait_index;
+    uint32_t signals_given;
+    /* two-sided steps */
+    uint32_t lanes_left;
+    struct tutti_lane_state *lanes;
+    uint8_t *halves_left;              /* per step; 0: complete */
+    size_t *received;                  /* per step: bytes of its receiving half */
+    uint32_t lane_capacity, step_capacity;
+};
+
+struct tutti_engine {
+    struct tutti_fabric *fabric;
+    struct tutti_domain *domain;       /* of all ranks of the communicator, or NULL */
+    int nranks, rank;
+    /* rounds */
+    uint64_t round;                    /* number of the last round begun */
+    uint64_t base, previous_base;      /* signals given before it, and before the one before */
+    uint64_t all_entered;              /* last round of which I have seen everybody's first signal */
+    uint64_t sequence;                 /* collectives begun */
+    /* memory shared by successive runs */
+    uint8_t *arena;
+    size_t arena_bytes;
+    const void **sources;              /* [nranks], for GATHER_REDUCE */
+    void **sinks;                      /* [nranks + 2] */
+    size_t cache_bytes;                /* of the last level: what goes beyond it is streamed past */
+    struct tutti_run run;
+};
+
+int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
+                      int rank);
+void tutti_engine_fini(struct tutti_engine *engine);
+
+/* Heap held, for the memory report. */
+size_t tutti_engine_bytes(const struct tutti_engine *engine);
+
+/* Begin `call` by `program` (kept by the caller until done); engine->run must be idle. */
+int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
+                    const struct tutti_call *call);
+
+/* Go on. TUTTI_OK: complete. */
+int tutti_run_progress(struct tutti_engine *engine);
+
+/* Drop the run, in whatever state: after an error. */
+void tutti_run_cancel(struct tutti_engine *engine);
+
+/* ---- inside the executor ------------------------------------------------------ */
+
+int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
+int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
+void tutti_lanes_begin_piece(struct tutti_run *run);
+int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);
+void tutti_lanes_fini(struct tutti_run *run);
+
+static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct tutti_step *step)
+{
+    const uint32_t *deps = run->program->plan->schedule->deps + step->dep_first;
+
+    for (uint32_t i = 0; i < step->dep_count; i++)
+        if (run->halves_left[deps[i]] != 0)
+            return false;
+    return true;
+}
+
+/* Staging memory of a piece, at most about this much: bounds what a communicator holds. */
+#define TUTTI_STAGE_BYTES ((size_t)16 << 20)
+
+#endif

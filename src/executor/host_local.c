@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Local and one-sided steps: run in program order. */
+#include "base/result.h"
+#include "executor/host.h"
+
+/* My own copy of a span's buffer. */
+static uint8_t *own_base(const struct tutti_run *run, uint32_t buffer)
+{
+    return run->base[buffer];
+}
+
+/* Where member `index` keeps the buffer, as an address for loads and stores. */
+static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
+{
+    const struct tutti_domain *domain = engine->domain;
+    const struct tutti_post *post;
+
+    if (buffer == TUTTI_BUF_WINDOW)
+        return tutti_domain_window(domain, index, engine->round);
+    post = tutti_domain_post(domain, index, engine->round);
+    /* Written before the signal that we have waited for. */
+    return (uint8_t *)(uintptr_t)(buffer == TUTTI_BUF_INPUT ? post->input : post->output);
+}
+
+static void copy_segments(struct tutti_engine *engine, const struct tutti_step *step,
+                          const struct tutti_bound_step *bound)
+{
+    struct tutti_run *run = &engine->run;
+    uint8_t *dst = own_base(run, step->dst.buffer);
+    const uint8_t *src = own_base(run, step->src.buffer);
+    bool stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT;
+
+    for (uint32_t i = 0; i < bound->count; i++) {
+        const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
+
+        if (dst + segment->at[TUTTI_AT_DST] != src + segment->at[TUTTI_AT_SRC])
+            tutti_cpu_copy(dst + segment->at[TUTTI_AT_DST], src + segment->at[TUTTI_AT_SRC],
+                           segment->bytes, stream);
+    }
+}
+
+static void reduce_segments(struct tutti_engine *engine, const struct tutti_step *step,
+                            const struct tutti_bound_step *bound)
+{
+    struct tutti_run *run = &engine->run;
+    uint8_t *dst = own_base(run, step->dst.buffer);
+    const uint8_t *src = own_base(run, step->src.buffer);
+    enum tutti_type type = run->program->run_type;
+
+    for (uint32_t i = 0; i < bound->count; i++) {
+        const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
+        uint8_t *at = dst + segment->at[TUTTI_AT_DST];
+
+        tutti_cpu_reduce2(type, run->call.op, at, at, src + segment->at[TUTTI_AT_SRC],
+                          segment->bytes / tutti_type_size(type));
+    }
+}
+
+static void put_segments(struct tutti_engine *engine, const struct tutti_step *step,
+                         const struct tutti_bound_step *bound)
+{
+    struct tutti_run *run = &engine->run;
+    const uint8_t *src = own_base(run, step->src.buffer);
+    uint8_t *remote = peer_base(engine, (uint32_t)step->to, step->remote.buffer);
+
+    for (uint32_t i = 0; i < bound->count; i++) {
+        const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
+
+        tutti_cpu_copy(remote + segment->at[TUTTI_AT_REMOTE], src + segment->at[TUTTI_AT_SRC],
+                       segment->bytes, run->streams);
+    }
+}
+
+static int get_segments(struct tutti_engine *engine, const struct tutti_step *step,
+                        const struct tutti_bound_step *bound)
+{
+    struct tutti_run *run = &engine->run;
+    uint32_t from = (uint32_t)step->from;
+    uint8_t *dst = own_base(run, step->dst.buffer);
+    const uint8_t *remote = peer_base(engine, from, step->remote.buffer);
+    bool by_load = step->remote.buffer == TUTTI_BUF_WINDOW ||
+                   engine->domain->access[from] == TUTTI_ACCESS_STORE;
+    bool stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT;
+
+    for (uint32_t i = 0; i < bound->count; i++) {
+        const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
+        uint8_t *to = dst + segment->at[TUTTI_AT_DST];
+        const uint8_t *at = remote + segment->at[TUTTI_AT_REMOTE];
+
+        if (by_load)
+            tutti_cpu_copy(to, at, segment->bytes, stream);
+        else
+            TUTTI_TRY(tutti_domain_read(engine->domain, from, to, (uint64_t)(uintptr_t)at,
+                                        segment->bytes));
+    }
+    return TUTTI_OK;
+}
+
+static void gather_reduce_segments(struct tutti_engine *engine, const struct tutti_step *step,
+                                   const struct tutti_bound_step *bound)
+{
+    struct tutti_run *run = &engine->run;
+    uint32_t nranks = (uint32_t)engine->nranks, me = (uint32_t)engine->rank;
+    bool to_all = step->remote_dst.buffer != TUTTI_BUF_NONE;
+    struct tutti_reduce_args args = {
+        .type = run->call.type, .op = run->call.op, .nsrcs = nranks, .srcs = engine->sources,
+        .dsts = engine->sinks, .scale = run->scale,
+        .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT &&
+                  step->also.buffer == TUTTI_BUF_NONE,
+    };
+
+    for (uint32_t i = 0; i < bound->count; i++) {
+        const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
+        uint32_t ndsts = 0;
+
+        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
+        if (step->also.buffer != TUTTI_BUF_NONE)
+            engine->sinks[ndsts++] = own_base(run, step->also.buffer) + segment->at[TUTTI_AT_ALSO];
+        for (uint32_t rank = 0; rank < nranks; rank++) {
+            if (rank == me) {
+                engine->sources[rank] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];
+                continue;
+            }
+            engine->sources[rank] = peer_base(engine, rank, step->remote.buffer) +
+                                    segment->at[TUTTI_AT_REMOTE];
+            if (to_all)
+                engine->sinks[ndsts++] = peer_base(engine, rank, step->remote_dst.buffer) +
+                                         segment->at[TUTTI_AT_REMOTE_DST];
+        }
+        args.ndsts = ndsts;
+        args.count = segment->bytes / tutti_type_size(args.type);
+        tutti_cpu_reduce(&args);
+    }
+}
+
+/* Has `rank` given signal number `signal` of this round? The first look also
+ * compares what it is doing with what we are doing. */
+static int wait_for(struct tutti_engine *engine, uint32_t rank, uint32_t signal)
+{
+    const struct tutti_domain *domain = engine->domain;
+    const struct tutti_post *post = tutti_domain_post(domain, rank, engine->round);
+    const struct tutti_run *run = &engine->run;
+
+    if (tutti_domain_counter(domain, rank, engine->round) < engine->base + signal)
+        return TUTTI_AGAIN;
+    if (__builtin_memcmp(post->signature, &run->call.signature, sizeof post->signature) != 0) {
+        struct tutti_header theirs = {.sequence = run->header.sequence};
+
+        __builtin_memcpy(&theirs.signature, post->signature, sizeof theirs.signature);
+        return tutti_signature_mismatch(&run->header, (int)rank, &theirs);
+    }
+    return TUTTI_OK;
+}
+
+static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
+{
+    struct tutti_run *run = &engine->run;
+
+    if (step->from != TUTTI_ALL_RANKS)
+        return wait_for(engine, (uint32_t)step->from, step->signal);
+    for (; run->wait_index < (uint32_t)engine->nranks; run->wait_index++)
+        if (run->wait_index != (uint32_t)engine->rank)
+            TUTTI_TRY(wait_for(engine, run->wait_index, step->signal));
+    run->wait_index = 0;
+    engine->all_entered = engine->round;
+    return TUTTI_OK;
+}
+
+static int run_step(struct tutti_engine *engine, uint32_t index)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_step *step = &run->program->plan->schedule->steps[index];
+    const struct tutti_bound_step *bound = &run->bound->steps[index];
+
+    switch ((enum tutti_step_kind)step->kind) {
+    case TUTTI_STEP_COPY: copy_segments(engine, step, bound); return TUTTI_OK;
+    case TUTTI_STEP_REDUCE: reduce_segments(engine, step, bound); return TUTTI_OK;
+    case TUTTI_STEP_PUT: put_segments(engine, step, bound); return TUTTI_OK;
+    case TUTTI_STEP_GET: return get_segments(engine, step, bound);
+    case TUTTI_STEP_GATHER_REDUCE: gather_reduce_segments(engine, step, bound); return TUTTI_OK;
+    case TUTTI_STEP_SIGNAL:
+        tutti_domain_publish(engine->domain, engine->round, engine->base + ++run->signals_given);
+        return TUTTI_OK;
+    case TUTTI_STEP_WAIT: return wait_step(engine, step);
+    default: return tutti_fail(TUTTI_ERR_INTERNAL, "step %u is not local", index);
+    }
+}
+
+int tutti_run_local(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_plan *plan = run->program->plan;
+    bool is_ordered = plan->schedule->is_one_sided;
+
+    while (run->local_position < plan->nlocal) {
+        uint32_t index = plan->local_steps[run->local_position];
+
+        if (!is_ordered && !tutti_run_deps_done(run, &plan->schedule->steps[index]))
+            return TUTTI_AGAIN;
+        TUTTI_TRY(run_step(engine, index));
+        if (!is_ordered)
+            run->halves_left[index] = 0;
+        run->local_position++;
+        run->moved = true;
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Point to point: sends and receives. */
+#include "executor/host_message.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int tutti_mailbox_init(struct tutti_mailbox *mailbox, int nranks)
+{
+    *mailbox = (struct tutti_mailbox){.nranks = nranks};
+    mailbox->sequences = calloc(2 * (size_t)nranks, sizeof *mailbox->sequences);
+    mailbox->last = calloc(2 * (size_t)nranks, sizeof *mailbox->last);
+    if (mailbox->sequences == NULL || mailbox->last == NULL) {
+        tutti_mailbox_fini(mailbox);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the messages of %d ranks", nranks);
+    }
+    return TUTTI_OK;
+}
+
+void tutti_mailbox_fini(struct tutti_mailbox *mailbox)
+{
+    free(mailbox->sequences);
+    free(mailbox->last);
+    *mailbox = (struct tutti_mailbox){.nranks = 0};
+}
+
+void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *message)
+{
+    size_t lane = (size_t)message->call.root;
+
+    if (message->call.kind == TUTTI_CALL_SEND)
+        lane += (size_t)mailbox->nranks;
+    message->before = mailbox->last[lane];
+    mailbox->last[lane] = message;
+    message->header = (struct tutti_header){.sequence = ++mailbox->sequences[lane],
+                                            .signature = message->call.signature};
+}
+
+void tutti_mailbox_close(struct tutti_mailbox *mailbox)
+{
+    memset(mailbox->last, 0, 2 * (size_t)mailbox->nranks * sizeof *mailbox->last);
+}
+
+/* Bytes [*done, size) of `at` in the message's direction, as far as they go now. */
+static int move(struct tutti_message *message, void *at, size_t size, size_t *done, bool *moved)
+{
+    struct tutti_conn *conn = message->conn;
+
+    while (*done < size) {
+        uint8_t *from = (uint8_t *)at + *done;
+        size_t count;
+
+        if (message->call.kind == TUTTI_CALL_SEND)
+            TUTTI_TRY(conn->ops->send(conn, from, size - *done, &count));
+        else
+            TUTTI_TRY(conn->ops->recv(conn, from, size - *done, &count));
+        if (count == 0)
+            return TUTTI_AGAIN;
+        *done += count;
+        *moved = true;
+    }
+    return TUTTI_OK;
+}
+
+static int move_header(struct tutti_message *message, bool *moved)
+{
+    bool is_send = message->call.kind == TUTTI_CALL_SEND;
+    size_t done = message->header_bytes;
+    int rc;
+
+    if (done == sizeof message->header)
+        return TUTTI_OK;
+    rc = move(message, is_send ? &message->header : &message->theirs, sizeof message->header, &done,
+              moved);
+    message->header_bytes = (uint32_t)done;
+    if (rc != TUTTI_OK || is_send)
+        return rc;
+    if (message->theirs.sequence != message->header.sequence ||
+        !tutti_signature_equal(&message->theirs.signature, &message->header.signature))
+        return tutti_signature_mismatch(&message->header, message->call.root, &message->theirs);
+    return TUTTI_OK;
+}
+
+int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)
+{
+    const struct tutti_call *call = &message->call;
+    void *at = call->kind == TUTTI_CALL_SEND ? (void *)(uintptr_t)call->input : call->output;
+
+    if (message->is_complete)
+        return TUTTI_OK;
+    if (message->before != NULL && !message->before->is_complete)
+        return TUTTI_AGAIN;
+    if (message->conn == NULL)
+        TUTTI_TRY(tutti_fabric_connect(engine->fabric, call->root, TUTTI_CHANNEL_POINT_TO_POINT,
+                                       &message->conn));
+    TUTTI_TRY(move_header(message, moved));
+    TUTTI_TRY(move(message, at, call->count * tutti_type_size(call->type), &message->moved, moved));
+    message->is_complete = true;
+    *moved = true;
+    return TUTTI_OK;
+}

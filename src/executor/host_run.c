@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run: piece after piece, with what comes before and after each. */
+#include "base/result.h"
+#include "executor/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum phase { PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
+
+/* ---- engine ---------------------------------------------------------------------- */
+
+int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks, int rank)
+{
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+
+    *engine = (struct tutti_engine){.fabric = fabric, .nranks = nranks, .rank = rank};
+    if (tutti_fabric_is_one_domain(fabric))
+        engine->domain = tutti_fabric_domain(fabric);
+    engine->cache_bytes = cache > 0 ? (size_t)cache : (size_t)32 << 20;
+    engine->sources = calloc((size_t)nranks, sizeof *engine->sources);
+    engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks);
+    if (engine->sources == NULL || engine->sinks == NULL) {
+        tutti_engine_fini(engine);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an engine of %d ranks", nranks);
+    }
+    return TUTTI_OK;
+}
+
+void tutti_engine_fini(struct tutti_engine *engine)
+{
+    tutti_lanes_fini(&engine->run);
+    free(engine->arena);
+    free(engine->sources);
+    free(engine->sinks);
+    *engine = (struct tutti_engine){.fabric = NULL};
+}
+
+size_t tutti_engine_bytes(const struct tutti_engine *engine)
+{
+    return sizeof *engine + engine->arena_bytes +
+           engine->run.lane_capacity * sizeof *engine->run.lanes +
+           engine->run.step_capacity * (1 + sizeof *engine->run.received) +
+           (2 * (size_t)engine->nranks + 2) * sizeof(void *);
+}
+
+static int reserve_arena(struct tutti_engine *engine, size_t bytes)
+{
+    if (bytes <= engine->arena_bytes)
+        return TUTTI_OK;
+    free(engine->arena);
+    engine->arena_bytes = 0;
+    bytes = (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    engine->arena = aligned_alloc(TUTTI_CACHE_LINE, bytes);
+    if (engine->arena == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);
+    engine->arena_bytes = bytes;
+    return TUTTI_OK;
+}
+
+/* ---- staging ---------------------------------------------------------------------- */
+
+static size_t line_up(size_t bytes)
+{
+    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+}
+
+/* Elements of a block of this call: of its piece, or its own count in a v-form. */
+static size_t block_elements(const struct tutti_run *run, const size_t *counts, size_t block)
+{
+    const struct tutti_program *program = run->program;
+    size_t done = run->piece * program->piece_count;
+
+    if (counts)
+        return counts[block];
+    return run->call.count - done < program->piece_count ? run->call.count - done
+                                                         : program->piece_count;
+}
+
+/* Where a block of this piece begins in the user's buffer, in elements. */
+static size_t block_start(const struct tutti_run *run, const size_t *counts, const size_t *displs,
+                          size_t block)
+{
+    size_t start = 0;
+
+    if (!counts)
+        return block * run->call.count + run->piece * run->program->piece_count;
+    if (displs)
+        return displs[block];
+    for (size_t i = 0; i < block; i++)
+        start += counts[i];
+    return start;
+}
+
+static size_t staged_bytes(const struct tutti_run *run, const size_t *counts, size_t blocks)
+{
+    size_t elements = 0;
+
+    for (size_t block = 0; block < blocks; block++)
+        elements += counts ? counts[block] : run->program->piece_count;
+    return line_up(elements * tutti_type_size(run->program->run_type));
+}
+
+/* One element of a narrow float, as the float32 to multiply by. */
+static float narrow_scalar(const struct tutti_call *call)
+{
+    float value = 1.0f;
+
+    if (call->premultiplier)
+        tutti_cpu_widen(call->type, &value, call->premultiplier, 1, 1.0f);
+    return value;
+}
+
+static void stage_input(struct tutti_run *run)
+{
+    const struct tutti_call *call = &run->call;
+    const struct tutti_program *program = run->program;
+    size_t from_size = tutti_type_size(call->type), to_size = tutti_type_size(program->run_type);
+    uint8_t *to = run->staged_input;
+
+    for (size_t block = 0; block < program->input_blocks; block++) {
+        size_t count = block_elements(run, call->input_counts, block);
+        const uint8_t *from = (const uint8_t *)call->input +
+            block_start(run, call->input_counts, call->input_displs, block) * from_size;
+
+        if (program->widens)
+            tutti_cpu_widen(call->type, (float *)(void *)to, from, count, narrow_scalar(call));
+        else if (call->premultiplier)
+            tutti_cpu_premultiply(call->type, to, from, count, call->premultiplier);
+        else
+            tutti_cpu_copy(to, from, count * from_size, false);
+        to += count * to_size;
+    }
+}
+
+static struct tutti_scale average_of(const struct tutti_call *call, int nranks)
+{
+    if (!call->is_average)
+        return TUTTI_NO_SCALE;
+    return (struct tutti_scale){.multiply = 1.0 / nranks, .divide = nranks};
+}
+
+static void finish_output(const struct tutti_engine *engine)
+{
+    const struct tutti_run *run = &engine->run;
+    const struct tutti_call *call = &run->call;
+    const struct tutti_program *program = run->program;
+    struct tutti_scale scale = average_of(call, engine->nranks);
+    size_t size = tutti_type_size(call->type);
+    const uint8_t *from = run->staged_output;
+
+    for (size_t block = 0; block < program->output_blocks; block++) {
+        size_t count = block_elements(run, call->output_counts, block);
+        uint8_t *to = (uint8_t *)call->output +
+            block_start(run, call->output_counts, call->output_displs, block) * size;
+
+        if (program->widens)
+            tutti_cpu_narrow(call->type, to, (const float *)(const void *)from, count,
+                             (float)scale.multiply);
+        else
+            tutti_cpu_scale(call->type, to, to, count, scale);
+        from += count * sizeof(float);
+    }
+}
+
+/* ---- pieces ------------------------------------------------------------------------ */
+
+static uint8_t *piece_base(const struct tutti_run *run, const void *buffer)
+{
+    if (buffer == NULL)
+        return NULL;
+    return (uint8_t *)(uintptr_t)buffer +
+           run->piece * run->program->piece_count * tutti_type_size(run->call.type);
+}
+
+static void begin_piece(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_program *program = run->program;
+    const struct tutti_schedule *schedule = program->plan->schedule;
+
+    run->bound = run->piece + 1 == program->npieces ? &program->last : &program->full;
+    run->base[TUTTI_BUF_INPUT] = program->stages_input ? run->staged_input
+                                                       : piece_base(run, run->call.input);
+    run->base[TUTTI_BUF_OUTPUT] = program->widens ? run->staged_output
+                                                  : piece_base(run, run->call.output);
+    run->base[TUTTI_BUF_SCRATCH] = run->scratch;
+    run->local_position = 0;
+    run->wait_index = 0;
+    run->signals_given = 0;
+    if (program->stages_input)
+        stage_input(run);
+    if (!schedule->is_one_sided)
+        tutti_lanes_begin_piece(run);
+    if (schedule->needs)
+        engine->round++;
+}
+
+/* The reuse rule: everybody has entered the round before this one. */
+static int enter_round(struct tutti_engine *engine)
+{
+    const struct tutti_domain *domain = engine->domain;
+    struct tutti_run *run = &engine->run;
+    struct tutti_post *post;
+
+    if (engine->round > 1 && engine->all_entered + 1 < engine->round) {
+        for (; run->wait_index < domain->nmembers; run->wait_index++)
+            if (run->wait_index != domain->me &&
+                tutti_domain_counter(domain, run->wait_index, engine->round - 1) <=
+                    engine->previous_base)
+                return TUTTI_AGAIN;
+        run->wait_index = 0;
+        engine->all_entered = engine->round - 1;
+    }
+    run->base[TUTTI_BUF_WINDOW] = tutti_domain_window(domain, domain->me, engine->round);
+    post = tutti_domain_post(domain, domain->me, engine->round);
+    memcpy(post->signature, &run->call.signature, sizeof post->signature);
+    post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
+    post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
+    return TUTTI_OK;
+}
+
+static void leave_round(struct tutti_engine *engine)
+{
+    uint32_t nsignals = engine->run.program->plan->schedule->nsignals;
+
+    if (engine->run.signals_given < nsignals)
+        tutti_domain_publish(engine->domain, engine->round, engine->base + nsignals);
+    engine->previous_base = engine->base;
+    engine->base += nsignals;
+}
+
+static int run_steps(struct tutti_engine *engine)
+{
+    int local = tutti_run_local(engine), lanes = TUTTI_OK;
+
+    if (local != TUTTI_OK && local != TUTTI_AGAIN)
+        return local;
+    if (!engine->run.program->plan->schedule->is_one_sided)
+        lanes = tutti_run_lanes(engine);
+    return lanes != TUTTI_OK ? lanes : local;
+}
+
+int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
+                    const struct tutti_call *call)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    size_t input = 0, output = 0, scratch = program->full.scratch_bytes;
+
+    tutti_assert(!run->is_active);
+    if (!schedule->is_one_sided)
+        TUTTI_TRY(tutti_lanes_reserve(run, program->plan));
+    run->program = program;
+    run->call = *call;
+    if (program->stages_input)
+        input = staged_bytes(run, call->input_counts, program->input_blocks);
+    if (program->widens)
+        output = staged_bytes(run, call->output_counts, program->output_blocks);
+    if (program->last.scratch_bytes > scratch)
+        scratch = program->last.scratch_bytes;
+    if (input + output + scratch > 0)
+        TUTTI_TRY(reserve_arena(engine, input + output + scratch));
+    run->staged_input = engine->arena;
+    run->staged_output = engine->arena + input;
+    run->scratch = engine->arena + input + output;
+    run->header = (struct tutti_header){.sequence = ++engine->sequence,
+                                        .signature = call->signature};
+    run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
+    /* Inputs and outputs of all ranks share the cache; results that cannot stay in it need not
+     * pass through it. */
+    run->streams = call->count * tutti_type_size(call->type) *
+                       (program->input_blocks + program->output_blocks) * (size_t)engine->nranks >
+                   engine->cache_bytes;
+    run->piece = 0;
+    run->phase = PHASE_PIECE;
+    run->moved = false;
+    run->is_active = true;
+    return TUTTI_OK;
+}
+
+int tutti_run_progress(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_program *program = run->program;
+    bool has_round = program->plan->schedule->needs != 0;
+
+    while (run->piece < program->npieces) {
+        if (run->phase == PHASE_PIECE) {
+            begin_piece(engine);
+            run->phase = PHASE_ENTER;
+        }
+        if (run->phase == PHASE_ENTER) {
+            if (has_round)
+                TUTTI_TRY(enter_round(engine));
+            run->phase = PHASE_STEPS;
+        }
+        TUTTI_TRY(run_steps(engine));
+        if (has_round)
+            leave_round(engine);
+        if (program->widens || program->scales_output)
+            finish_output(engine);
+        run->moved = true;
+        run->piece++;
+        run->phase = PHASE_PIECE;
+    }
+    run->is_active = false;
+    return TUTTI_OK;
+}
+
+void tutti_run_cancel(struct tutti_engine *engine)
+{
+    engine->run.is_active = false;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A plan: the lanes of a schedule. */
+#include "executor/plan.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+bool tutti_step_receives(enum tutti_step_kind kind)
+{
+    switch (kind) {
+    case TUTTI_STEP_RECV:
+    case TUTTI_STEP_RECV_REDUCE:
+    case TUTTI_STEP_RECV_COPY_SEND:
+    case TUTTI_STEP_RECV_REDUCE_SEND:
+    case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
+    default: return false;
+    }
+}
+
+bool tutti_step_sends(enum tutti_step_kind kind)
+{
+    switch (kind) {
+    case TUTTI_STEP_SEND:
+    case TUTTI_STEP_RECV_COPY_SEND:
+    case TUTTI_STEP_RECV_REDUCE_SEND:
+    case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
+    default: return false;
+    }
+}
+
+/* The lane of (peer, channel, direction), made when new. */
+static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t channel,
+                                  bool is_receive)
+{
+    uint32_t connection = plan->nconnections;
+
+    for (uint32_t i = 0; i < plan->nlanes; i++) {
+        struct tutti_lane *lane = &plan->lanes[i];
+
+        if (lane->peer != peer || lane->channel != channel)
+            continue;
+        if (lane->is_receive == is_receive)
+            return lane;
+        connection = lane->connection;
+    }
+    if (connection == plan->nconnections)
+        plan->nconnections++;
+    plan->lanes[plan->nlanes] = (struct tutti_lane){
+        .peer = peer, .channel = channel, .is_receive = is_receive, .connection = connection};
+    return &plan->lanes[plan->nlanes++];
+}
+
+static void count_steps(struct tutti_plan *plan)
+{
+    const struct tutti_schedule *schedule = plan->schedule;
+
+    for (uint32_t i = 0; i < schedule->nsteps; i++) {
+        const struct tutti_step *step = &schedule->steps[i];
+
+        if (tutti_step_receives(step->kind)) {
+            struct tutti_lane *lane = lane_of(plan, step->from, step->channel, true);
+
+            lane->count++;
+            lane->needs_bounce |= step->kind == TUTTI_STEP_RECV_REDUCE_SEND;
+        }
+        if (tutti_step_sends(step->kind))
+            lane_of(plan, step->to, step->channel, false)->count++;
+    }
+}
+
+static void fill_lanes(struct tutti_plan *plan)
+{
+    const struct tutti_schedule *schedule = plan->schedule;
+    uint32_t first = 0;
+
+    for (uint32_t i = 0; i < plan->nlanes; i++) {
+        plan->lanes[i].first = first;
+        first += plan->lanes[i].count;
+        plan->lanes[i].count = 0;
+    }
+    for (uint32_t i = 0; i < schedule->nsteps; i++) {
+        const struct tutti_step *step = &schedule->steps[i];
+        bool receives = tutti_step_receives(step->kind), sends = tutti_step_sends(step->kind);
+
+        if (receives) {
+            struct tutti_lane *lane = lane_of(plan, step->from, step->channel, true);
+
+            plan->lane_steps[lane->first + lane->count++] = i;
+        }
+        if (sends) {
+            struct tutti_lane *lane = lane_of(plan, step->to, step->channel, false);
+
+            plan->lane_steps[lane->first + lane->count++] = i;
+        }
+        if (!receives && !sends)
+            plan->local_steps[plan->nlocal++] = i;
+    }
+}
+
+int tutti_plan_create(struct tutti_schedule *schedule, struct tutti_plan **ret_plan)
+{
+    struct tutti_plan *plan = calloc(1, sizeof *plan);
+    size_t halves = 2 * (size_t)schedule->nsteps + 1;
+
+    if (plan == NULL) {
+        tutti_schedule_destroy(schedule);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    }
+    plan->schedule = schedule;
+    plan->lanes = calloc(halves, sizeof *plan->lanes);
+    plan->lane_steps = calloc(halves, sizeof *plan->lane_steps);
+    plan->local_steps = calloc(halves, sizeof *plan->local_steps);
+    if (plan->lanes == NULL || plan->lane_steps == NULL || plan->local_steps == NULL) {
+        tutti_plan_destroy(plan);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan of %zu steps", halves / 2);
+    }
+    count_steps(plan);
+    fill_lanes(plan);
+    *ret_plan = plan;
+    return TUTTI_OK;
+}
+
+void tutti_plan_destroy(struct tutti_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    tutti_schedule_destroy(plan->schedule);
+    free(plan->lanes);
+    free(plan->lane_steps);
+    free(plan->local_steps);
+    free(plan);
+}

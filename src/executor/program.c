@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program: what is staged, how large a piece is, and the bound steps. */
+#include "executor/program.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+static bool is_narrow_float(enum tutti_type type)
+{
+    return type == TUTTI_FLOAT16 || type == TUTTI_BFLOAT16 || type == TUTTI_FLOAT8E4M3 ||
+           type == TUTTI_FLOAT8E5M2;
+}
+
+static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    bool reduces = tutti_collective_reduces(call->collective);
+    bool has_input = tutti_has_input(call->collective, (uint32_t)rank, schedule->root);
+    bool has_output = tutti_has_output(call->collective, (uint32_t)rank, schedule->root);
+    bool is_own_overlay = call->collective == TUTTI_ALLTOALL && call->input == call->output;
+
+    program->run_type = call->type;
+    if (reduces && !schedule->is_one_sided) {
+        program->widens = is_narrow_float(call->type);
+        if (program->widens)
+            program->run_type = TUTTI_FLOAT32;
+        program->scales_output = call->is_average && has_output;
+    }
+    program->stages_input = has_input &&
+        (program->widens || (reduces && call->premultiplier != NULL) || is_own_overlay);
+    program->input_blocks =
+        has_input ? tutti_input_blocks(call->collective, schedule->nranks) : 0;
+    program->output_blocks =
+        has_output ? tutti_output_blocks(call->collective, schedule->nranks) : 0;
+}
+
+/* Staged blocks lie packed; the user's lie as the call says. */
+static int bind_piece(const struct tutti_program *program, const struct tutti_call *call,
+                      size_t count, struct tutti_bound *ret_bound)
+{
+    struct tutti_extent extent = {
+        .element_bytes = tutti_type_size(program->run_type),
+        .block_count = count,
+        .input_counts = call->input_counts,
+        .input_displs = program->stages_input ? NULL : call->input_displs,
+        .output_counts = call->output_counts,
+        .output_displs = program->widens ? NULL : call->output_displs,
+        .input_stride = program->stages_input ? 0 : call->count,
+        .output_stride = program->widens ? 0 : call->count,
+    };
+
+    return tutti_bind(program->plan->schedule, &extent, ret_bound);
+}
+
+/* Depends only on what all ranks know alike, so that all cut alike. */
+static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
+                         size_t half_bytes)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    size_t size = tutti_type_size(program->run_type);
+    bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
+    bool may_stage = !schedule->is_one_sided || call->premultiplier != NULL ||
+                     call->collective == TUTTI_ALLTOALL;
+
+    program->piece_count = call->count;
+    program->npieces = 1;
+    if (is_vector || call->count == 0)
+        return TUTTI_OK;
+
+    program->piece_count = tutti_bind_piece(schedule, size, call->count, half_bytes);
+    if (program->piece_count == 0)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
+                          "or choose another algorithm",
+                          2 * half_bytes, schedule->window_chunks);
+    if (may_stage) {
+        size_t blocks = tutti_input_blocks(call->collective, schedule->nranks);
+        size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);
+        size_t most = TUTTI_STAGE_BYTES / size / (outputs > blocks ? outputs : blocks);
+
+        if (program->piece_count > most)
+            program->piece_count = most ? most : 1;
+    }
+    program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
+    return TUTTI_OK;
+}
+
+int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                         size_t half_bytes, struct tutti_program **ret_program)
+{
+    struct tutti_program *program = calloc(1, sizeof *program);
+    size_t last;
+    int rc;
+
+    if (program == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a program");
+    program->plan = plan;
+    decide_staging(program, call, rank);
+    TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, half_bytes));
+    last = call->count - (program->npieces - 1) * program->piece_count;
+    TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
+    if (program->npieces > 1)
+        TUTTI_TRY_OR(fail, rc, bind_piece(program, call, program->piece_count, &program->full));
+    *ret_program = program;
+    return TUTTI_OK;
+
+fail:
+    tutti_program_destroy(program);
+    return rc;
+}
+
+void tutti_program_destroy(struct tutti_program *program)
+{
+    if (program == NULL)
+        return;
+    tutti_bound_fini(&program->full);
+    tutti_bound_fini(&program->last);
+    free(program);
+}
+
+size_t tutti_program_bytes(const struct tutti_program *program)
+{
+    size_t nsteps = program->plan->schedule->nsteps;
+    size_t bound = nsteps * sizeof(struct tutti_bound_step);
+    size_t segments = program->full.nsegments + program->last.nsegments;
+
+    return sizeof *program + (program->npieces > 1 ? 2 : 1) * bound +
+           segments * sizeof(struct tutti_segment);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program: a plan with the sizes of one kind of call. Made once, run often. */
+#ifndef TUTTI_EXECUTOR_PROGRAM_H
+#define TUTTI_EXECUTOR_PROGRAM_H
+
+#include "executor/host.h"
+
+/* Bind `plan` (borrowed) to the sizes of `call`. `half_bytes` is the room of a window half.
+ * TUTTI_ERR_USAGE when the window has no room for the schedule's slots. */
+int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                         size_t half_bytes, struct tutti_program **ret_program);
+void tutti_program_destroy(struct tutti_program *program);
+
+/* Heap held, for the memory report. */
+size_t tutti_program_bytes(const struct tutti_program *program);
+
+#endif
