@@ -12,10 +12,12 @@ struct tutti_algorithm {
     enum tutti_collective collective;
     uint32_t needs;     /* TUTTI_NEEDS_*; 0: two-sided, runs on any transport */
     bool serves_vector; /* blocks may differ in size (the v-forms) */
-    /* Emit this rank's steps. Declarations (chunks, scratch, ...) included. */
+    /* Emit this rank's steps, declarations (chunks, scratch, ...) included, but for the needs
+     * above. Called with two ranks or more: alone, every collective is a copy. */
     int (*emit)(const struct tutti_shape *shape, struct tutti_build *build);
 };
 
+/* In no particular order; NULL from tutti_algorithm_count() on. */
 size_t tutti_algorithm_count(void);
 const struct tutti_algorithm *tutti_algorithm(size_t index);
 
@@ -23,7 +25,8 @@ const struct tutti_algorithm *tutti_algorithm(size_t index);
 const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collective,
                                                    const char *name);
 
-/* Emit, derive, fuse. */
+/* Emit, derive, fuse. Depends on its arguments only; the caller destroys the schedule.
+ * TUTTI_ERR_SYSTEM: no memory; TUTTI_ERR_INTERNAL: the algorithm emitted what build.h refuses. */
 int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
                              const struct tutti_shape *shape, struct tutti_schedule **ret_schedule);
 

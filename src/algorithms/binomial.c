@@ -5,9 +5,9 @@
  * cleared; a subtree is a run of places, so that what belongs to it lies together.
  *
  *              0                        p = 8
- *        4     |   2     1              broadcast and scatter serve the largest subtree first,
- *      6   5   |   3                    reduce and gather take the smallest first: it is ready first
- *      7
+ *        4     |   2     1              broadcast and scatter serve the largest subtree
+ *      6   5   |   3                    first, reduce and gather take the smallest first:
+ *      7                                it is the first to be ready
  *
  * Inner places of gather and scatter keep the blocks of their subtree in SCRATCH, in the order of
  * places. Only the root sees them by rank: there a subtree may wrap around the end, and makes two
@@ -86,7 +86,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
         return tutti_build_send(build, to_rank(shape, binomial_parent(place)), own);
 
     if (place != 0)
-        tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, size);
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, size);
     TUTTI_TRY(tutti_build_copy(build, own,
                                kept_blocks(shape, TUTTI_BUF_OUTPUT, place, 1, false).upper));
     for (uint32_t i = 0; i < levels && place + (1u << i) < n; i++) {
@@ -117,7 +117,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     if (place != 0) {
         uint32_t parent = binomial_parent(place);
 
-        tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, size);
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, size);
         TUTTI_TRY(recv_wrapped(build, to_rank(shape, parent),
                                kept_blocks(shape, TUTTI_BUF_INPUT, place, size, parent == 0)));
     }

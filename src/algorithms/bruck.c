@@ -80,7 +80,7 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     uint32_t n = shape->nranks;
     uint32_t rounds = rounds_of(n);
 
-    tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, kept_at(n, n));
+    tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, kept_at(n, n));
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
     for (uint32_t round = 0; round < rounds; round++) {

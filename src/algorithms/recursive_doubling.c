@@ -62,7 +62,7 @@ static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *b
     }
 
     /* Two places for what arrives, so that an early partner need not wait. */
-    tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, fold.rounds < 2 ? 1 : 2);
+    tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, fold.rounds < 2 ? 1 : 2);
     if (is_paired) {
         TUTTI_TRY(tutti_build_recv_reduce(build, shape->rank - 1, input, sum));
         current = sum;

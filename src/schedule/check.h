@@ -35,4 +35,10 @@ struct tutti_check_report {
 int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          struct tutti_check_report *ret_report);
 
+/* The same for algorithms that serve blocks of different sizes (the v-forms): then a chunk may
+ * only travel and rest where memory is sized for its own block. The plain check takes all blocks
+ * to be equal, and only the chunks of one block to differ. */
+int tutti_schedule_check_vector(const struct tutti_schedule *const *schedules, uint32_t nranks,
+                                struct tutti_check_report *ret_report);
+
 #endif

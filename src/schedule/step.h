@@ -26,8 +26,9 @@
  *
  * SCRATCH is private memory of this rank, `scratch_chunks` chunks. Its chunk c
  * is as large as chunk c of the collective's larger buffer (the one with more
- * blocks) when scratch_like is TUTTI_SCRATCH_VECTOR, or as the largest chunk when
- * TUTTI_SCRATCH_UNIFORM.
+ * blocks) when scratch_like is TUTTI_SCRATCH_VECTOR, or as the largest chunk, rounded up, when
+ * TUTTI_SCRATCH_UNIFORM. Messages need VECTOR, for a UNIFORM chunk is as good as never the size of
+ * a user's. Where all blocks are equal a VECTOR may have more blocks than the buffers; it just goes on.
  *
  * A barrier has no blocks and moves no data, yet its two-sided form needs messages to wait for:
  * there every SCRATCH chunk is 8 bytes (bind), like UNIFORM, and chunk 0 is as good as written when
@@ -91,7 +92,7 @@ enum tutti_step_kind {
     TUTTI_STEP_RECV_REDUCE_COPY_SEND, /* dst = src op (from), and on -> to */
 
     /* Local. */
-    TUTTI_STEP_COPY,   /* dst = src */
+    TUTTI_STEP_COPY,   /* dst = src; touches nothing where, in place, the two are one */
     TUTTI_STEP_REDUCE, /* dst = dst op src */
 
     /* One-sided, inside a load/store domain. `remote` is a span of another rank's buffer. */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The checker's course, and what its parts share. */
+#include "schedule/check_model.h"
+
+#include "base/result.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tutti_check_found(struct check *check, uint32_t rank, uint32_t step, const char *format, ...)
+{
+    struct tutti_check_report *report = check->report;
+    va_list args;
+
+    report->rank = rank;
+    report->step = step == TUTTI_CHECK_NONE ? UINT32_MAX : step - check->first_step[rank];
+    va_start(args, format);
+    vsnprintf(report->what, sizeof(report->what), format, args);
+    va_end(args);
+    return TUTTI_ERR_ARGUMENT;
+}
+
+int tutti_check_alloc(void *ret_array, size_t count, size_t size, int fill)
+{
+    /* calloc leaves large arrays untouched until they are used. */
+    void *array = fill == 0 ? calloc(count + 1, size) : malloc((count + 1) * size);
+
+    if (array == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %zu items of %zu bytes",
+                          count, size);
+    if (fill != 0)
+        memset(array, fill, (count + 1) * size);
+    memcpy(ret_array, &array, sizeof(array));
+    return TUTTI_OK;
+}
+
+int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint32_t value)
+{
+    if (*count == *capacity) {
+        uint32_t grown = *capacity * 2 + 64;
+        uint32_t *moved = realloc(*array, grown * sizeof(*moved));
+
+        if (moved == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %u items", grown);
+        *array = moved;
+        *capacity = grown;
+    }
+    (*array)[(*count)++] = value;
+    return TUTTI_OK;
+}
+
+static int number_steps(struct check *check)
+{
+    uint32_t step = 0;
+
+    TUTTI_TRY(tutti_check_alloc(&check->first_step, check->nranks + 1, sizeof(uint32_t), 0));
+    for (uint32_t rank = 0; rank < check->nranks; rank++) {
+        check->first_step[rank] = step;
+        step += check->schedules[rank]->nsteps;
+    }
+    check->first_step[check->nranks] = step;
+    check->nsteps = step;
+
+    TUTTI_TRY(tutti_check_alloc(&check->step_rank, step, sizeof(uint32_t), 0));
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        for (uint32_t i = check->first_step[rank]; i < check->first_step[rank + 1]; i++)
+            check->step_rank[i] = rank;
+    return TUTTI_OK;
+}
+
+static void release(struct check *check)
+{
+    free(check->first_step);
+    free(check->step_rank);
+    free(check->lane_before);
+    free(check->lane_after);
+    free(check->mate);
+    free(check->local_index);
+    free(check->local_count);
+    free(check->local_last);
+    free(check->signal_first);
+    free(check->signal_steps);
+    free(check->log);
+    free(check->clocks);
+    free(check->seen);
+    free(check->stack);
+    free(check->preds);
+}
+
+static int run_all(struct check *check)
+{
+    TUTTI_TRY(number_steps(check));
+    TUTTI_TRY(tutti_check_shape(check));
+    TUTTI_TRY(tutti_check_lanes(check));
+    TUTTI_TRY(tutti_check_play(check));
+    TUTTI_TRY(tutti_check_clocks(check));
+    for (int is_overlaid = 0; is_overlaid <= 1; is_overlaid++) {
+        TUTTI_TRY(tutti_check_races(check, is_overlaid));
+        TUTTI_TRY(tutti_check_flow(check, is_overlaid));
+    }
+    if (check->schedules[0]->collective == TUTTI_BARRIER)
+        TUTTI_TRY(tutti_check_barrier(check));
+    return TUTTI_OK;
+}
+
+static int run_check(const struct tutti_schedule *const *schedules, uint32_t nranks, bool is_vector,
+                     struct tutti_check_report *ret_report)
+{
+    struct check check = {.schedules = schedules, .nranks = nranks, .is_vector = is_vector,
+                          .report = ret_report};
+    int rc = run_all(&check);
+
+    release(&check);
+    return rc;
+}
+
+int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t nranks,
+                         struct tutti_check_report *ret_report)
+{
+    return run_check(schedules, nranks, false, ret_report);
+}
+
+int tutti_schedule_check_vector(const struct tutti_schedule *const *schedules, uint32_t nranks,
+                                struct tutti_check_report *ret_report)
+{
+    return run_check(schedules, nranks, true, ret_report);
+}

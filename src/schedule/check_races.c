@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding races: as the log goes by, each chunk remembers who wrote it last and
+ * who has read it since; whoever touches it next must be ordered after these.
+ *
+ * A peer may touch a rank's INPUT and OUTPUT only between that rank's first
+ * signal and its end of the run: before it the caller may not have called, and
+ * afterwards the memory is the caller's again.
+ */
+#include "schedule/check_model.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+#define NONE TUTTI_CHECK_NONE
+
+struct reader {
+    uint32_t who, next;
+};
+
+struct races {
+    struct check *check;
+    struct check_memory memory;
+    bool is_overlaid;
+    uint32_t *writers; /* per cell: run * halves + half, or NONE */
+    uint32_t *readers; /* per cell: index into `pool`, or NONE */
+    struct reader *pool;
+    uint32_t npool, pool_capacity;
+};
+
+/* The half at hand, and the memory it is about to touch. */
+struct touch {
+    uint32_t run, half, owner;
+    struct tutti_span span;
+    bool is_write;
+};
+
+static const char *form(const struct races *races)
+{
+    return races->is_overlaid ? "in place" : "out of place";
+}
+
+static int check_pair(struct races *races, uint32_t who, const struct touch *touch, uint32_t chunk,
+                      const char *did)
+{
+    struct check *check = races->check;
+    uint32_t nhalves = 2 * check->nsteps, run = who / nhalves, half = who % nhalves;
+    uint32_t rank = check->step_rank[touch->half / 2], other = check->step_rank[half / 2];
+    bool is_ordered;
+
+    if (run == touch->run && half / 2 == touch->half / 2)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_check_is_ordered(check, run, half, touch->run, touch->half, &is_ordered));
+    if (is_ordered)
+        return TUTTI_OK;
+    return tutti_check_found(check, rank, touch->half / 2,
+                             "race %s: %s %s %u of rank %u, which step %u of rank %u %s; run %u "
+                             "and run %u, unordered",
+                             form(races), touch->is_write ? "writes" : "reads",
+                             tutti_buffer_name((enum tutti_buffer)touch->span.buffer), chunk,
+                             touch->owner, half / 2 - check->first_step[other], other, did,
+                             touch->run, run);
+}
+
+static int add_reader(struct races *races, uint32_t cell, uint32_t who)
+{
+    if (races->readers[cell] != NONE && races->pool[races->readers[cell]].who == who)
+        return TUTTI_OK;
+    if (races->npool == races->pool_capacity) {
+        uint32_t capacity = races->pool_capacity * 2 + 256;
+        struct reader *grown = realloc(races->pool, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %u reads",
+                              capacity);
+        races->pool = grown;
+        races->pool_capacity = capacity;
+    }
+    races->pool[races->npool] = (struct reader){.who = who, .next = races->readers[cell]};
+    races->readers[cell] = races->npool++;
+    return TUTTI_OK;
+}
+
+static int touch_chunk(struct races *races, const struct touch *touch, uint32_t chunk)
+{
+    uint32_t who = touch->run * 2 * races->check->nsteps + touch->half;
+    uint32_t cell = tutti_check_cell(&races->memory, touch->run, touch->owner, touch->span.buffer,
+                                     chunk);
+
+    if (races->writers[cell] != NONE)
+        TUTTI_TRY(check_pair(races, races->writers[cell], touch, chunk, "writes"));
+    if (!touch->is_write)
+        return add_reader(races, cell, who);
+    for (uint32_t r = races->readers[cell]; r != NONE; r = races->pool[r].next)
+        TUTTI_TRY(check_pair(races, races->pool[r].who, touch, chunk, "reads"));
+    races->writers[cell] = who;
+    races->readers[cell] = NONE;
+    return TUTTI_OK;
+}
+
+/* A peer's caller has called, and is not gone yet. */
+static int check_presence(struct races *races, const struct touch *touch)
+{
+    struct check *check = races->check;
+    uint32_t rank = check->step_rank[touch->half / 2], owner = touch->owner;
+    uint32_t first = check->signal_first[owner];
+    uint32_t before = touch->run * check->local_count[owner], end;
+    uint32_t own = touch->run * check->local_count[rank] + check->local_index[touch->half / 2];
+
+    if (first == check->signal_first[owner + 1])
+        return tutti_check_found(check, rank, touch->half / 2,
+                                 "touches the %s of rank %u, which gives no signal that it is there",
+                                 tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
+    before += check->local_index[check->signal_steps[first]];
+    if (check_clock(check, check_begin(check, touch->run, touch->half), owner) <= before)
+        return tutti_check_found(check, rank, touch->half / 2,
+                                 "may touch the %s of rank %u before that rank's first signal",
+                                 tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
+    end = check_run_end(check, touch->run, owner);
+    if (check_clock(check, end, rank) <= own)
+        return tutti_check_found(check, rank, touch->half / 2,
+                                 "may touch the %s of rank %u after that rank's end of the run",
+                                 tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
+    return TUTTI_OK;
+}
+
+static int touch_span(struct races *races, const struct touch *touch)
+{
+    uint32_t rank = races->check->step_rank[touch->half / 2];
+
+    if (touch->owner != rank && touch->span.buffer != TUTTI_BUF_WINDOW)
+        TUTTI_TRY(check_presence(races, touch));
+    for (uint32_t i = 0; i < touch->span.count; i++)
+        TUTTI_TRY(touch_chunk(races, touch, touch->span.first + i));
+    return TUTTI_OK;
+}
+
+/* Within one step a destination may be a source exactly, or lie apart from it. */
+static int check_overlap(struct races *races, uint32_t half, uint32_t owner,
+                         const struct tutti_access *read, const struct tutti_access *write)
+{
+    struct check *check = races->check;
+    uint32_t count = write->span.count;
+    uint32_t from = tutti_check_cell(&races->memory, 0, owner, read->span.buffer, read->span.first);
+    uint32_t to = tutti_check_cell(&races->memory, 0, owner, write->span.buffer,
+                                   write->span.first);
+
+    if (from >= to + count || to >= from + count || (from == to && !read->is_write))
+        return TUTTI_OK;
+    return tutti_check_found(check, check->step_rank[half / 2], half / 2,
+                             "%s: %s %u + %u overlaps its own %s %u + %u", form(races),
+                             tutti_buffer_name((enum tutti_buffer)write->span.buffer),
+                             write->span.first, count,
+                             tutti_buffer_name((enum tutti_buffer)read->span.buffer),
+                             read->span.first, count);
+}
+
+static int check_overlaps(struct races *races, uint32_t half, uint32_t owner,
+                          const struct tutti_access *accesses, uint32_t naccesses, uint32_t write)
+{
+    for (uint32_t a = 0; a < naccesses; a++) {
+        bool is_same_owner = (accesses[a].rank == TUTTI_NO_RANK) ==
+                             (accesses[write].rank == TUTTI_NO_RANK);
+
+        if (a != write && is_same_owner)
+            TUTTI_TRY(check_overlap(races, half, owner, &accesses[a], &accesses[write]));
+    }
+    return TUTTI_OK;
+}
+
+/* A copy of chunks onto themselves, which the executor leaves out (step.h)? */
+static bool is_idle(const struct races *races, uint32_t half)
+{
+    const struct tutti_step *step = check_step(races->check, half / 2);
+    uint32_t rank = races->check->step_rank[half / 2];
+
+    return step->kind == TUTTI_STEP_COPY &&
+           tutti_check_cell(&races->memory, 0, rank, step->src.buffer, step->src.first) ==
+               tutti_check_cell(&races->memory, 0, rank, step->dst.buffer, step->dst.first);
+}
+
+static int touch_half(struct races *races, uint32_t run, uint32_t half)
+{
+    struct check *check = races->check;
+    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    uint32_t naccesses = tutti_check_accesses(check, half, accesses);
+    uint32_t rank = check->step_rank[half / 2];
+
+    if (is_idle(races, half))
+        return TUTTI_OK;
+    for (uint32_t a = 0; a < naccesses; a++) {
+        struct touch touch = {.run = run, .half = half, .span = accesses[a].span,
+                              .is_write = accesses[a].is_write};
+        bool is_all = accesses[a].rank == TUTTI_ALL_RANKS;
+        uint32_t first = accesses[a].rank >= 0 ? (uint32_t)accesses[a].rank : rank;
+        uint32_t last = is_all ? check->nranks - 1 : first;
+
+        for (touch.owner = is_all ? 0 : first; touch.owner <= last; touch.owner++) {
+            if (is_all && touch.owner == rank)
+                continue;
+            if (touch.is_write && run == 0)
+                TUTTI_TRY(check_overlaps(races, half, touch.owner, accesses, naccesses, a));
+            TUTTI_TRY(touch_span(races, &touch));
+        }
+    }
+    return TUTTI_OK;
+}
+
+static int run_races(struct races *races)
+{
+    struct check *check = races->check;
+
+    TUTTI_TRY(tutti_check_memory_init(&races->memory, check, races->is_overlaid));
+    TUTTI_TRY(tutti_check_alloc(&races->writers, races->memory.count, sizeof(uint32_t), 0xff));
+    TUTTI_TRY(tutti_check_alloc(&races->readers, races->memory.count, sizeof(uint32_t), 0xff));
+    for (uint32_t i = 0; i < check->nlog; i++) {
+        uint32_t run = check->log[i] / check_run_nodes(check);
+        uint32_t at = check->log[i] % check_run_nodes(check);
+
+        if (at < 4 * check->nsteps && (at & 1))
+            TUTTI_TRY(touch_half(races, run, at / 2));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_check_races(struct check *check, bool is_overlaid)
+{
+    struct races races = {.check = check, .is_overlaid = is_overlaid};
+    int rc = run_races(&races);
+
+    tutti_check_memory_fini(&races.memory);
+    free(races.writers);
+    free(races.readers);
+    free(races.pool);
+    return rc;
+}

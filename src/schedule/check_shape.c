@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checking each schedule alone: numbers in range, spans inside buffers, sizes
+ * that fit, memory that may be touched; and that all ranks mean the same. The
+ * later parts of the checker rely on what is refused here. */
+#include "schedule/check_model.h"
+
+#include "base/result.h"
+
+static int check_heads(struct check *check)
+{
+    const struct tutti_schedule *first = check->schedules[0];
+
+    for (uint32_t rank = 0; rank < check->nranks; rank++) {
+        const struct tutti_schedule *own = check->schedules[rank];
+
+        if (own->rank != rank || own->nranks != check->nranks)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
+                                     "schedule of rank %u of %u in place %u of %u", own->rank,
+                                     own->nranks, rank, check->nranks);
+        if (own->collective >= TUTTI_COLLECTIVE_COUNT || own->collective != first->collective ||
+            own->root != first->root || own->root >= check->nranks)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
+                                     "collective %u with root %u, rank 0 has %u with root %u",
+                                     own->collective, own->root, first->collective, first->root);
+        if (own->chunks_per_block == 0 || own->chunks_per_block != first->chunks_per_block)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
+                                     "%u chunks per block, rank 0 has %u", own->chunks_per_block,
+                                     first->chunks_per_block);
+        if (own->needs != first->needs || own->nsignals != first->nsignals ||
+            own->window_chunks != first->window_chunks)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
+                                     "needs %#x, %u signals, window of %u; rank 0: %#x, %u, %u",
+                                     own->needs, own->nsignals, own->window_chunks, first->needs,
+                                     first->nsignals, first->window_chunks);
+        if (own->nchannels == 0 || own->nchannels > 256)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE, "%u channels", own->nchannels);
+        if (own->nchannels > check->nchannels)
+            check->nchannels = own->nchannels;
+    }
+    if (first->window_chunks > 0 && !(first->needs & TUTTI_NEEDS_WINDOW))
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
+                                 "a window of %u chunks that needs does not name",
+                                 first->window_chunks);
+    return TUTTI_OK;
+}
+
+bool tutti_check_is_even(const struct check *check)
+{
+    return !check->is_vector && check->schedules[0]->chunks_per_block == 1;
+}
+
+uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
+                           uint32_t chunk)
+{
+    const struct tutti_schedule *schedule = check->schedules[rank];
+    enum tutti_collective collective = (enum tutti_collective)schedule->collective;
+    uint32_t k = schedule->chunks_per_block, blocks, p = check->nranks;
+
+    if (buffer == TUTTI_BUF_WINDOW || collective == TUTTI_BARRIER ||
+        (buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR))
+        return TUTTI_CHECK_NONE;
+    if (!check->is_vector)
+        return chunk % k;
+
+    /* Blocks from each rank to each rank; scratch memory takes the sizes of the input. */
+    if (collective == TUTTI_ALLTOALL && buffer == TUTTI_BUF_OUTPUT)
+        return ((chunk / k) * p + rank) * k + chunk % k;
+    if (collective == TUTTI_ALLTOALL)
+        return (rank * p + chunk / k) * k + chunk % k;
+
+    /* One block for each rank: a buffer of a single block is the rank's own. */
+    blocks = buffer == TUTTI_BUF_INPUT    ? tutti_input_blocks(collective, p)
+             : buffer == TUTTI_BUF_OUTPUT ? tutti_output_blocks(collective, p)
+                                          : p;
+    if (tutti_input_blocks(collective, p) == tutti_output_blocks(collective, p))
+        return chunk % k;
+    return blocks == 1 && p > 1 ? rank * k + chunk : chunk;
+}
+
+struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t step)
+{
+    const struct tutti_step *own = check_step(check, step);
+    uint32_t rank = check->step_rank[step];
+
+    if (own->kind == TUTTI_STEP_SEND || own->kind == TUTTI_STEP_RECV_REDUCE_SEND)
+        return own->src;
+    if (own->kind == TUTTI_STEP_RECV || own->kind == TUTTI_STEP_RECV_COPY_SEND)
+        return own->dst;
+    return tutti_check_class(check, rank, own->dst.buffer, own->dst.first) != TUTTI_CHECK_NONE
+               ? own->dst
+               : own->src;
+}
+
+/* All spans of a step must have the same sizes, chunk for chunk, where they have any of their own. */
+static int check_sizes(struct check *check, uint32_t rank, uint32_t at, uint32_t ranks[],
+                       const struct tutti_access accesses[], uint32_t naccesses)
+{
+    uint32_t count = naccesses > 0 ? accesses[0].span.count : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t found = TUTTI_CHECK_NONE;
+
+        for (uint32_t a = 0; a < naccesses; a++) {
+            uint32_t class = tutti_check_class(check, ranks[a], accesses[a].span.buffer,
+                                               accesses[a].span.first + i);
+
+            if (class == TUTTI_CHECK_NONE)
+                continue;
+            if (found != TUTTI_CHECK_NONE && class != found)
+                return tutti_check_found(check, rank, at,
+                                         "chunk %u of %s at rank %u differs in size from the other "
+                                         "chunks of the step",
+                                         accesses[a].span.first + i,
+                                         tutti_buffer_name(accesses[a].span.buffer), ranks[a]);
+            found = class;
+        }
+    }
+    return TUTTI_OK;
+}
+
+/* May this step touch that memory at all? */
+static int check_right(struct check *check, uint32_t rank, uint32_t at,
+                       const struct tutti_access *access)
+{
+    const struct tutti_schedule *schedule = check->schedules[rank];
+    const struct tutti_step *step = check_step(check, at);
+    uint32_t buffer = access->span.buffer, needed = 0;
+
+    if (access->is_write && buffer == TUTTI_BUF_INPUT)
+        return tutti_check_found(check, rank, at, "writes the caller's input");
+    if (access->rank == TUTTI_NO_RANK)
+        return TUTTI_OK;
+    if (buffer == TUTTI_BUF_SCRATCH)
+        return tutti_check_found(check, rank, at, "reaches into the scratch memory of a peer");
+    if (buffer == TUTTI_BUF_WINDOW)
+        needed = TUTTI_NEEDS_WINDOW;
+    else if (step->kind == TUTTI_STEP_GET)
+        needed = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
+    else
+        needed = TUTTI_NEEDS_PEER_STORE;
+    if ((schedule->needs & needed) == 0)
+        return tutti_check_found(check, rank, at,
+                                 "reaches the %s of a peer, which needs (%#x) do not name",
+                                 tutti_buffer_name((enum tutti_buffer)buffer), schedule->needs);
+    return TUTTI_OK;
+}
+
+static int check_span(struct check *check, uint32_t rank, uint32_t at, uint32_t owner,
+                      const struct tutti_span *span)
+{
+    uint32_t chunks = tutti_buffer_chunks(check->schedules[owner], owner,
+                                          (enum tutti_buffer)span->buffer);
+
+    if (span->buffer >= TUTTI_BUF_COUNT || span->first > chunks ||
+        span->count > chunks - span->first)
+        return tutti_check_found(check, rank, at,
+                                 "names chunks %u + %u of %s, which has %u at rank %u", span->first,
+                                 span->count, tutti_buffer_name((enum tutti_buffer)span->buffer),
+                                 chunks, owner);
+    return TUTTI_OK;
+}
+
+static int check_spans(struct check *check, uint32_t rank, uint32_t at)
+{
+    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    uint32_t ranks[TUTTI_STEP_ACCESSES];
+    uint32_t naccesses = tutti_step_accesses(check_step(check, at), accesses);
+
+    for (uint32_t a = 0; a < naccesses; a++) {
+        uint32_t first = accesses[a].rank >= 0 ? (uint32_t)accesses[a].rank : rank, last = first;
+
+        if (accesses[a].rank == TUTTI_ALL_RANKS) {
+            first = 0;
+            last = check->nranks - 1;
+        }
+        for (uint32_t owner = first; owner <= last; owner++)
+            TUTTI_TRY(check_span(check, rank, at, owner, &accesses[a].span));
+        ranks[a] = first;
+        if (accesses[a].span.count != accesses[0].span.count)
+            return tutti_check_found(check, rank, at, "joins %u chunks with %u",
+                                     accesses[0].span.count, accesses[a].span.count);
+        TUTTI_TRY(check_right(check, rank, at, &accesses[a]));
+    }
+    return check_sizes(check, rank, at, ranks, accesses, naccesses);
+}
+
+/* Spans that the kind of step cannot do without. */
+static bool has_its_spans(const struct tutti_step *step)
+{
+    bool src = step->src.buffer != TUTTI_BUF_NONE && step->src.count > 0;
+    bool dst = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
+    bool remote = step->remote.buffer != TUTTI_BUF_NONE && step->remote.count > 0;
+
+    switch (step->kind) {
+    case TUTTI_STEP_SEND:
+    case TUTTI_STEP_RECV_REDUCE_SEND:
+        return src;
+    case TUTTI_STEP_RECV:
+    case TUTTI_STEP_RECV_COPY_SEND:
+        return dst;
+    case TUTTI_STEP_PUT:
+        return src && remote;
+    case TUTTI_STEP_GET:
+        return dst && remote;
+    case TUTTI_STEP_GATHER_REDUCE:
+        return src && dst && remote;
+    case TUTTI_STEP_SIGNAL:
+    case TUTTI_STEP_WAIT:
+        return true;
+    default:
+        return src && dst;
+    }
+}
+
+static int check_peers(struct check *check, uint32_t rank, uint32_t at)
+{
+    const struct tutti_step *step = check_step(check, at);
+    bool has_from = tutti_step_receives(step) || step->kind == TUTTI_STEP_GET;
+    bool has_to = tutti_step_sends(step) || step->kind == TUTTI_STEP_PUT;
+    bool waits_for_one = step->kind == TUTTI_STEP_WAIT && step->from != TUTTI_ALL_RANKS;
+
+    if ((has_from || waits_for_one) && (step->from < 0 || (uint32_t)step->from >= check->nranks ||
+                                        (uint32_t)step->from == rank))
+        return tutti_check_found(check, rank, at, "names rank %d as its source", step->from);
+    if (has_to && (step->to < 0 || (uint32_t)step->to >= check->nranks ||
+                   (uint32_t)step->to == rank))
+        return tutti_check_found(check, rank, at, "names rank %d as its target", step->to);
+    if (tutti_step_is_two_sided(step) && step->channel >= check->schedules[rank]->nchannels)
+        return tutti_check_found(check, rank, at, "channel %u of %u", step->channel,
+                                 check->schedules[rank]->nchannels);
+    return TUTTI_OK;
+}
+
+static int check_one(struct check *check, uint32_t rank, uint32_t at)
+{
+    const struct tutti_schedule *schedule = check->schedules[rank];
+    const struct tutti_step *step = check_step(check, at);
+    enum tutti_collective collective = (enum tutti_collective)schedule->collective;
+    uint32_t index = at - check->first_step[rank];
+    bool reduces = step->kind == TUTTI_STEP_RECV_REDUCE || step->kind == TUTTI_STEP_REDUCE ||
+                   step->kind == TUTTI_STEP_RECV_REDUCE_SEND ||
+                   step->kind == TUTTI_STEP_RECV_REDUCE_COPY_SEND ||
+                   step->kind == TUTTI_STEP_GATHER_REDUCE;
+
+    if (step->kind >= TUTTI_STEP_KIND_COUNT)
+        return tutti_check_found(check, rank, at, "no kind of step: %u", step->kind);
+    if (reduces && !tutti_collective_reduces(collective))
+        return tutti_check_found(check, rank, at, "%s in a collective that reduces nothing",
+                                 tutti_step_name((enum tutti_step_kind)step->kind));
+    if (!has_its_spans(step))
+        return tutti_check_found(check, rank, at, "%s without a span that it needs",
+                                 tutti_step_name((enum tutti_step_kind)step->kind));
+    TUTTI_TRY(check_peers(check, rank, at));
+    TUTTI_TRY(check_spans(check, rank, at));
+    if (step->kind == TUTTI_STEP_WAIT && (step->signal == 0 || step->signal > schedule->nsignals))
+        return tutti_check_found(check, rank, at, "waits for signal %u of %u", step->signal,
+                                 schedule->nsignals);
+    if (tutti_step_is_one_sided(step) && schedule->needs == 0)
+        return tutti_check_found(check, rank, at, "%s, but needs name no shared memory",
+                                 tutti_step_name((enum tutti_step_kind)step->kind));
+    if (step->dep_count > schedule->ndeps || step->dep_first > schedule->ndeps - step->dep_count)
+        return tutti_check_found(check, rank, at, "dependencies %u + %u of %u", step->dep_first,
+                                 step->dep_count, schedule->ndeps);
+    for (uint32_t d = 0; d < step->dep_count; d++)
+        if (schedule->deps[step->dep_first + d] >= index)
+            return tutti_check_found(check, rank, at, "depends on step %u, which is not before it",
+                                     schedule->deps[step->dep_first + d]);
+    return TUTTI_OK;
+}
+
+int tutti_check_shape(struct check *check)
+{
+    TUTTI_TRY(check_heads(check));
+    for (uint32_t rank = 0; rank < check->nranks; rank++) {
+        const struct tutti_schedule *schedule = check->schedules[rank];
+        bool is_one_sided = true;
+        uint32_t nsignals = 0;
+
+        for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
+            const struct tutti_step *step = check_step(check, at);
+
+            TUTTI_TRY(check_one(check, rank, at));
+            is_one_sided = is_one_sided && !tutti_step_is_two_sided(step);
+            check->is_shared = check->is_shared || tutti_step_is_one_sided(step);
+            if (step->kind == TUTTI_STEP_SIGNAL && ++nsignals > schedule->nsignals)
+                return tutti_check_found(check, rank, at, "gives signal %u of %u", nsignals,
+                                         schedule->nsignals);
+        }
+        if (is_one_sided != schedule->is_one_sided)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE, "says that it is %s-sided",
+                                     schedule->is_one_sided ? "one" : "two");
+    }
+    return TUTTI_OK;
+}
