@@ -12,6 +12,7 @@
 #ifndef TUTTI_COMM_H
 #define TUTTI_COMM_H
 
+#include "base/result.h"
 #include "bootstrap/bootstrap.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
@@ -42,6 +43,7 @@ struct tutti_comm {
     int nranks, rank;
     uint32_t serial;          /* of this process: tells apart the operations of communicators */
     uint32_t fork_generation; /* of its making: a forked child must not use it */
+    uint8_t secret[TUTTI_SECRET_BYTES];
     char name[TUTTI_NAME_BYTES];
     int init_timeout_ms, timeout_ms;
     bool is_blocking;

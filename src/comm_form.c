@@ -84,6 +84,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     memcpy(comm->name, settings->name, sizeof comm->name);
 
     args.deadline_ns = boot->deadline_ns;
+    memcpy(comm->secret, boot->secret, sizeof comm->secret);
     memcpy(args.secret, boot->secret, sizeof args.secret);
     comm->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
     if (comm->gathered == NULL) {

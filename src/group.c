@@ -18,20 +18,14 @@ struct part {
     bool is_done;
 };
 
-struct forming {
-    struct tutti_comm *comm;
-    tuttiComm_t *handle;
-    bool is_done;
-};
-
 static _Thread_local struct {
     int depth;
     int error; /* of the first call that failed */
     char error_text[TUTTI_MESSAGE_BYTES];
     struct part *parts;
     size_t part_count;
-    struct forming *formings;
-    size_t forming_count;
+    struct tutti_job **jobs; /* NULL entries are done */
+    size_t job_count;
 } group;
 
 bool tutti_group_is_open(void)
@@ -112,30 +106,22 @@ out:
     return rc;
 }
 
-int tutti_group_form(struct tutti_comm *comm, tuttiComm_t *handle)
+int tutti_group_job(struct tutti_job *job)
 {
-    struct forming *formings;
+    struct tutti_job **jobs;
     int rc;
 
     if (group.depth > 0) {
-        formings = realloc(group.formings, (group.forming_count + 1) * sizeof *formings);
-        if (formings == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of communicators");
-        group.formings = formings;
-        formings[group.forming_count++] = (struct forming){.comm = comm, .handle = handle};
+        jobs = realloc(group.jobs, (group.job_count + 1) * sizeof *jobs);
+        if (jobs == NULL)
+            return job->close(job, tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group"));
+        group.jobs = jobs;
+        jobs[group.job_count++] = job;
         return TUTTI_OK;
     }
-    while ((rc = tutti_comm_form(comm)) == TUTTI_AGAIN) {
-        if (!comm->is_blocking)
-            return TUTTI_AGAIN;
-        tutti_comm_form_idle(comm);
-    }
-    if (rc != TUTTI_OK && comm->is_blocking) {
-        tutti_handle_release(*handle);
-        *handle = NULL;
-        tutti_comm_free(comm);
-    }
-    return rc;
+    while ((rc = job->progress(job)) == TUTTI_AGAIN)
+        job->idle(job);
+    return job->close(job, rc);
 }
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -199,24 +185,18 @@ static size_t pass(bool *moved, int *first, char text[TUTTI_MESSAGE_BYTES])
         if (part->is_done)
             note(rc, first, text);
     }
-    for (size_t i = 0; i < group.forming_count; i++) {
-        struct forming *forming = &group.formings[i];
+    for (size_t i = 0; i < group.job_count; i++) {
         int rc;
 
-        if (forming->is_done)
+        if (group.jobs[i] == NULL)
             continue;
-        rc = tutti_comm_form(forming->comm);
-        /* A non-blocking one goes on by itself. */
-        forming->is_done = rc != TUTTI_AGAIN || !forming->comm->is_blocking;
-        left += !forming->is_done;
-        if (rc == TUTTI_AGAIN)
+        rc = group.jobs[i]->progress(group.jobs[i]);
+        if (rc == TUTTI_AGAIN) {
+            left++;
             continue;
-        note(rc, first, text);
-        if (rc != TUTTI_OK && forming->comm->is_blocking) {
-            tutti_handle_release(*forming->handle);
-            *forming->handle = NULL;
-            tutti_comm_free(forming->comm);
         }
+        note(group.jobs[i]->close(group.jobs[i], rc), first, text);
+        group.jobs[i] = NULL;
     }
     return left;
 }
@@ -270,22 +250,21 @@ static int run_all(void)
     return first;
 }
 
-static void forget(bool was_run)
+static void forget(int rc)
 {
     for (size_t i = 0; i < group.part_count; i++) {
         tutti_batch_release(group.parts[i].batch);
         free(group.parts[i].streams);
     }
-    for (size_t i = 0; !was_run && i < group.forming_count; i++) {
-        tutti_handle_release(*group.formings[i].handle);
-        *group.formings[i].handle = NULL;
-        tutti_comm_free(group.formings[i].comm);
-    }
+    /* Left over only when the group was spoiled and not run. */
+    for (size_t i = 0; i < group.job_count; i++)
+        if (group.jobs[i] != NULL)
+            group.jobs[i]->close(group.jobs[i], rc);
     free(group.parts);
-    free(group.formings);
+    free(group.jobs);
     group.parts = NULL;
-    group.formings = NULL;
-    group.part_count = group.forming_count = 0;
+    group.jobs = NULL;
+    group.part_count = group.job_count = 0;
     group.error = TUTTI_OK;
 }
 
@@ -309,6 +288,6 @@ tuttiResult_t tuttiGroupEnd(void)
         tutti_set_last_message(group.error_text);
     else
         rc = run_all();
-    forget(group.error == TUTTI_OK);
+    forget(rc);
     return tutti_public(rc);
 }

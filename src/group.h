@@ -14,8 +14,18 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
 /* A failed call inside a group spoils it: tuttiGroupEnd returns `rc` and runs nothing. Returns rc. */
 int tutti_group_note(int rc);
 
-/* Form `comm` (behind *handle, which is already set): at once, or when the group ends. On failure
- * of a blocking formation the handle is released and *handle set to NULL. */
-int tutti_group_form(struct tutti_comm *comm, tuttiComm_t *handle);
+/* Something that takes a while and is no operation: forming a communicator, splitting one. */
+struct tutti_job {
+    /* Go on. TUTTI_AGAIN: not done. Any other result is final. */
+    int (*progress)(struct tutti_job *job);
+    /* Wait a little after TUTTI_AGAIN. */
+    void (*idle)(struct tutti_job *job);
+    /* Deliver the outcome, or undo everything when `rc` is an error; frees the job. Returns the
+     * final result. */
+    int (*close)(struct tutti_job *job, int rc);
+};
+
+/* Do the job, which is taken: at once, or when the group ends. */
+int tutti_group_job(struct tutti_job *job);
 
 #endif
