@@ -26,7 +26,11 @@ struct tutti_call {
     enum tutti_type type;
     enum tutti_op op;         /* what combines two elements */
     bool is_average;          /* divide by nranks at the end */
-    const void *premultiplier; /* NULL, or one element of `type` to multiply this rank's input by */
+    /* A pre-multiplied sum: one element of `type` that this rank's input is multiplied by, kept
+     * here, or at an address that is read when the operation runs. */
+    bool is_premultiplied;
+    const void *scalar_address;
+    uint8_t scalar[8];
     const void *input;
     void *output;
     size_t count;             /* elements of one block */
@@ -36,5 +40,10 @@ struct tutti_call {
     const size_t *output_counts, *output_displs;
     struct tutti_signature signature;
 };
+
+static inline const void *tutti_call_scalar(const struct tutti_call *call)
+{
+    return call->scalar_address ? call->scalar_address : call->scalar;
+}
 
 #endif

@@ -107,8 +107,8 @@ static float narrow_scalar(const struct tutti_call *call)
 {
     float value = 1.0f;
 
-    if (call->premultiplier)
-        tutti_cpu_widen(call->type, &value, call->premultiplier, 1, 1.0f);
+    if (call->is_premultiplied)
+        tutti_cpu_widen(call->type, &value, tutti_call_scalar(call), 1, 1.0f);
     return value;
 }
 
@@ -126,8 +126,8 @@ static void stage_input(struct tutti_run *run)
 
         if (program->widens)
             tutti_cpu_widen(call->type, (float *)(void *)to, from, count, narrow_scalar(call));
-        else if (call->premultiplier)
-            tutti_cpu_premultiply(call->type, to, from, count, call->premultiplier);
+        else if (call->is_premultiplied)
+            tutti_cpu_premultiply(call->type, to, from, count, tutti_call_scalar(call));
         else
             tutti_cpu_copy(to, from, count * from_size, false);
         to += count * to_size;

@@ -28,7 +28,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
         program->scales_output = call->is_average && has_output;
     }
     program->stages_input = has_input &&
-        (program->widens || (reduces && call->premultiplier != NULL) || is_own_overlay);
+        (program->widens || (reduces && call->is_premultiplied) || is_own_overlay);
     program->input_blocks =
         has_input ? tutti_input_blocks(call->collective, schedule->nranks) : 0;
     program->output_blocks =
@@ -60,7 +60,7 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t size = tutti_type_size(program->run_type);
     bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
-    bool may_stage = !schedule->is_one_sided || call->premultiplier != NULL ||
+    bool may_stage = !schedule->is_one_sided || call->is_premultiplied ||
                      call->collective == TUTTI_ALLTOALL;
 
     program->piece_count = call->count;
