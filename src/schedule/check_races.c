@@ -168,6 +168,17 @@ static int check_overlaps(struct races *races, uint32_t half, uint32_t owner,
     return TUTTI_OK;
 }
 
+/* A copy of chunks onto themselves, as in place, touches nothing. */
+static bool is_idle(const struct races *races, uint32_t half)
+{
+    const struct tutti_step *step = check_step(races->check, half / 2);
+    uint32_t rank = races->check->step_rank[half / 2];
+
+    return step->kind == TUTTI_STEP_COPY &&
+           tutti_check_cell(&races->memory, 0, rank, step->src.buffer, step->src.first) ==
+               tutti_check_cell(&races->memory, 0, rank, step->dst.buffer, step->dst.first);
+}
+
 static int touch_half(struct races *races, uint32_t run, uint32_t half)
 {
     struct check *check = races->check;
@@ -204,7 +215,7 @@ static int run_races(struct races *races)
         uint32_t run = check->log[i] / check_run_nodes(check);
         uint32_t at = check->log[i] % check_run_nodes(check);
 
-        if (at < 4 * check->nsteps && (at & 1))
+        if (at < 4 * check->nsteps && (at & 1) && !is_idle(races, at / 2))
             TUTTI_TRY(touch_half(races, run, at / 2));
     }
     return TUTTI_OK;
