@@ -22,8 +22,8 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_access accesses[TUTTI_STEP_ACCESSES]);
 
 /* The halves of two-sided steps; both for fused ones. */
-bool tutti_step_receives(const struct tutti_step *step);
-bool tutti_step_sends(const struct tutti_step *step);
+bool tutti_access_receives(const struct tutti_step *step);
+bool tutti_access_sends(const struct tutti_step *step);
 static inline bool tutti_step_is_two_sided(const struct tutti_step *step)
 {
     return step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;

@@ -181,7 +181,7 @@ static int run_half(struct flow *flow, uint32_t half)
     uint32_t at = half / 2, rank = flow->check->step_rank[at];
     const struct tutti_step *step = check_step(flow->check, at);
 
-    if ((half & 1) == 0 && tutti_step_receives(step))
+    if ((half & 1) == 0 && tutti_access_receives(step))
         return run_receive(flow, half);
     switch (step->kind) {
     case TUTTI_STEP_COPY:

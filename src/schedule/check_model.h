@@ -112,8 +112,6 @@ uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t bu
                            uint32_t chunk);
 /* The span that gives the sizes of the messages of a two-sided step. */
 struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t step);
-/* Are all chunks of all buffers equally large? */
-bool tutti_check_is_even(const struct check *check);
 
 /* check_lanes.c: lanes, and the messages that join them. */
 int tutti_check_lanes(struct check *check);

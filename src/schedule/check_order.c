@@ -63,7 +63,7 @@ static int add_before_run_end(struct check *check, uint32_t run, uint32_t rank)
 /* `half` receives, and from a send of its own. */
 static bool has_sender(const struct check *check, uint32_t half)
 {
-    return (half & 1) == 0 && tutti_step_receives(check_step(check, half / 2));
+    return (half & 1) == 0 && tutti_access_receives(check_step(check, half / 2));
 }
 
 static int add_before_begin(struct check *check, uint32_t run, uint32_t half)

@@ -44,11 +44,6 @@ static int check_heads(struct check *check)
     return TUTTI_OK;
 }
 
-bool tutti_check_is_even(const struct check *check)
-{
-    return !check->is_vector && check->schedules[0]->chunks_per_block == 1;
-}
-
 uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
                            uint32_t chunk)
 {
@@ -215,8 +210,8 @@ static bool has_its_spans(const struct tutti_step *step)
 static int check_peers(struct check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_step *step = check_step(check, at);
-    bool has_from = tutti_step_receives(step) || step->kind == TUTTI_STEP_GET;
-    bool has_to = tutti_step_sends(step) || step->kind == TUTTI_STEP_PUT;
+    bool has_from = tutti_access_receives(step) || step->kind == TUTTI_STEP_GET;
+    bool has_to = tutti_access_sends(step) || step->kind == TUTTI_STEP_PUT;
     bool waits_for_one = step->kind == TUTTI_STEP_WAIT && step->from != TUTTI_ALL_RANKS;
 
     if ((has_from || waits_for_one) && (step->from < 0 || (uint32_t)step->from >= check->nranks ||

@@ -47,7 +47,7 @@ struct derive {
 
 static bool is_fused(const struct tutti_step *step)
 {
-    return tutti_step_receives(step) && tutti_step_sends(step);
+    return tutti_access_receives(step) && tutti_access_sends(step);
 }
 
 /* The lane whose turn a step waits for before it starts: the receive lane of a fused one. */
@@ -57,7 +57,7 @@ static uint32_t lane_of(const struct derive *derive, const struct tutti_step *st
 
     if (!tutti_step_is_two_sided(step))
         return LOCAL_LANE;
-    if (tutti_step_receives(step))
+    if (tutti_access_receives(step))
         return 1 + (step->channel * nranks + (uint32_t)step->from) * 2;
     return 2 + (step->channel * nranks + (uint32_t)step->to) * 2;
 }

@@ -107,13 +107,13 @@ static void index_lanes(struct fuse *fuse)
         fuse->signals[at] = nsignals;
         if (step->kind == TUTTI_STEP_SIGNAL || step->kind == TUTTI_STEP_WAIT)
             nsignals++;
-        if (tutti_step_sends(step)) {
+        if (tutti_access_sends(step)) {
             uint32_t lane = 2 * (step->channel * schedule->nranks + (uint32_t)step->to);
 
             fuse->send_before[at] = fuse->lane_last[lane];
             fuse->lane_last[lane] = at;
         }
-        if (tutti_step_receives(step)) {
+        if (tutti_access_receives(step)) {
             uint32_t lane = 2 * (step->channel * schedule->nranks + (uint32_t)step->from) + 1;
 
             if (fuse->lane_last[lane] != NONE)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All ranks' schedules of one algorithm. */
+#include "schedule/support.h"
+
+#include "base/result.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct tutti_schedule *emit(const struct tutti_algorithm *algorithm,
+                                   const struct tutti_shape *shape, bool is_fused)
+{
+    struct tutti_schedule *schedule = NULL;
+    struct tutti_build build = {0};
+    int rc;
+
+    if (is_fused || shape->nranks == 1) {
+        rc = tutti_algorithm_schedule(algorithm, shape, &schedule);
+    } else {
+        rc = tutti_build_init(&build, algorithm->collective, shape);
+        tutti_build_needs(&build, algorithm->needs);
+        rc = rc != TUTTI_OK ? rc : algorithm->emit(shape, &build);
+        rc = rc != TUTTI_OK ? rc : tutti_build_finish(&build, &schedule);
+    }
+    if (rc != TUTTI_OK)
+        fail_msg("%s %s, %u ranks, root %u, rank %u: %s",
+                 tutti_collective_name(algorithm->collective), algorithm->name, shape->nranks,
+                 shape->root, shape->rank, tutti_last_message());
+    return schedule;
+}
+
+struct team team_create(const struct tutti_algorithm *algorithm, uint32_t nranks, uint32_t root,
+                        bool is_fused)
+{
+    struct team team = {.nranks = nranks, .schedules = calloc(nranks, sizeof(void *))};
+
+    assert_non_null(team.schedules);
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        struct tutti_shape shape = {.nranks = nranks, .rank = rank, .root = root};
+
+        team.schedules[rank] = emit(algorithm, &shape, is_fused);
+    }
+    return team;
+}
+
+void team_destroy(struct team *team)
+{
+    for (uint32_t rank = 0; rank < team->nranks; rank++)
+        tutti_schedule_destroy(team->schedules[rank]);
+    free(team->schedules);
+}
+
+struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule)
+{
+    struct tutti_schedule *clone = malloc(sizeof(*clone));
+
+    assert_non_null(clone);
+    *clone = *schedule;
+    /* Room for one more step. */
+    clone->steps = calloc(schedule->nsteps + 1, sizeof(*clone->steps));
+    clone->deps = calloc(schedule->ndeps + 1, sizeof(*clone->deps));
+    assert_true(clone->steps != NULL && clone->deps != NULL);
+    if (schedule->nsteps > 0)
+        memcpy(clone->steps, schedule->steps, schedule->nsteps * sizeof(*clone->steps));
+    if (schedule->ndeps > 0)
+        memcpy(clone->deps, schedule->deps, schedule->ndeps * sizeof(*clone->deps));
+    return clone;
+}
+
+int team_check(const struct team *team, bool serves_vector, struct tutti_check_report *ret_report)
+{
+    const struct tutti_schedule *const *schedules =
+        (const struct tutti_schedule *const *)team->schedules;
+
+    return serves_vector ? tutti_schedule_check_vector(schedules, team->nranks, ret_report)
+                         : tutti_schedule_check(schedules, team->nranks, ret_report);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the tests of schedules share: all ranks' schedules of one algorithm. */
+#ifndef TUTTI_TESTS_SCHEDULE_SUPPORT_H
+#define TUTTI_TESTS_SCHEDULE_SUPPORT_H
+
+#include "algorithms/algorithm.h"
+#include "schedule/check.h"
+
+struct team {
+    uint32_t nranks;
+    struct tutti_schedule **schedules;
+};
+
+/* Emit the schedules of all ranks, fused or as they were emitted; asserts success. */
+struct team team_create(const struct tutti_algorithm *algorithm, uint32_t nranks, uint32_t root,
+                        bool is_fused);
+void team_destroy(struct team *team);
+
+/* A deep copy, to be edited. */
+struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule);
+
+/* With blocks that differ where the algorithm serves them. */
+int team_check(const struct team *team, bool serves_vector, struct tutti_check_report *ret_report);
+
+#endif
