@@ -30,7 +30,7 @@ static const struct tutti_param_info infos[TUTTI_PARAM_COUNT] = {
 struct value {
     bool is_read; /* release: pairs with the acquire in lookup(), publishes the rest */
     int64_t number;
-    const char *text;
+    char *text; /* NULL is "" */
 };
 
 static struct value values[TUTTI_PARAM_COUNT];
@@ -112,9 +112,7 @@ static void read_value(enum tutti_param param, struct value *value)
         parse(info, text, &value->number);
     }
     /* Kept for ever: the environment may change under us. */
-    value->text = info->kind == TUTTI_PARAM_KIND_TEXT && *text != '\0' ? strdup(text) : "";
-    if (value->text == NULL)
-        value->text = "";
+    value->text = info->kind == TUTTI_PARAM_KIND_TEXT && *text != '\0' ? strdup(text) : NULL;
 }
 
 static const struct value *lookup(enum tutti_param param)
@@ -140,7 +138,9 @@ int64_t tutti_param_int(enum tutti_param param)
 
 const char *tutti_param_text(enum tutti_param param)
 {
-    return lookup(param)->text;
+    const char *text = lookup(param)->text;
+
+    return text ? text : "";
 }
 
 const struct tutti_param_info *tutti_param_info(enum tutti_param param)
@@ -151,9 +151,7 @@ const struct tutti_param_info *tutti_param_info(enum tutti_param param)
 void tutti_param_reset(void)
 {
     for (int param = 0; param < TUTTI_PARAM_COUNT; param++) {
-        if (infos[param].kind == TUTTI_PARAM_KIND_TEXT && values[param].is_read &&
-            values[param].text[0] != '\0')
-            free((void *)values[param].text);
+        free(values[param].text);
         values[param] = (struct value){.is_read = false};
     }
 }

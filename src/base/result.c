@@ -25,6 +25,19 @@ int tutti_fail(int code, const char *format, ...)
     return code;
 }
 
+int tutti_note(int code, const char *format, ...)
+{
+    char message[TUTTI_MESSAGE_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+
+    tutti_set_last_message(message);
+    return code;
+}
+
 const char *tutti_last_message(void)
 {
     return last_message;

@@ -36,6 +36,10 @@ enum {
  * Called once, by the function that finds the failure; all others pass it on. */
 int tutti_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Record why and return `code` without logging: for failures that the caller may
+ * mend by trying another way. */
+int tutti_note(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* The last message recorded on this thread; "" if none. Never NULL. */
 const char *tutti_last_message(void);
 

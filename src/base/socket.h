@@ -33,11 +33,15 @@ const char *tutti_address_format(const struct tutti_address *address,
  * call here that may block: on a name server). TUTTI_ERR_ARGUMENT names the text. */
 int tutti_address_parse(const char *text, struct tutti_address *ret_address);
 
+/* The same, with every address that a name stands for, at most `capacity` of them. */
+int tutti_address_resolve(const char *text, struct tutti_address *addresses, size_t capacity,
+                          size_t *ret_count);
+
 /* Addresses of this host's interfaces that are up and pass TUTTI_SOCKET_IFNAME
  * and TUTTI_SOCKET_FAMILY: global addresses before link-local ones, loopback
- * last; ports zero. Loopback is always listed, also when filtered out only if it is the
- * sole choice. *ret_count is at most `capacity`. TUTTI_ERR_SYSTEM when none is left, naming
- * the filter and the interfaces that exist. */
+ * last; ports zero. Loopback is listed also when the filter names only others; when the filter
+ * excludes it (`^lo`), only if it is the sole choice. *ret_count is at most `capacity`.
+ * TUTTI_ERR_SYSTEM when none is left, naming the filter and the interfaces that exist. */
 int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count);
 
 /* Listen on `address` (family 0: both families on all interfaces; port 0: any free port).

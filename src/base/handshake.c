@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The keyed handshake, and the secrets that it is keyed with. */
+#include "base/handshake.h"
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/socket.h"
+
+#include <pthread.h>
+#include <sodium.h>
+#include <string.h>
+
+/* First bytes of both greetings: magic, then a version, so that a stranger is
+ * known by its first wrong byte. */
+static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 1};
+
+#define HELLO_BYTES (sizeof greeting + TUTTI_NONCE_BYTES)
+#define PROOF_BYTES (HELLO_BYTES + TUTTI_PURPOSE_BYTES + TUTTI_MAC_BYTES)
+#define ANSWER_BYTES TUTTI_MAC_BYTES
+
+/* The same three messages for both sides; who sends alternates. */
+enum { PHASE_HELLO, PHASE_PROOF, PHASE_ANSWER, PHASE_DONE };
+
+static pthread_once_t sodium_once = PTHREAD_ONCE_INIT;
+
+static void start_sodium(void)
+{
+    /* Fails only where the system has no randomness at all; going on would mean
+     * guessable secrets. */
+    tutti_assert(sodium_init() >= 0);
+}
+
+void tutti_random_bytes(void *bytes, size_t size)
+{
+    pthread_once(&sodium_once, start_sodium);
+    randombytes_buf(bytes, size);
+}
+
+static void hash_number(crypto_generichash_state *state, uint64_t number)
+{
+    uint8_t bytes[8];
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+    crypto_generichash_update(state, bytes, sizeof bytes);
+}
+
+void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *label,
+                         uint64_t number, uint8_t ret_secret[TUTTI_SECRET_BYTES])
+{
+    crypto_generichash_state state;
+
+    pthread_once(&sodium_once, start_sodium);
+    crypto_generichash_init(&state, secret, TUTTI_SECRET_BYTES, TUTTI_SECRET_BYTES);
+    hash_number(&state, number);
+    crypto_generichash_update(&state, (const uint8_t *)label, strlen(label));
+    crypto_generichash_final(&state, ret_secret, TUTTI_SECRET_BYTES);
+    sodium_memzero(&state, sizeof state);
+}
+
+void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BYTES])
+{
+    static const uint8_t use[TUTTI_SECRET_BYTES] = "tutti: a secret made of text";
+
+    pthread_once(&sodium_once, start_sodium);
+    crypto_generichash(ret_secret, TUTTI_SECRET_BYTES, (const uint8_t *)text, strlen(text), use,
+                       sizeof use);
+}
+
+/* All parts have fixed sizes, so that no two inputs run together to the same bytes. */
+static void prove(const struct tutti_handshake *shake, uint8_t role,
+                  uint8_t ret_mac[TUTTI_MAC_BYTES])
+{
+    crypto_generichash_state state;
+
+    crypto_generichash_init(&state, shake->key, sizeof shake->key, TUTTI_MAC_BYTES);
+    crypto_generichash_update(&state, greeting, sizeof greeting);
+    crypto_generichash_update(&state, &role, 1);
+    crypto_generichash_update(&state, shake->nonce_acceptor, TUTTI_NONCE_BYTES);
+    crypto_generichash_update(&state, shake->nonce_connector, TUTTI_NONCE_BYTES);
+    crypto_generichash_update(&state, shake->purpose.bytes, TUTTI_PURPOSE_BYTES);
+    crypto_generichash_final(&state, ret_mac, TUTTI_MAC_BYTES);
+    sodium_memzero(&state, sizeof state);
+}
+
+/* ---- one message at a time ------------------------------------------------------ */
+
+static size_t message_bytes(int phase)
+{
+    static const size_t sizes[] = {HELLO_BYTES, PROOF_BYTES, ANSWER_BYTES};
+
+    return sizes[phase];
+}
+
+static bool is_ours_to_send(const struct tutti_handshake *shake)
+{
+    return shake->is_acceptor == (shake->phase != PHASE_PROOF);
+}
+
+/* Put the phase's message on the wire buffer. */
+static void compose(struct tutti_handshake *shake)
+{
+    uint8_t *at = shake->wire;
+
+    if (shake->phase == PHASE_ANSWER) {
+        prove(shake, 'A', at);
+        return;
+    }
+    memcpy(at, greeting, sizeof greeting);
+    at += sizeof greeting;
+    if (shake->phase == PHASE_HELLO) {
+        memcpy(at, shake->nonce_acceptor, TUTTI_NONCE_BYTES);
+        return;
+    }
+    memcpy(at, shake->nonce_connector, TUTTI_NONCE_BYTES);
+    memcpy(at + TUTTI_NONCE_BYTES, shake->purpose.bytes, TUTTI_PURPOSE_BYTES);
+    prove(shake, 'C', at + TUTTI_NONCE_BYTES + TUTTI_PURPOSE_BYTES);
+}
+
+static int check_mac(const struct tutti_handshake *shake, uint8_t role, const uint8_t *mac)
+{
+    uint8_t expected[TUTTI_MAC_BYTES];
+
+    prove(shake, role, expected);
+    if (sodium_memcmp(expected, mac, TUTTI_MAC_BYTES) != 0)
+        return tutti_note(TUTTI_ERR_REMOTE,
+                          "the other side does not hold this communicator's secret");
+    return TUTTI_OK;
+}
+
+/* Take the phase's message from the wire buffer. */
+static int accept_message(struct tutti_handshake *shake)
+{
+    const uint8_t *at = shake->wire;
+    int rc;
+
+    if (shake->phase == PHASE_ANSWER)
+        return check_mac(shake, 'A', at);
+    at += sizeof greeting;
+    if (shake->phase == PHASE_HELLO) {
+        memcpy(shake->nonce_acceptor, at, TUTTI_NONCE_BYTES);
+        return TUTTI_OK;
+    }
+    memcpy(shake->nonce_connector, at, TUTTI_NONCE_BYTES);
+    memcpy(shake->purpose.bytes, at + TUTTI_NONCE_BYTES, TUTTI_PURPOSE_BYTES);
+    rc = check_mac(shake, 'C', at + TUTTI_NONCE_BYTES + TUTTI_PURPOSE_BYTES);
+    if (rc != TUTTI_OK) /* nobody is to read what was not proved */
+        memset(&shake->purpose, 0, sizeof shake->purpose);
+    return rc;
+}
+
+/* What has arrived of a greeting must be its beginning. */
+static int check_greeting(const struct tutti_handshake *shake)
+{
+    size_t size = shake->wire_done < sizeof greeting ? shake->wire_done : sizeof greeting;
+
+    if (shake->phase == PHASE_ANSWER || memcmp(shake->wire, greeting, size) == 0)
+        return TUTTI_OK;
+    if (size == sizeof greeting && memcmp(shake->wire, greeting, 4) == 0)
+        return tutti_note(TUTTI_ERR_REMOTE,
+                          "the other side's handshake has version %u, ours %u; use one version of "
+                          "the library on all ranks",
+                          shake->wire[7], greeting[7]);
+    return tutti_note(TUTTI_ERR_REMOTE, "the other side does not speak this library's handshake");
+}
+
+/* Move what can be moved of the phase's message. */
+static int move_message(struct tutti_handshake *shake)
+{
+    size_t size = message_bytes(shake->phase);
+    bool is_sending = is_ours_to_send(shake);
+    size_t done;
+    int rc;
+
+    if (is_sending && shake->wire_done == 0)
+        compose(shake);
+    while (shake->wire_done < size) {
+        uint8_t *at = shake->wire + shake->wire_done;
+
+        rc = is_sending ? tutti_socket_send(shake->fd, at, size - shake->wire_done, &done)
+                        : tutti_socket_recv(shake->fd, at, size - shake->wire_done, &done);
+        if (rc != TUTTI_OK && shake->phase == PHASE_ANSWER && !is_sending)
+            return tutti_note(rc, "the other side hung up on our proof: the secrets differ, or it "
+                                  "has ended");
+        TUTTI_TRY(rc);
+        if (done == 0)
+            return TUTTI_AGAIN;
+        shake->wire_done += done;
+        if (!is_sending)
+            TUTTI_TRY(check_greeting(shake));
+    }
+    return is_sending ? TUTTI_OK : accept_message(shake);
+}
+
+void tutti_handshake_start(struct tutti_handshake *shake, int fd, bool is_acceptor,
+                           const uint8_t secret[TUTTI_SECRET_BYTES],
+                           const struct tutti_purpose *purpose, uint64_t deadline_ns)
+{
+    *shake = (struct tutti_handshake){
+        .fd = fd, .is_acceptor = is_acceptor, .phase = PHASE_HELLO, .deadline_ns = deadline_ns};
+    tutti_secret_derive(secret, "handshake", 0, shake->key);
+    tutti_random_bytes(is_acceptor ? shake->nonce_acceptor : shake->nonce_connector,
+                       TUTTI_NONCE_BYTES);
+    if (purpose != NULL)
+        shake->purpose = *purpose;
+}
+
+int tutti_handshake_step(struct tutti_handshake *shake)
+{
+    while (shake->phase != PHASE_DONE) {
+        int rc = move_message(shake);
+
+        if (rc == TUTTI_AGAIN && tutti_now_ns() >= shake->deadline_ns)
+            return tutti_note(TUTTI_ERR_TIMEOUT, "the other side did not finish the handshake");
+        TUTTI_TRY(rc);
+        shake->phase++;
+        shake->wire_done = 0;
+    }
+    sodium_memzero(shake->key, sizeof shake->key);
+    return TUTTI_OK;
+}

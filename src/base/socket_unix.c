@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Unix sockets in the abstract namespace, and descriptors passed over them. Names
+ * vanish with their last descriptor, so nothing is left on any file system. */
+#include "base/result.h"
+#include "base/socket.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The leading zero byte makes the name abstract; its length is part of it. */
+static int name_to_native(const char *name, struct sockaddr_un *ret_native, socklen_t *ret_size)
+{
+    struct sockaddr_un native = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+
+    if (length == 0 || length > sizeof native.sun_path - 1)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "Unix socket name '%s' has %zu bytes, not 1 to %zu",
+                          name, length, sizeof native.sun_path - 1);
+    memcpy(native.sun_path + 1, name, length);
+    *ret_native = native;
+    *ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    return TUTTI_OK;
+}
+
+int tutti_socket_listen_unix(const char *name, int *ret_fd)
+{
+    struct sockaddr_un native;
+    socklen_t size;
+    int fd, rc;
+
+    TUTTI_TRY(name_to_native(name, &native, &size));
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "Unix socket: %s", strerror(errno));
+    if (bind(fd, (struct sockaddr *)&native, size) != 0 || listen(fd, SOMAXCONN) != 0) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "listen on Unix socket '%s': %s", name, strerror(errno));
+        close(fd);
+        return rc;
+    }
+    *ret_fd = fd;
+    return TUTTI_OK;
+}
+
+int tutti_socket_connect_unix(const char *name, int *ret_fd)
+{
+    struct sockaddr_un native;
+    socklen_t size;
+    int fd, error;
+
+    TUTTI_TRY(name_to_native(name, &native, &size));
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "Unix socket: %s", strerror(errno));
+    if (connect(fd, (struct sockaddr *)&native, size) == 0) {
+        *ret_fd = fd;
+        return TUTTI_OK;
+    }
+    error = errno;
+    close(fd);
+    /* Refused: nobody listens yet. EAGAIN: the listener's queue is full. A Unix
+     * connect is never half-way, so starting over loses nothing. */
+    if (error == ECONNREFUSED || error == EAGAIN || error == EINTR)
+        return TUTTI_AGAIN;
+    return tutti_fail(TUTTI_ERR_SYSTEM, "connect to Unix socket '%s': %s", name, strerror(error));
+}
+
+/* Room for a few, so that surplus ones are seen and closed rather than leaked. */
+#define PASSED_MAX 8
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(PASSED_MAX * sizeof(int))];
+};
+
+int tutti_socket_send_fd(int fd, int passed_fd)
+{
+    union control control = {.bytes = {0}};
+    char byte = 0;
+    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+                             .msg_controllen = CMSG_SPACE(sizeof(int))};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &passed_fd, sizeof passed_fd);
+
+    if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+        return TUTTI_OK;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+        return TUTTI_AGAIN;
+    return tutti_note(TUTTI_ERR_REMOTE, "pass a descriptor: %s", strerror(errno));
+}
+
+int tutti_socket_recv_fd(int fd, int *ret_passed_fd)
+{
+    union control control = {.bytes = {0}};
+    char byte;
+    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    int passed[PASSED_MAX];
+    size_t count = 0;
+
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return TUTTI_AGAIN;
+    if (size <= 0)
+        return tutti_note(TUTTI_ERR_REMOTE, "take a descriptor: %s",
+                          size < 0 ? strerror(errno) : "the peer closed the connection");
+
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+        size_t inside = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
+            continue;
+        if (inside > PASSED_MAX - count)
+            inside = PASSED_MAX - count;
+        memcpy(passed + count, CMSG_DATA(at), inside * sizeof(int));
+        count += inside;
+    }
+    if (count == 1) {
+        *ret_passed_fd = passed[0];
+        return TUTTI_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        close(passed[i]);
+    return tutti_note(TUTTI_ERR_REMOTE, "take a descriptor: the peer passed %zu, not 1", count);
+}

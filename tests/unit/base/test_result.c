@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Results and the messages that go with them. */
+#include "base/result.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+static int again(void)
+{
+    return TUTTI_AGAIN;
+}
+
+static int try_passes_on(int rc)
+{
+    TUTTI_TRY(rc);
+    return 100;
+}
+
+static int try_or_jumps(int rc, bool *ret_jumped)
+{
+    int seen;
+
+    TUTTI_TRY_OR(undo, seen, rc);
+    return 100;
+
+undo:
+    *ret_jumped = true;
+    return seen;
+}
+
+static void fail_returns_its_code_and_keeps_the_message(void **state)
+{
+    (void)state;
+    assert_int_equal(tutti_fail(TUTTI_ERR_REMOTE, "rank %d of %s", 3, "world"), TUTTI_ERR_REMOTE);
+    assert_string_equal(tutti_last_message(), "rank 3 of world");
+    assert_int_equal(tutti_note(TUTTI_ERR_SYSTEM, "port %d", 7), TUTTI_ERR_SYSTEM);
+    assert_string_equal(tutti_last_message(), "port 7");
+}
+
+static void a_message_too_long_is_cut_not_overrun(void **state)
+{
+    char text[2 * TUTTI_MESSAGE_BYTES];
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+
+    tutti_fail(TUTTI_ERR_SYSTEM, "%s", text);
+    assert_int_equal(strlen(tutti_last_message()), TUTTI_MESSAGE_BYTES - 1);
+    tutti_set_last_message("short");
+    tutti_set_last_message(text);
+    assert_int_equal(strlen(tutti_last_message()), TUTTI_MESSAGE_BYTES - 1);
+}
+
+static void a_message_may_be_set_from_itself(void **state)
+{
+    (void)state;
+    tutti_set_last_message("rank 1 left");
+    tutti_set_last_message(tutti_last_message());
+    assert_string_equal(tutti_last_message(), "rank 1 left");
+    tutti_set_last_message(tutti_last_message() + 5);
+    assert_string_equal(tutti_last_message(), "1 left");
+}
+
+static void *fail_on_thread(void *argument)
+{
+    (void)argument;
+    tutti_fail(TUTTI_ERR_SYSTEM, "of the other thread");
+    return NULL;
+}
+
+static void messages_belong_to_their_thread(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    tutti_set_last_message("of this thread");
+    assert_int_equal(pthread_create(&thread, NULL, fail_on_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_string_equal(tutti_last_message(), "of this thread");
+}
+
+static void try_leaves_on_everything_but_success(void **state)
+{
+    bool jumped = false;
+
+    (void)state;
+    assert_int_equal(try_passes_on(TUTTI_OK), 100);
+    assert_int_equal(try_passes_on(again()), TUTTI_AGAIN);
+    assert_int_equal(try_passes_on(TUTTI_ERR_TIMEOUT), TUTTI_ERR_TIMEOUT);
+    assert_int_equal(try_or_jumps(TUTTI_OK, &jumped), 100);
+    assert_false(jumped);
+    assert_int_equal(try_or_jumps(TUTTI_ERR_USAGE, &jumped), TUTTI_ERR_USAGE);
+    assert_true(jumped);
+}
+
+static void every_result_has_a_name_of_its_own(void **state)
+{
+    static const int results[] = {TUTTI_OK,           TUTTI_AGAIN,      TUTTI_ERR_SYSTEM,
+                                  TUTTI_ERR_INTERNAL, TUTTI_ERR_ARGUMENT, TUTTI_ERR_USAGE,
+                                  TUTTI_ERR_REMOTE,   TUTTI_ERR_TIMEOUT, -99};
+    enum { COUNT = sizeof results / sizeof results[0] };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(tutti_result_name(results[i]), tutti_result_name(results[j]));
+    assert_string_equal(tutti_result_name(TUTTI_ERR_TIMEOUT), "TUTTI_ERR_TIMEOUT");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail_returns_its_code_and_keeps_the_message),
+        cmocka_unit_test(a_message_too_long_is_cut_not_overrun),
+        cmocka_unit_test(a_message_may_be_set_from_itself),
+        cmocka_unit_test(messages_belong_to_their_thread),
+        cmocka_unit_test(try_leaves_on_everything_but_success),
+        cmocka_unit_test(every_result_has_a_name_of_its_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
