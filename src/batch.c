@@ -14,6 +14,8 @@
 /* How many idle passes between two looks at the clock, and how long between two at the peers. */
 enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
 
+enum { DESCRIPTION_BYTES = 256 };
+
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch)
 {
     struct tutti_batch *batch = calloc(1, sizeof *batch);
@@ -112,7 +114,7 @@ void tutti_batch_release(struct tutti_batch *batch)
 /* ---- watching: deadline, peers, abort --------------------------------------------------- */
 
 /* What the batch is at, for messages. */
-static const char *describe(const struct tutti_batch *batch, char text[160])
+static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     char call[TUTTI_SIGNATURE_TEXT_BYTES] = "operation";
     const struct tutti_comm *comm = batch->comm;
@@ -131,7 +133,7 @@ static const char *describe(const struct tutti_batch *batch, char text[160])
         number = message->header.sequence;
         break;
     }
-    snprintf(text, 160, "%s%srank %d, %s, number %llu", comm->name, *comm->name ? ": " : "",
+    snprintf(text, DESCRIPTION_BYTES, "%s%srank %d, %s, number %llu", comm->name, *comm->name ? ": " : "",
              comm->rank, call, (unsigned long long)number);
     return text;
 }
@@ -149,7 +151,7 @@ static int waits_for(const struct tutti_batch *batch)
 
 static int time_out(const struct tutti_batch *batch)
 {
-    char what[160], whom[48] = "its peers";
+    char what[DESCRIPTION_BYTES], whom[48] = "its peers";
     int rank = waits_for(batch);
 
     if (rank >= 0)
@@ -229,7 +231,7 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
 static int finish(struct tutti_batch *batch, int rc)
 {
     struct tutti_comm *comm = batch->comm;
-    char what[160], message[TUTTI_MESSAGE_BYTES + 200];
+    char what[DESCRIPTION_BYTES], message[TUTTI_MESSAGE_BYTES + DESCRIPTION_BYTES];
 
     if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0) {
         snprintf(message, sizeof message, "%s: %s", describe(batch, what), tutti_last_message());

@@ -11,7 +11,7 @@
 
 static _Thread_local char last_message[TUTTI_MESSAGE_BYTES];
 
-int tutti_fail(int code, const char *format, ...)
+void tutti_record_failure(const char *format, ...)
 {
     char message[TUTTI_MESSAGE_BYTES];
     va_list args;
@@ -22,7 +22,6 @@ int tutti_fail(int code, const char *format, ...)
 
     tutti_set_last_message(message);
     tutti_log(TUTTI_LOG_WARN, "%s", message);
-    return code;
 }
 
 int tutti_note(int code, const char *format, ...)

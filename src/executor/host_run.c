@@ -242,6 +242,15 @@ static int run_steps(struct tutti_engine *engine)
     return lanes != TUTTI_OK ? lanes : local;
 }
 
+static void announce(struct tutti_domain *domain, const struct tutti_header *header)
+{
+    uint64_t words[TUTTI_ACTIVITY_WORDS];
+
+    _Static_assert(sizeof words == sizeof *header, "a header is what an activity holds");
+    memcpy(words, header, sizeof words);
+    tutti_domain_announce(domain, words);
+}
+
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call)
 {
@@ -268,7 +277,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     run->header = (struct tutti_header){.sequence = ++engine->sequence,
                                         .signature = call->signature};
     if (engine->domain != NULL)
-        tutti_domain_announce(engine->domain, &run->header);
+        announce(engine->domain, &run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
     /* Inputs and outputs of all ranks share the cache; results that cannot stay in it need not
      * pass through it. */
@@ -346,10 +355,13 @@ int tutti_run_check_peers(const struct tutti_engine *engine)
     if (!run->is_active || engine->domain == NULL)
         return TUTTI_OK;
     for (uint32_t index = 0; index < engine->domain->nmembers; index++) {
+        uint64_t words[TUTTI_ACTIVITY_WORDS];
         struct tutti_header theirs;
 
-        if (!tutti_domain_activity(engine->domain, index, &theirs) ||
-            theirs.sequence != run->header.sequence ||
+        if (!tutti_domain_activity(engine->domain, index, words))
+            continue;
+        memcpy(&theirs, words, sizeof theirs);
+        if (theirs.sequence != run->header.sequence ||
             tutti_signature_equal(&theirs.signature, &run->header.signature))
             continue;
         return tutti_signature_mismatch(&run->header, (int)index, &theirs);
