@@ -38,6 +38,10 @@ enum {
 #define tutti_fail(code, ...) (tutti_record_failure(__VA_ARGS__), (code))
 void tutti_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
+/* The same without logging: for failures that the caller may mend by trying another way. */
+#define tutti_note(code, ...) (tutti_record_message(__VA_ARGS__), (code))
+void tutti_record_message(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
 /* The last message recorded on this thread; "" if none. Never NULL. */
 const char *tutti_last_message(void);
 

@@ -174,7 +174,7 @@ static void take_in(struct root *root, struct seat *seat)
     uint32_t nranks, rank;
 
     if (!tutti_exchange_purpose_read(&seat->shake.purpose, &nranks, &rank)) {
-        tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
+        (void)tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
         drop_stranger(root, seat);
         return;
     }
@@ -226,7 +226,7 @@ static void expire_callers(struct root *root)
     while (root->callers.oldest != NULL && (root->callers.oldest->shake.deadline_ns <= now_ns ||
                                             root->callers.count > root->base.nranks +
                                                                       STRANGERS_MAX)) {
-        tutti_note(TUTTI_ERR_TIMEOUT, "the caller did not prove itself in time");
+        (void)tutti_note(TUTTI_ERR_TIMEOUT, "the caller did not prove itself in time");
         drop_stranger(root, root->callers.oldest);
     }
 }
