@@ -30,7 +30,15 @@ int tutti_directory_open(const char *path, struct tutti_directory *ret_dir, bool
     dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir.fd < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "open directory %s: %s", path, strerror(errno));
-    if (fstat(dir.fd, &info) != 0 || (info.st_mode & S_IWOTH) != 0) {
+    /* Another's directory could be exchanged under us; root's own may be squashed by NFS. */
+    if (fstat(dir.fd, &info) != 0 ||
+        (info.st_uid != geteuid() && info.st_uid != 0 && geteuid() != 0)) {
+        close(dir.fd);
+        return tutti_fail(TUTTI_ERR_SYSTEM,
+                          "directory %s belongs to user %u; name one that belongs to user %u", path,
+                          (unsigned)info.st_uid, (unsigned)geteuid());
+    }
+    if ((info.st_mode & S_IWOTH) != 0) {
         close(dir.fd);
         return tutti_fail(TUTTI_ERR_SYSTEM,
                           "directory %s is writable by everybody, so anybody could pose as a rank; "
