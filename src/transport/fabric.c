@@ -52,7 +52,7 @@ static int parse_uses(uint32_t *ret_uses)
 static int describe(struct tutti_fabric *fabric)
 {
     union tutti_record *mine = &fabric->mine;
-    uint32_t uses;
+    uint32_t uses = 0;
 
     TUTTI_TRY(parse_uses(&uses));
     mine->magic = RECORD_MAGIC;

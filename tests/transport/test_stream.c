@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -177,6 +178,45 @@ static void processes_exchange_byte_for_byte(void **state)
         }
 }
 
+struct thread_rank {
+    struct tutti_fabric *fabric;
+    int rank, nranks;
+    struct traffic traffic;
+};
+
+static void *run_thread_rank(void *argument)
+{
+    struct thread_rank *self = argument;
+
+    CHECK(exchange_as_process(self->fabric, self->rank, self->nranks, &self->traffic) == 0);
+    return NULL;
+}
+
+static void threads_exchange_byte_for_byte(void **state)
+{
+    enum { NRANKS = 4 };
+
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        struct tutti_fabric *fabrics[NRANKS];
+        struct thread_rank ranks[NRANKS];
+        pthread_t threads[NRANKS];
+
+        if (!is_possible(&settings[i]))
+            continue;
+        apply_setting(&settings[i]);
+        form_in_one_thread(NRANKS, fabrics);
+        for (int rank = 0; rank < NRANKS; rank++) {
+            ranks[rank] = (struct thread_rank){fabrics[rank], rank, NRANKS, {40, 1 << 17, 21}};
+            assert_int_equal(pthread_create(&threads[rank], NULL, run_thread_rank, &ranks[rank]),
+                             0);
+        }
+        for (int rank = 0; rank < NRANKS; rank++)
+            pthread_join(threads[rank], NULL);
+        destroy_all(NRANKS, fabrics);
+    }
+}
+
 static void large_messages_stream_through(void **state)
 {
     (void)state;
@@ -251,6 +291,7 @@ int main(void)
         cmocka_unit_test(small_messages_keep_elements_whole_at_odd_positions),
         cmocka_unit_test(all_pairs_of_many_ranks_exchange_at_once),
         cmocka_unit_test(processes_exchange_byte_for_byte),
+        cmocka_unit_test(threads_exchange_byte_for_byte),
         cmocka_unit_test(large_messages_stream_through),
         cmocka_unit_test(peers_that_sleep_are_woken),
         cmocka_unit_test(two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between),
