@@ -96,7 +96,7 @@ static int fail_gone(struct cma_conn *cma)
     return tutti_fabric_blame(cma->base.fabric, cma->base.peer, "closed its connection");
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ------------------------------------------------------------------------- */
 
 static inline size_t padding_of(size_t size)
 {
@@ -180,7 +180,7 @@ static int cma_send(struct tutti_conn *conn, const void *data, size_t size, size
     return TUTTI_OK;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------- */
 
 static void skip_in_ring(struct cma_conn *cma, size_t size)
 {
@@ -273,7 +273,7 @@ static int cma_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
     return TUTTI_OK;
 }
 
-/* ---- showing in place ------------------------------------------------------------------------ */
+/* ---- showing in place ---------------------------------------------------------------- */
 
 /* An element across two records, put together. */
 static int show_carry(struct cma_conn *cma, size_t least, const void **ret_data, size_t *ret_size)

@@ -74,7 +74,7 @@ void tutti_wait_init(struct tutti_fabric *fabric)
     }
 }
 
-/* ---- sockets ---------------------------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------------------- */
 
 int tutti_wait_open_sockets(struct tutti_fabric *fabric)
 {
@@ -101,7 +101,7 @@ int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
     return TUTTI_OK;
 }
 
-/* ---- sleeping --------------------------------------------------------------------------- */
+/* ---- sleeping ------------------------------------------------------------------------ */
 
 static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
@@ -146,7 +146,7 @@ static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
     syscall(SYS_futex, &fabric->door->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-/* ---- the pass that made no progress -------------------------------------------------------- */
+/* ---- the pass that made no progress -------------------------------------------------- */
 
 static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {

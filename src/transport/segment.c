@@ -23,7 +23,7 @@ static size_t round_up(size_t size, size_t unit)
     return (size + unit - 1) / unit * unit;
 }
 
-/* ---- layout --------------------------------------------------------------------- */
+/* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
     size_t members, doors, posts, windows, fifos, fifo_stride, total;
@@ -77,7 +77,7 @@ int tutti_segment_create(uint32_t nmembers, int *ret_fd)
     return TUTTI_OK;
 }
 
-/* ---- descriptors ------------------------------------------------------------------- */
+/* ---- descriptors --------------------------------------------------------------------- */
 
 /* POSIX locks belong to (process, file) and go when the process closes any descriptor of
  * the file, even one that another rank of the process has received. So every descriptor
@@ -140,7 +140,7 @@ static void leave_list(struct tutti_segment *segment)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* ---- mapping ----------------------------------------------------------------------- */
+/* ---- mapping ------------------------------------------------------------------------- */
 
 static int check_header(int fd, uint32_t nmembers, struct tutti_segment_header *ret_header,
                         struct stat *ret_status)

@@ -56,7 +56,7 @@ static struct tutti_fabric_args args_of(int nranks, int rank)
     return args;
 }
 
-/* ---- one thread ------------------------------------------------------------------------------ */
+/* ---- one thread ---------------------------------------------------------------------- */
 
 void join_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics, void *ret_verdicts)
 {
@@ -132,7 +132,7 @@ void destroy_all(int nranks, struct tutti_fabric **fabrics)
         tutti_fabric_destroy(fabrics[rank]);
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------------------- */
 
 struct pipes {
     int up[2], down[2];

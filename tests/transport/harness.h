@@ -22,7 +22,8 @@ void apply_setting(const struct setting *setting);
 /* Can this machine listen on and connect to the IPv6 loopback? */
 bool has_ipv6(void);
 
-/* In children and threads, where cmocka's asserts would jump across processes: says where, and exits. */
+/* In children and threads, where cmocka's asserts would jump across processes: says where, and
+ * exits. */
 #define CHECK(claim)                                                                     \
     do {                                                                                 \
         if (!(claim)) {                                                                  \
@@ -32,7 +33,7 @@ bool has_ipv6(void);
         }                                                                                \
     } while (0)
 
-/* ---- one thread ---- */
+/* ---- one thread ---------------------------------------------------------------------- */
 
 /* Opens, joins and settles `nranks` fabrics; asserts that it works. */
 void form_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics);
@@ -45,7 +46,7 @@ void connect_all(int nranks, struct tutti_fabric **fabrics, int channel,
                  struct tutti_conn **ret_conns);
 void destroy_all(int nranks, struct tutti_fabric **fabrics);
 
-/* ---- processes ---- */
+/* ---- processes ----------------------------------------------------------------------- */
 
 /* Runs `body` in `nranks` forked processes, each with its settled fabric, which is left and
  * destroyed when it returns. A body's nonzero result, or an exit that is not expected, fails

@@ -40,7 +40,7 @@ static int wait_in_vain(struct tutti_fabric *fabric, struct tutti_conn *conn)
     }
 }
 
-/* ---- death --------------------------------------------------------------------------------------- */
+/* ---- death --------------------------------------------------------------------------- */
 
 static int die_or_notice(struct tutti_fabric *fabric, int rank, int nranks, void *context)
 {
@@ -130,7 +130,7 @@ static void a_relative_that_ends_does_not_make_its_process_look_dead(void **stat
     destroy_all(1, &fabrics[3]);
 }
 
-/* ---- abort --------------------------------------------------------------------------------------- */
+/* ---- abort --------------------------------------------------------------------------- */
 
 static int abort_or_learn(struct tutti_fabric *fabric, int rank, int nranks, void *context)
 {
@@ -221,7 +221,7 @@ static void an_abort_by_another_thread_ends_the_wait(void **state)
     }
 }
 
-/* ---- closing ---------------------------------------------------------------------------------------- */
+/* ---- closing ------------------------------------------------------------------------- */
 
 static void sending_to_a_rank_that_has_closed_is_an_error_that_names_it(void **state)
 {

@@ -42,7 +42,7 @@ static uint64_t seed_of(const struct traffic *traffic, int from, int to)
     return traffic->seed * 1000003 + (uint64_t)from * 1009 + (uint64_t)to;
 }
 
-/* ---- in one thread ------------------------------------------------------------------------------ */
+/* ---- in one thread ------------------------------------------------------------------- */
 
 static void exchange_in_one_thread(int nranks, struct tutti_conn **conns,
                                    const struct traffic *traffic)
@@ -123,7 +123,7 @@ static void all_pairs_of_many_ranks_exchange_at_once(void **state)
             run_in_one_thread(&settings[i], 9, &(struct traffic){10, 1 << 14, 77});
 }
 
-/* ---- in processes --------------------------------------------------------------------------------- */
+/* ---- in processes -------------------------------------------------------------------- */
 
 /* All pairs exchange; waiting is done as an executor does it. */
 static int exchange_as_process(struct tutti_fabric *fabric, int rank, int nranks, void *context)
