@@ -31,6 +31,8 @@ void apply_setting(const struct setting *setting)
     set_or_unset("TUTTI_TRANSPORTS", setting->transports);
     set_or_unset("TUTTI_SOCKET_FAMILY", setting->family);
     set_or_unset("TUTTI_SPIN_US", setting->spin_us);
+    set_or_unset("TUTTI_FIFO_BYTES", setting->fifo_bytes);
+    set_or_unset("TUTTI_CMA_THRESHOLD", setting->threshold);
     tutti_param_reset();
 }
 

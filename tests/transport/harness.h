@@ -12,10 +12,12 @@
 /* Environment of one run: NULL leaves a variable unset. Forgets all parameters read before. */
 struct setting {
     const char *name;       /* of the row, for messages */
+    const char *route;      /* what two ranks of a host must come to use */
     const char *transports; /* TUTTI_TRANSPORTS */
     const char *family;     /* TUTTI_SOCKET_FAMILY */
     const char *spin_us;    /* TUTTI_SPIN_US */
-    const char *route;      /* what two ranks of a host must come to use */
+    const char *fifo_bytes; /* TUTTI_FIFO_BYTES */
+    const char *threshold;  /* TUTTI_CMA_THRESHOLD */
 };
 void apply_setting(const struct setting *setting);
 

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 static const struct setting settings[] = {
-    {"shm", "self,shm", NULL, NULL, "shm"},
-    {"cma", "self,shm,cma", NULL, NULL, "cma"},
-    {"tcp", "self,tcp", "ipv4", NULL, "tcp"},
+    {.name = "shm", .route = "shm", .transports = "self,shm"},
+    {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
+    {.name = "tcp", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define VICTIM 1

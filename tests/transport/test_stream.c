@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 static const struct setting settings[] = {
-    {"shm", "self,shm", NULL, NULL, "shm"},
-    {"cma", "self,shm,cma", NULL, NULL, "cma"},
-    {"tcp over IPv4", "self,tcp", "ipv4", NULL, "tcp"},
-    {"tcp over IPv6", "self,tcp", "ipv6", NULL, "tcp"},
+    {.name = "shm", .route = "shm", .transports = "self,shm"},
+    {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
+    {.name = "tcp over IPv4", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
+    {.name = "tcp over IPv6", .route = "tcp", .transports = "self,tcp", .family = "ipv6"},
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define SEEDS 12
@@ -107,12 +107,12 @@ static void small_messages_keep_elements_whole_at_odd_positions(void **state)
     (void)state;
     for (size_t i = 0; i < SETTING_COUNT; i++)
         for (uint64_t seed = 1; seed <= SEEDS && is_possible(&settings[i]); seed++) {
-            setenv("TUTTI_FIFO_BYTES", "4096", 1);
-            setenv("TUTTI_CMA_THRESHOLD", "100", 1);
-            run_in_one_thread(&settings[i], 2, &(struct traffic){400, 4096, seed});
+            struct setting tight = settings[i];
+
+            tight.fifo_bytes = "4096";
+            tight.threshold = "100";
+            run_in_one_thread(&tight, 2, &(struct traffic){400, 4096, seed});
         }
-    unsetenv("TUTTI_FIFO_BYTES");
-    unsetenv("TUTTI_CMA_THRESHOLD");
 }
 
 static void all_pairs_of_many_ranks_exchange_at_once(void **state)
