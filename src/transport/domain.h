@@ -6,11 +6,8 @@
  * namespace). Its pages exist once touched. A process maps it once, however many
  * of the ranks are its threads. For n members:
  *
-<<<<<<< HEAD
- *     header | doors[n] | activities[n] | posts[n][2] | windows[n][2] | fifos[channel][n][n]
-=======
- *     header | members[n] | doors[n] | posts[n][2] | windows[n][2] | fifos[channel][n][n]
->>>>>>> transport
+ *     header | members[n] | doors[n] | activities[n] | posts[n][2] | windows[n][2]
+ *            | fifos[channel][n][n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns posts[m][0..1],
  * used in turns by successive rounds (a round is one run of a one-sided
