@@ -40,14 +40,16 @@ static const char *form(const struct races *races)
     return races->is_overlaid ? "in place" : "out of place";
 }
 
-/* Of two steps of one rank the later one is told: it is the one that does not wait. */
+/* Tells of the step that should have waited: of two of one rank the later one, else the one that
+ * reaches into the other's memory. */
 static int report_race(struct races *races, uint32_t run, uint32_t half, const struct touch *touch,
                        uint32_t chunk)
 {
     struct check *check = races->check;
     uint32_t at = touch->half / 2, other = half / 2;
 
-    if (check->step_rank[at] == check->step_rank[other] && other > at) {
+    if (check->step_rank[at] == check->step_rank[other] ? other > at
+                                                        : check->step_rank[at] == touch->owner) {
         at = other;
         other = touch->half / 2;
     }
@@ -119,7 +121,8 @@ static int check_presence(struct races *races, const struct touch *touch)
 
     if (first == check->signal_first[owner + 1])
         return tutti_check_found(check, rank, touch->half / 2,
-                                 "touches the %s of rank %u, which gives no signal that it is there",
+                                 "touches the %s of rank %u, which gives no signal that it is "
+                                 "there",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     before += check->local_index[check->signal_steps[first]];
     if (check_clock(check, check_begin(check, touch->run, touch->half), owner) <= before)

@@ -69,9 +69,11 @@ static void set_up_rank(struct machine *machine, uint32_t rank)
         state->bounce_first[i] = nbounce;
         nbounce += step->src.count;
         if (step_receives(step))
-            add_item(machine_lane(machine, rank, (uint32_t)step->from, step->channel, false, true), i);
+            add_item(machine_lane(machine, rank, (uint32_t)step->from, step->channel, false, true),
+                     i);
         if (step_sends(step))
-            add_item(machine_lane(machine, rank, (uint32_t)step->to, step->channel, true, false), i);
+            add_item(machine_lane(machine, rank, (uint32_t)step->to, step->channel, true, false),
+                     i);
         if (!step_receives(step) && !step_sends(step))
             add_item(machine_lane(machine, rank, rank, 0, false, false), i);
         if (step->kind >= TUTTI_STEP_PUT)

@@ -33,7 +33,7 @@ struct rank_state {
     uint32_t nhalves_left;
     uint8_t *halves_left;          /* per step */
     uint8_t *received, *forwarded; /* slices, per step */
-    struct value *bounce;          /* per step and chunk, the slice that a step without store holds */
+    struct value *bounce;          /* per step and chunk: the slice held by a step without store */
     uint32_t *bounce_first;
 };
 

@@ -75,8 +75,8 @@ static uint32_t take_slice(struct machine *machine, struct lane *lane, struct va
         finish_half(machine, lane);
         /* A step without a store ends its receive when its last slice is gone. */
         if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
-            finish_half(machine, machine_lane(machine, lane->rank, (uint32_t)step->from, step->channel,
-                                         false, true));
+            finish_half(machine, machine_lane(machine, lane->rank, (uint32_t)step->from,
+                                              step->channel, false, true));
     }
     return count;
 }

@@ -211,9 +211,9 @@ static bool is_in_range(const struct tutti_schedule *const *schedules,
         for (uint32_t a = 0; a < naccesses; a++)
             for (uint32_t rank = 0; rank < schedule->nranks; rank++) {
                 bool is_own = rank == schedule->rank;
-                bool is_owner = accesses[a].rank == TUTTI_NO_RANK     ? is_own
-                                : accesses[a].rank == TUTTI_ALL_RANKS ? !is_own
-                                                                      : (uint32_t)accesses[a].rank == rank;
+                bool is_owner = accesses[a].rank == TUTTI_ALL_RANKS ? !is_own
+                                : accesses[a].rank >= 0 ? (uint32_t)accesses[a].rank == rank
+                                                        : is_own;
 
                 if (is_owner && accesses[a].span.first + accesses[a].span.count >
                                     tutti_buffer_chunks(schedules[rank], rank,

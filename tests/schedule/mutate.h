@@ -21,7 +21,7 @@ enum mutation {
 const char *mutation_name(enum mutation mutation);
 
 /* A copy of one rank's schedule with one edit, chosen by the seed, that leaves every index in
- * range; dependencies are derived anew, except where one is lost. NULL: nothing there to edit so. */
+ * range; dependencies are derived anew, except where one is lost. NULL: nothing to edit so. */
 struct tutti_schedule *mutate(const struct tutti_schedule *const *schedules, uint32_t nranks,
                               enum mutation mutation, uint64_t seed, uint32_t *ret_rank,
                               uint32_t *ret_step);

@@ -137,7 +137,8 @@ static void emit_all_gather_overlay(struct tutti_build *build)
 {
     assert_int_equal(tutti_build_send(build, 2, input(0, 1)), TUTTI_OK);
     assert_int_equal(tutti_build_recv(build, 2, output(0, 1)), TUTTI_OK); /* not our block */
-    assert_int_equal(tutti_build_copy(build, input(0, 1), output(1, 1)), TUTTI_OK); /* onto itself */
+    /* Onto itself. */
+    assert_int_equal(tutti_build_copy(build, input(0, 1), output(1, 1)), TUTTI_OK);
 }
 
 static void emit_same_lane(struct tutti_build *build)

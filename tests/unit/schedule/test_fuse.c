@@ -169,7 +169,8 @@ static void joins_what_nobody_else_waits_for_and_nothing_more(void **state)
         uint32_t nsteps = 0;
 
         for (; cases[i].kinds[nsteps] >= 0; nsteps++)
-            if (nsteps >= schedule->nsteps || schedule->steps[nsteps].kind != cases[i].kinds[nsteps])
+            if (nsteps >= schedule->nsteps ||
+                schedule->steps[nsteps].kind != cases[i].kinds[nsteps])
                 fail_msg("%s: step %u is no %s", cases[i].name, nsteps,
                          tutti_step_name((enum tutti_step_kind)cases[i].kinds[nsteps]));
         if (schedule->nsteps != nsteps || schedule->scratch_chunks != cases[i].scratch_chunks ||
