@@ -25,8 +25,8 @@ const struct tutti_algorithm *tutti_algorithm(size_t index);
 const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collective,
                                                    const char *name);
 
-/* Emit, derive, fuse. Depends on its arguments only; the caller destroys the schedule. TUTTI_ERR_SYSTEM:
- * no memory; TUTTI_ERR_INTERNAL: the algorithm emitted what build.h refuses. */
+/* Emit, derive, fuse. Depends on its arguments only; the caller destroys the schedule.
+ * TUTTI_ERR_SYSTEM: no memory; TUTTI_ERR_INTERNAL: the algorithm emitted what build.h refuses. */
 int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
                              const struct tutti_shape *shape, struct tutti_schedule **ret_schedule);
 

@@ -5,9 +5,9 @@
  * cleared; a subtree is a run of places, so that what belongs to it lies together.
  *
  *              0                        p = 8
- *        4     |   2     1              broadcast and scatter serve the largest subtree first,
- *      6   5   |   3                    reduce and gather take the smallest first: it is ready first
- *      7
+ *        4     |   2     1              broadcast and scatter serve the largest subtree
+ *      6   5   |   3                    first, reduce and gather take the smallest first:
+ *      7                                it is the first to be ready
  *
  * Inner places of gather and scatter keep the blocks of their subtree in SCRATCH, in the order of
  * places. Only the root sees them by rank: there a subtree may wrap around the end, and makes two

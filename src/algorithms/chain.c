@@ -16,7 +16,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
-/* Enough to keep a chain of a handful of ranks busy where steps are not fused; slices do the rest. */
+/* Enough to keep a chain of a handful of ranks busy where nothing is fused; slices do the rest. */
 #define CHAIN_CHUNKS 8
 
 static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)

@@ -21,7 +21,8 @@
 
 /* Partial sums live in `partial`, block by block; slots not yet added to are still in INPUT. */
 static int recv_reduce_slots(const struct tutti_shape *shape, struct tutti_build *build,
-                             uint32_t from, uint32_t count, bool is_first, enum tutti_buffer partial)
+                             uint32_t from, uint32_t count, bool is_first,
+                             enum tutti_buffer partial)
 {
     enum tutti_buffer own = is_first ? TUTTI_BUF_INPUT : partial;
     struct wrapped src = wrapped_span(own, shape->rank, count, shape->nranks);

@@ -2,7 +2,7 @@
  * Linear: the root deals with every other rank directly.
  *
  *        1                One round, p - 1 messages at the root. For few ranks, and for large
- *        ^                gathers and scatters, where the root's line is the limit whatever one does.
+ *        ^                gathers and scatters, where the root's line is the limit anyway.
  *   3 <- 0 -> 2
  *
  * The root serves the ranks in order from the one after it on.

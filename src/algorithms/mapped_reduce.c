@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce, reduce-scatter and reduce on mapped user buffers: each rank sums its own part straight
- * from all INPUTs, in rank order, and stores it where it belongs. Nothing is copied in between.
+ * All-reduce, reduce-scatter and reduce on mapped user buffers: each rank sums its own part
+ * straight from all INPUTs, in rank order, and stores it where it belongs.
  *
  *                 INPUT 0   a b c          rank 0 sums a, 1 sums b, 2 sums c
  *                 INPUT 1   a b c

@@ -10,7 +10,8 @@
  *                                        signal, wait                    signal, wait
  *
  * A rank reads its own part from INPUT, so its own window slot stays free for the sum. One-shot
- * makes each rank read everything, for small vectors; two-shot divides the work, with one signal more.
+ * makes each rank read everything, for small vectors; two-shot divides the work, for one signal
+ * more.
  *
  * A window is written again two runs later, when the run between has waited for everyone's first
  * signal, hence for the end of everyone's run before.

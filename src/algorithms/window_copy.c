@@ -7,8 +7,8 @@
  *   rank 2   INPUT -> WINDOW | signal |        wait for 0 | get 0's | wait for 1 | get 1's
  *
  * Everyone starts with the rank after it, so that no window is read by all at once. With a root,
- * a taker signals when it is done, a giver when its window is ready: one signal per run from each
- * rank, and a run may begin in a window half once all ranks have given those of the run before last.
+ * a taker signals when it is done, a giver when its window is ready. A window is written again two
+ * runs later, after everyone's first signal of the run between: takers have then long read it.
  *
  * An all-to-all of blocks of different sizes is not served: no rank knows the largest of all, so
  * they could not agree in how many pieces it goes through the windows.

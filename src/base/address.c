@@ -261,7 +261,8 @@ static int fail_none_left(const char *filter)
         if (length >= sizeof names)
             break;
     }
-    if_freenameindex(interfaces);
+    if (interfaces != NULL)
+        if_freenameindex(interfaces);
     return tutti_fail(TUTTI_ERR_SYSTEM,
                       "no usable network interface: TUTTI_SOCKET_IFNAME='%s', "
                       "TUTTI_SOCKET_FAMILY=%s, interfaces:%s",

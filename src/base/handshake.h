@@ -51,6 +51,13 @@ void tutti_handshake_start(struct tutti_handshake *shake, int fd, bool is_accept
  * TUTTI_ERR_REMOTE: the other side is no member, or gone; TUTTI_ERR_TIMEOUT: too slow. */
 int tutti_handshake_step(struct tutti_handshake *shake);
 
+/* True once the other side has greeted: it speaks this handshake, whoever it is. Until then a
+ * connector has sent nothing. */
+static inline bool tutti_handshake_is_greeted(const struct tutti_handshake *shake)
+{
+    return shake->phase > 0;
+}
+
 /* Fill with unpredictable bytes. */
 void tutti_random_bytes(void *bytes, size_t size);
 

@@ -11,31 +11,31 @@
 
 static _Thread_local char last_message[TUTTI_MESSAGE_BYTES];
 
-int tutti_fail(int code, const char *format, ...)
+static void record(const char *format, va_list args)
 {
     char message[TUTTI_MESSAGE_BYTES];
-    va_list args;
 
-    va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-
     tutti_set_last_message(message);
-    tutti_log(TUTTI_LOG_WARN, "%s", message);
-    return code;
 }
 
-int tutti_note(int code, const char *format, ...)
+void tutti_record_failure(const char *format, ...)
 {
-    char message[TUTTI_MESSAGE_BYTES];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    record(format, args);
     va_end(args);
+    tutti_log(TUTTI_LOG_WARN, "%s", last_message);
+}
 
-    tutti_set_last_message(message);
-    return code;
+void tutti_record_message(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    record(format, args);
+    va_end(args);
 }
 
 const char *tutti_last_message(void)

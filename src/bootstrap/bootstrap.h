@@ -43,7 +43,9 @@ struct tutti_bootstrap {
     const struct tutti_bootstrap_ops *ops;
     int nranks, rank;
     uint64_t deadline_ns;
-    uint8_t secret[TUTTI_SECRET_BYTES]; /* of the communicator; transports derive theirs from it */
+    /* Of the communicator; transports derive theirs from it. Over a store it is new for each
+     * communicator, and valid once the first round is complete; otherwise at once. */
+    uint8_t secret[TUTTI_SECRET_BYTES];
 };
 
 /* ---- the kinds -------------------------------------------------------------- */
@@ -58,7 +60,8 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE]);
 int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, int rank,
                             uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* Over "tcp:HOST:PORT" (rank 0 listens) or "file:DIRECTORY". `secret_text` may be NULL.
+/* Over "tcp:HOST:PORT" (rank 0 listens), "tcp:HOST:FIRST-LAST" (at the first free port of at most
+ * 32) or "file:DIRECTORY". `secret_text` may be NULL.
  * A port in use on rank 0, an unwritable directory: an error that names it and the cure. */
 int tutti_bootstrap_from_store(const char *url, const char *secret_text, int nranks, int rank,
                                uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
@@ -73,7 +76,8 @@ int tutti_bootstrap_alone(struct tutti_bootstrap **ret_boot);
 
 /* ---- the environment ---------------------------------------------------------- */
 
-/* What a launcher's variables say (launcher.c). `store` is a URL for tutti_bootstrap_from_store. */
+/* What a launcher's variables say (launcher.c). `store` is a URL for tutti_bootstrap_from_store; it
+ * may be "" when nranks is 1. `secret` is "" when there is none. */
 struct tutti_launch {
     const char *launcher; /* "tutti-run", "torchrun", "Open MPI", "MPICH", "Slurm", "none" */
     int nranks, rank;

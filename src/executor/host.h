@@ -112,6 +112,13 @@ int tutti_run_progress(struct tutti_engine *engine);
 /* Drop the run, in whatever state: after an error. */
 void tutti_run_cancel(struct tutti_engine *engine);
 
+/* The rank that the active run waits for, -1 if none in particular: for messages. */
+int tutti_run_waits_for(const struct tutti_engine *engine);
+
+/* While a run waits: has a rank of this host begun a different operation under the same number?
+ * TUTTI_ERR_USAGE names both. For slow paths. */
+int tutti_run_check_peers(const struct tutti_engine *engine);
+
 /* ---- inside the executor ------------------------------------------------------ */
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */

@@ -242,6 +242,15 @@ static int run_steps(struct tutti_engine *engine)
     return lanes != TUTTI_OK ? lanes : local;
 }
 
+static void announce(struct tutti_domain *domain, const struct tutti_header *header)
+{
+    uint64_t words[TUTTI_ACTIVITY_WORDS];
+
+    _Static_assert(sizeof words == sizeof *header, "a header is what an activity holds");
+    memcpy(words, header, sizeof words);
+    tutti_domain_announce(domain, words);
+}
+
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call)
 {
@@ -267,6 +276,8 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     run->scratch = engine->arena + input + output;
     run->header = (struct tutti_header){.sequence = ++engine->sequence,
                                         .signature = call->signature};
+    if (engine->domain != NULL)
+        announce(engine->domain, &run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
     /* Inputs and outputs of all ranks share the cache; results that cannot stay in it need not
      * pass through it. */
@@ -312,4 +323,48 @@ int tutti_run_progress(struct tutti_engine *engine)
 void tutti_run_cancel(struct tutti_engine *engine)
 {
     engine->run.is_active = false;
+}
+
+int tutti_run_waits_for(const struct tutti_engine *engine)
+{
+    const struct tutti_run *run = &engine->run;
+    const struct tutti_plan *plan;
+
+    if (!run->is_active)
+        return TUTTI_NO_RANK;
+    plan = run->program->plan;
+    if (run->phase == PHASE_ENTER)
+        return (int)run->wait_index;
+    if (run->local_position < plan->nlocal) {
+        const struct tutti_step *step =
+            &plan->schedule->steps[plan->local_steps[run->local_position]];
+
+        if (step->kind == TUTTI_STEP_WAIT)
+            return step->from == TUTTI_ALL_RANKS ? (int)run->wait_index : step->from;
+    }
+    for (uint32_t i = 0; !plan->schedule->is_one_sided && i < plan->nlanes; i++)
+        if (run->lanes[i].position < plan->lanes[i].count && plan->lanes[i].is_receive)
+            return plan->lanes[i].peer;
+    return TUTTI_NO_RANK;
+}
+
+int tutti_run_check_peers(const struct tutti_engine *engine)
+{
+    const struct tutti_run *run = &engine->run;
+
+    if (!run->is_active || engine->domain == NULL)
+        return TUTTI_OK;
+    for (uint32_t index = 0; index < engine->domain->nmembers; index++) {
+        uint64_t words[TUTTI_ACTIVITY_WORDS];
+        struct tutti_header theirs;
+
+        if (!tutti_domain_activity(engine->domain, index, words))
+            continue;
+        memcpy(&theirs, words, sizeof theirs);
+        if (theirs.sequence != run->header.sequence ||
+            tutti_signature_equal(&theirs.signature, &run->header.signature))
+            continue;
+        return tutti_signature_mismatch(&run->header, (int)index, &theirs);
+    }
+    return TUTTI_OK;
 }

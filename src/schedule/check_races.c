@@ -181,7 +181,7 @@ static int check_overlaps(struct races *races, uint32_t half, uint32_t owner,
     return TUTTI_OK;
 }
 
-/* A copy of chunks onto themselves, as in place, touches nothing. */
+/* A copy of chunks onto themselves, which the executor leaves out (step.h)? */
 static bool is_idle(const struct races *races, uint32_t half)
 {
     const struct tutti_step *step = check_step(races->check, half / 2);
@@ -199,6 +199,8 @@ static int touch_half(struct races *races, uint32_t run, uint32_t half)
     uint32_t naccesses = tutti_check_accesses(check, half, accesses);
     uint32_t rank = check->step_rank[half / 2];
 
+    if (is_idle(races, half))
+        return TUTTI_OK;
     for (uint32_t a = 0; a < naccesses; a++) {
         struct touch touch = {.run = run, .half = half, .span = accesses[a].span,
                               .is_write = accesses[a].is_write};

@@ -92,7 +92,7 @@ enum tutti_step_kind {
     TUTTI_STEP_RECV_REDUCE_COPY_SEND, /* dst = src op (from), and on -> to */
 
     /* Local. */
-    TUTTI_STEP_COPY,   /* dst = src */
+    TUTTI_STEP_COPY,   /* dst = src; touches nothing where, in place, the two are one */
     TUTTI_STEP_REDUCE, /* dst = dst op src */
 
     /* One-sided, inside a load/store domain. `remote` is a span of another rank's buffer. */

@@ -5,7 +5,7 @@
  * others over a Unix socket (so it needs no common file system and no IPC
  * namespace). Its pages exist once touched. For n members:
  *
- *     header | doors[n] | posts[n][2] | windows[n][2] | fifos[channel][n][n]
+ *     header | doors[n] | activities[n] | posts[n][2] | windows[n][2] | fifos[channel][n][n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns posts[m][0..1],
  * used in turns by successive rounds (a round is one run of a one-sided
@@ -39,6 +39,14 @@ struct tutti_door {
     uint32_t is_sleeping;                     /* set by the owner before its last look */
 };
 
+/* The operation that a member runs, by whatever schedule: what others look at when they have waited
+ * for long. Three words that mean something to the executor alone. The first is a number that grows,
+ * never 0 in a whole activity. */
+#define TUTTI_ACTIVITY_WORDS 3
+struct tutti_activity {
+    alignas(TUTTI_CACHE_LINE) uint64_t words[TUTTI_ACTIVITY_WORDS];
+};
+
 enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
 
 /* Hot members are public for the executor's inner loop; all else is domain.c's. */
@@ -47,6 +55,7 @@ struct tutti_domain {
     const uint32_t *ranks;           /* [nmembers]: index -> rank of the communicator, ascending */
     struct tutti_post *posts;        /* [nmembers][2] */
     struct tutti_door *doors;        /* [nmembers] */
+    struct tutti_activity *activities; /* [nmembers] */
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
@@ -86,6 +95,32 @@ static inline uint64_t tutti_domain_counter(const struct tutti_domain *domain, u
 {
     /* acquire: pairs with the release in tutti_domain_publish */
     return tutti_load_acquire(&tutti_domain_post(domain, index, round)->counter);
+}
+
+/* Say what I do. */
+static inline void tutti_domain_announce(struct tutti_domain *domain,
+                                         const uint64_t words[TUTTI_ACTIVITY_WORDS])
+{
+    uint64_t *mine = domain->activities[domain->me].words;
+
+    /* release, all: a reader who sees a word sees the zero before it; pairs with
+     * tutti_domain_activity */
+    tutti_store_release(&mine[0], 0);
+    for (int i = 1; i < TUTTI_ACTIVITY_WORDS; i++)
+        tutti_store_release(&mine[i], words[i]);
+    tutti_store_release(&mine[0], words[0]);
+}
+
+/* What member `index` does; false when it has done nothing yet or is just changing. */
+static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint32_t index,
+                                         uint64_t ret_words[TUTTI_ACTIVITY_WORDS])
+{
+    const uint64_t *theirs = domain->activities[index].words;
+
+    /* acquire, all: pairs with tutti_domain_announce */
+    for (int i = 0; i < TUTTI_ACTIVITY_WORDS; i++)
+        ret_words[i] = tutti_load_acquire(&theirs[i]);
+    return ret_words[0] != 0 && tutti_load_acquire(&theirs[0]) == ret_words[0];
 }
 
 /* Copy from memory of member `index` (an address it posted) by what access allows: plain loads in

@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Per-chunk arithmetic and copies on CPU cores.
  *
- * One table of functions per instruction set, chosen once from what the
- * processor and the operating system offer; the plain reference is always there
- * and is the oracle of the tests: every variant gives its bits exactly.
+ * One table of kernels per instruction set, chosen once from what the processor and the
+ * operating system offer. The plain reference is always there and is the oracle of the
+ * tests: every variant gives its bits exactly, on every processor.
  *
- * Semantics (tutti.h): integers wrap; float16, bfloat16 and the float8 types are
- * widened to float32, combined there in source order, scaled, and rounded once (nearest
- * even; float16 and E5M2 overflow to infinity, E4M3 saturates... see numerics in reduce.h);
- * min and max propagate NaN (a canonical quiet NaN); -0 and +0 compare equal, and the first source
- * wins ties. Buffers are element-aligned, nothing more. Destinations may equal
- * a source exactly, never overlap it otherwise.
+ * Numerics, for all functions here:
+ *
+ *  - Integers wrap around.
+ *  - float32 and float64 are computed in their own type; float16, bfloat16, E4M3 and E5M2 are
+ *    widened to float32 exactly, combined there, scaled, and rounded once. Sources are combined
+ *    strictly from left to right; nothing is contracted into fused multiply-adds.
+ *  - Narrowing rounds to nearest, ties to even; subnormals are exact in both directions. float16,
+ *    bfloat16 and E5M2 overflow to infinity as IEEE 754 says. E4M3 has no infinity: every value
+ *    beyond its range, infinities included, saturates to +-448, as CUDA's conversion to
+ *    __nv_fp8_e4m3 does (SATFINITE), while NaN stays NaN.
+ *  - Every NaN that is computed is the canonical one: sign clear, of the fraction only the quiet
+ *    bit: 0x7fc00000 in float32, 0x7ff8000000000000 in float64, 0x7e00 in float16, 0x7fc0 in
+ *    bfloat16, 0x7e in E5M2, and 0x7f, the only one, in E4M3.
+ *  - Min and max are NaN if any source is. -0 and +0 are equal, and the first source wins ties.
+ *  - One source without scaling is a copy of its bits, whatever they mean.
+ *  - The caller's floating-point environment must be the default one (round to nearest, no
+ *    flushing of subnormals).
+ *
+ * Buffers are aligned to one element, nothing more. A destination may equal a source exactly and
+ * never overlaps it otherwise; destinations never overlap each other. With a count of 0 pointers
+ * may be NULL. Nothing here fails, blocks or allocates (up to 24 KiB of stack are used), and all
+ * functions are thread-safe.
  */
 #ifndef TUTTI_DEVICE_CPU_H
 #define TUTTI_DEVICE_CPU_H
@@ -24,16 +40,17 @@
 /* What happens to a value after the last source: multiplied (floating types) or divided with
  * truncation (integers), in the accumulator's type, before rounding. */
 struct tutti_scale {
-    double multiply;  /* floating types: 1.0 for none */
-    int64_t divide;   /* integer types: 1 for none; always > 0 */
+    double multiply; /* floating types, rounded to the accumulator's type; 1.0 for none */
+    int64_t divide;  /* integer types: 1 for none; always > 0 */
 };
 
 #define TUTTI_NO_SCALE ((struct tutti_scale){.multiply = 1.0, .divide = 1})
 
 /* dsts[k][i] = round(scale(srcs[0][i] op srcs[1][i] op ... )) for all k < ndsts, i < count.
- * nsrcs and ndsts >= 1. Sources are combined strictly left to right.
- * `stream` asks for non-temporal stores: set it when the destinations will
- * not be read soon and the footprint exceeds the last-level cache. */
+ * nsrcs and ndsts >= 1; the arrays belong to the caller.
+ * `stream` asks for non-temporal stores, ordered before any later store when the call
+ * returns: set it when the destinations will not be read soon and the footprint exceeds the
+ * last-level cache. */
 struct tutti_reduce_args {
     enum tutti_type type;
     enum tutti_op op;
@@ -41,33 +58,36 @@ struct tutti_reduce_args {
     uint32_t nsrcs, ndsts;
     const void *const *srcs;
     void *const *dsts;
-    size_t count;
+    size_t count; /* in elements */
     struct tutti_scale scale;
 };
 void tutti_cpu_reduce(const struct tutti_reduce_args *args);
 
-/* dst[i] = a[i] op b[i]: the two-source case without the array ceremony. */
+/* dst[i] = a[i] op b[i]: the two-source case without the array ceremony, for small counts. */
 void tutti_cpu_reduce2(enum tutti_type type, enum tutti_op op, void *dst, const void *a,
                        const void *b, size_t count);
 
-/* Convert between a narrow floating type and float32, scaling on the way (in float32, before
- * rounding when narrowing, after widening when widening). */
-void tutti_cpu_widen(enum tutti_type type, float *dst, const void *src, size_t count, float multiply);
-void tutti_cpu_narrow(enum tutti_type type, void *dst, const float *src, size_t count, float multiply);
+/* Convert between a narrow floating type (float16, bfloat16, E4M3, E5M2) and float32, multiplying
+ * in float32: after widening, before narrowing. Not in place. */
+void tutti_cpu_widen(enum tutti_type type, float *dst, const void *src, size_t count,
+                     float multiply);
+void tutti_cpu_narrow(enum tutti_type type, void *dst, const float *src, size_t count,
+                      float multiply);
 
 /* dst[i] = src[i] scaled, in place or not; any type. */
 void tutti_cpu_scale(enum tutti_type type, void *dst, const void *src, size_t count,
                      struct tutti_scale scale);
 
-/* dst[i] = src[i] * scalar: the pre-multiplication; `scalar` points at one element of `type`;
- * integers wrap. */
+/* dst[i] = src[i] * scalar: the pre-multiplication; `scalar` points at one element of `type`,
+ * of any alignment. Integers wrap. */
 void tutti_cpu_premultiply(enum tutti_type type, void *dst, const void *src, size_t count,
                            const void *scalar);
 
-/* memcpy; with `stream` by non-temporal stores, fenced before return. */
+/* memcpy, also onto itself; with `stream` by non-temporal stores, fenced before return. */
 void tutti_cpu_copy(void *dst, const void *src, size_t size_bytes, bool stream);
 
-/* "avx512", "avx2", "neon", "plain": what was chosen. TUTTI_CPU_ISA overrides (param CPU_ISA). */
+/* "avx512", "avx2", "neon" or "plain": what was chosen. TUTTI_CPU_ISA (param CPU_ISA), read at the
+ * first use of any function here, overrides. Lives for ever. */
 const char *tutti_cpu_isa(void);
 
 #endif

@@ -8,7 +8,6 @@
  */
 #include "algorithms/algorithm.h"
 #include "base/result.h"
-#include "schedule/access.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,6 +59,17 @@ static void world_fini(struct world *world)
     free(world->rounds);
 }
 
+/* Emitted steps are not fused yet: each two-sided one either sends or receives. */
+static bool is_send(const struct tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_SEND;
+}
+
+static bool is_receive(const struct tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_RECV || step->kind == TUTTI_STEP_RECV_REDUCE;
+}
+
 static uint32_t later(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -85,15 +95,15 @@ static uint32_t start_of(const struct world *world, uint32_t rank, uint32_t at,
 }
 
 /* The step of `peer` that matches the `index`-th message between it and `rank`. */
-static uint32_t find_mate(const struct world *world, uint32_t peer, uint32_t rank, bool is_send,
+static uint32_t find_mate(const struct world *world, uint32_t peer, uint32_t rank, bool wants_send,
                           uint32_t index)
 {
     const struct tutti_schedule *schedule = world->schedules[peer];
 
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
         const struct tutti_step *step = &schedule->steps[at];
-        bool matches = is_send ? tutti_step_sends(step) && step->to == (int32_t)rank
-                               : tutti_step_receives(step) && step->from == (int32_t)rank;
+        bool matches = wants_send ? is_send(step) && step->to == (int32_t)rank
+                                  : is_receive(step) && step->from == (int32_t)rank;
 
         if (matches && index-- == 0)
             return at;
@@ -114,12 +124,12 @@ static bool relax(struct world *world, uint32_t rank, uint32_t *counts)
         counts[i] = 0;
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
         const struct tutti_step *step = &schedule->steps[at];
-        bool sends = tutti_step_sends(step);
+        bool sends = is_send(step);
         int32_t peer = sends ? step->to : step->from;
         struct before *own = &before[sends];
         uint32_t start, *complete = &world->rounds[rank][at];
 
-        if (!tutti_step_is_two_sided(step)) {
+        if (!is_send(step) && !is_receive(step)) {
             struct before none = {.complete = local, .peer = TUTTI_NO_RANK - 1};
 
             local = start_of(world, rank, at, &none, TUTTI_NO_RANK);
@@ -175,9 +185,9 @@ static struct cost cost_of(const struct tutti_algorithm *algorithm, uint32_t nra
         for (uint32_t at = 0; at < schedule->nsteps; at++) {
             const struct tutti_step *step = &schedule->steps[at];
 
-            if (tutti_step_sends(step))
+            if (is_send(step))
                 sent += step->src.count;
-            if (tutti_step_receives(step))
+            if (is_receive(step))
                 received += step->dst.count;
         }
         cost.sent_max = later(cost.sent_max, sent);

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two commands of a fresh clone, with all their set-up: `make perf` and `make test`. The build
+# proper is CMake's; see CMakePresets.json.
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+PERF := --ranks 4 -b 8 -e 64M -f 4 -c 1
+
+.PHONY: perf test asan tsan docs setup clean
+
+# All-reduce from 8 bytes to 64 MiB between four processes.
+perf: build-release
+	build/release/perf/all_reduce_perf $(PERF)
+
+# Everything, as a developer builds it: debug, with assertions.
+test: build-dev
+	ctest --test-dir build/dev --output-on-failure -j$(JOBS)
+
+asan: build-asan
+	ctest --test-dir build/asan --output-on-failure -j$(JOBS)
+
+# The slow tests and those between two hosts would take too long here.
+tsan: build-tsan
+	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE "slow|network"
+
+# Print docs/environment.md anew.
+docs: build-dev
+	cmake --build build/dev --target docs
+
+setup:
+	@sh scripts/setup
+
+.PHONY: build-release build-dev build-asan build-tsan
+build-release build-dev build-asan build-tsan: build-%: setup
+	cmake --preset $*
+	cmake --build build/$* -j $(JOBS)
+
+clean:
+	rm -rf build

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduce: the sum over ranks of each element, on every rank. */
+#include "perf.h"
+
+static void plan(size_t elements, struct perf_case *c)
+{
+    c->count = elements;
+    c->bytes = c->count * c->element_bytes;
+    c->send_count = c->recv_count = c->in_place_count = c->count;
+}
+
+static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
+{
+    ret_segments[0] = (struct perf_segment){.count = c->count, .source = PERF_REDUCED};
+    return 1;
+}
+
+static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv, tuttiComm_t comm,
+                         tuttiStream_t stream)
+{
+    return tuttiAllReduce(send, recv, c->count, c->type, c->op_handle, comm, stream);
+}
+
+const struct perf_collective perf_collective = {
+    .name = "all_reduce",
+    .has_data = true,
+    .has_op = true,
+    .has_in_place = true,
+    .plan = plan,
+    .expect = expect,
+    .bus_factor = perf_factor_twice,
+    .run = run,
+};

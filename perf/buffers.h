@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory for the calls under test: regions with guard bytes before and behind them.
+ *
+ * An arena is allocated once, for the largest case, and cut anew into equal regions for each.
+ */
+#ifndef PERF_BUFFERS_H
+#define PERF_BUFFERS_H
+
+#include "perf.h"
+
+struct perf_arena {
+    char *base;
+    size_t capacity_bytes;
+    bool is_library_memory;
+
+    /* The present cut. */
+    size_t nregions, region_bytes, stride_bytes, guard_bytes, shift_bytes;
+};
+
+/* What an element holds before it is written. */
+#define PERF_POISON 0xdb
+
+/* Bytes that an arena needs for `nregions` regions of `region_bytes`. */
+size_t perf_arena_need(size_t nregions, size_t region_bytes);
+
+/* Returns 0, or -1 when there is no memory. Free it with fini; a zeroed arena is fine there. */
+int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, bool is_library_memory);
+void perf_arena_fini(struct perf_arena *arena);
+
+/* Cut the arena into regions that start `shift_bytes` past an aligned address, write the guards and
+ * poison what is between them. */
+void perf_arena_cut(struct perf_arena *arena, size_t nregions, size_t region_bytes,
+                    size_t shift_bytes);
+
+/* Start of region `index`. */
+char *perf_arena_region(const struct perf_arena *arena, size_t index);
+
+/* Guard bytes of all regions that have changed. */
+size_t perf_arena_overruns(const struct perf_arena *arena);
+
+/* How many of the `count` elements at `at` are not poison any more. */
+size_t perf_poison_wrong(const void *at, size_t count, size_t element_bytes);
+
+#endif

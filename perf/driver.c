@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What one rank does: every type, reduction, root and size in turn, out of place and in place. */
+#include "measure.h"
+#include "report.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void init_case(const struct perf_rank *rank, struct perf_case *c)
+{
+    size_t *lists = calloc((size_t)rank->nranks * 4, sizeof(size_t));
+
+    if (lists == NULL)
+        perf_die(rank, "no memory for the counts of %d ranks", rank->nranks);
+    *c = (struct perf_case){.root = -1, .nranks = rank->nranks, .rank = rank->rank,
+                            .op = PERF_NO_OP, .type = tuttiUint8, .element_bytes = 1};
+    c->send_counts = lists;
+    c->send_displs = lists + rank->nranks;
+    c->recv_counts = lists + rank->nranks * 2;
+    c->recv_displs = lists + rank->nranks * 3;
+}
+
+static void fini_case(struct perf_case *c)
+{
+    free(c->send_counts);
+}
+
+static int places(void)
+{
+    return perf_collective.has_in_place ? PERF_PLACES : 1;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Sizes the arenas for all that will be asked of them. Reductions differ only in whether in-place
+ * calls need regions of their own, and a sum does. */
+static void allocate(struct perf_rank *rank, struct perf_case *c)
+{
+    const struct perf_options *o = rank->options;
+    size_t input = 1, output = 1;
+
+    for (int type = 0; type < tuttiNumTypes; type++) {
+        size_t bytes = o->min_bytes;
+
+        if (perf_collective.has_data && !(o->types >> type & 1))
+            continue;
+        c->element_bytes = perf_type_bytes((tuttiDataType_t)type);
+        do {
+            perf_collective.plan(bytes / c->element_bytes, c);
+            for (int place = 0; place < places(); place++) {
+                struct perf_field field = {
+                    .what = &perf_collective, .call = c, .is_in_place = place == 1};
+
+                perf_measure_plan(o, &field);
+                input = larger(input, perf_field_input_need(&field));
+                output = larger(output, perf_field_output_need(&field));
+            }
+            bytes = perf_options_next_size(o, bytes);
+        } while (bytes != 0);
+    }
+    if (perf_arena_init(&rank->input, input, o->use_library_memory) != 0 ||
+        perf_arena_init(&rank->output, output, o->use_library_memory) != 0)
+        perf_die(rank, "no memory for buffers of %zu and %zu bytes: lower -e", input, output);
+}
+
+static void timed_out(int number)
+{
+    static const char line[] = "perf: a row took longer than -T allows; giving up\n";
+
+    (void)number;
+    if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+        _exit(EXIT_FAILURE);
+    _exit(EXIT_FAILURE);
+}
+
+/* -T: the first rank of each process arms the alarm for all of them. */
+static void set_alarm(const struct perf_rank *rank, int seconds)
+{
+    if (rank->options->timeout_seconds > 0 && rank->thread == 0) {
+        signal(SIGALRM, timed_out);
+        alarm((unsigned)seconds);
+    }
+}
+
+static void one_row(struct perf_rank *rank, struct perf_report *report, struct perf_case *c,
+                    const struct perf_pattern *pattern, size_t bytes)
+{
+    struct perf_result results[PERF_PLACES];
+
+    memset(results, 0, sizeof(results));
+    perf_collective.plan(bytes / c->element_bytes, c);
+    set_alarm(rank, rank->options->timeout_seconds);
+    for (int place = 0; place < places(); place++) {
+        struct perf_field field = {.what = &perf_collective, .call = c, .pattern = pattern,
+                                   .input = &rank->input, .output = &rank->output,
+                                   .is_in_place = place == 1,
+                                   .is_misaligned = rank->options->misalign};
+
+        perf_measure_plan(rank->options, &field);
+        perf_measure(rank, &field, perf_report_progress, &results[place]);
+    }
+    set_alarm(rank, 0);
+    perf_report_row(report, rank, c, results, places());
+}
+
+static tuttiRedOp_t make_op(const struct perf_rank *rank, tuttiDataType_t type, enum perf_op op)
+{
+    tuttiRedOp_t handle = tuttiSum;
+    uint64_t scalar = 0;
+
+    if (op != PERF_MULSUM)
+        return op == PERF_NO_OP ? tuttiSum : (tuttiRedOp_t)op;
+    perf_pattern_encode(type, perf_pattern_scalar(rank->rank), &scalar);
+    perf_must(rank, "tuttiRedOpCreatePreMulSum",
+              tuttiRedOpCreatePreMulSum(&handle, &scalar, type, tuttiScalarHostImmediate,
+                                        rank->comm));
+    return handle;
+}
+
+/* All roots and sizes of one type and reduction. */
+static void sweep(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
+{
+    const struct perf_options *o = rank->options;
+    struct perf_pattern *pattern = perf_pattern_create(c->type, c->op, rank->nranks);
+    int first = o->root < 0 ? 0 : o->root, last = o->root < 0 ? rank->nranks - 1 : o->root;
+
+    if (pattern == NULL)
+        perf_die(rank, "no memory for the inputs of %d ranks", rank->nranks);
+    c->op_handle = make_op(rank, c->type, c->op);
+    for (int root = first; root <= last; root++) {
+        size_t bytes = perf_collective.has_data ? o->min_bytes : 0;
+
+        c->root = perf_collective.has_root ? root : -1;
+        do {
+            one_row(rank, report, c, pattern, bytes);
+            bytes = perf_collective.has_data ? perf_options_next_size(o, bytes) : 0;
+        } while (bytes != 0);
+        if (!perf_collective.has_root)
+            break;
+    }
+    if (c->op == PERF_MULSUM)
+        perf_must(rank, "tuttiRedOpDestroy", tuttiRedOpDestroy(c->op_handle, rank->comm));
+    perf_pattern_destroy(pattern);
+}
+
+static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
+{
+    const struct perf_options *o = rank->options;
+
+    for (int type = 0; type < tuttiNumTypes; type++) {
+        if (perf_collective.has_data && !(o->types >> type & 1))
+            continue;
+        c->type = (tuttiDataType_t)type;
+        c->element_bytes = perf_type_bytes(c->type);
+        for (int op = 0; op < PERF_OP_COUNT; op++) {
+            if (perf_collective.has_op && !(o->ops >> op & 1))
+                continue;
+            c->op = perf_collective.has_op ? (enum perf_op)op : PERF_NO_OP;
+            sweep(rank, report, c);
+            if (!perf_collective.has_op)
+                break;
+        }
+        if (!perf_collective.has_data)
+            break;
+    }
+}
+
+static void refuse_unfit(const struct perf_rank *rank)
+{
+    const char *why = perf_collective.refuse ? perf_collective.refuse(rank->nranks) : NULL;
+
+    if (why != NULL)
+        perf_die(rank, "%s, not %d", why, rank->nranks);
+    if (perf_collective.has_root && rank->options->root >= rank->nranks)
+        perf_die(rank, "-r %d: there are only %d ranks", rank->options->root, rank->nranks);
+    if (perf_collective.is_many_groups && rank->options->aggregate > 1)
+        perf_die(rank, "-m %d: its steps depend on each other and cannot be one group",
+                 rank->options->aggregate);
+}
+
+int perf_rank_main(struct perf_rank *rank)
+{
+    struct perf_report report;
+    struct perf_case c;
+    int code;
+
+    refuse_unfit(rank);
+    init_case(rank, &c);
+    allocate(rank, &c);
+    perf_report_open(&report, rank);
+    for (int cycle = 0; rank->options->cycles == 0 || cycle < rank->options->cycles; cycle++)
+        all_sweeps(rank, &report, &c);
+    code = perf_report_close(&report, rank);
+    perf_arena_fini(&rank->input);
+    perf_arena_fini(&rank->output);
+    fini_case(&c);
+    return code;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How ranks come to be. Processes are forked before the library is first called; the id of their
+ * communicator is made by the first of them, for its maker must hold a rank, and travels through a
+ * pipe. */
+#include "launch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long the ranks may take to say why they fail once one of them has. */
+#define GRACE_SECONDS 10
+
+/* The ranks of one process. */
+struct team {
+    const struct perf_options *options;
+    tuttiUniqueId id;
+    int first, nranks;
+};
+
+struct member {
+    const struct team *team;
+    struct perf_rank rank;
+    pthread_t thread;
+    int code;
+};
+
+/* From a communicator to the exit code. */
+static int run_rank(struct perf_rank *rank)
+{
+    int code;
+
+    if (rank->options->use_stream)
+        perf_must(rank, "tuttiHostStreamCreate", tuttiHostStreamCreate(&rank->stream));
+    code = perf_rank_main(rank);
+    perf_must(rank, "tuttiHostStreamDestroy", tuttiHostStreamDestroy(rank->stream));
+    perf_must(rank, "tuttiCommFinalize", tuttiCommFinalize(rank->comm));
+    perf_must(rank, "tuttiCommDestroy", tuttiCommDestroy(rank->comm));
+    return code;
+}
+
+static void *run_member(void *argument)
+{
+    struct member *member = argument;
+
+    perf_must(&member->rank, "tuttiCommInitRank",
+              tuttiCommInitRank(&member->rank.comm, member->rank.nranks, member->team->id,
+                                member->rank.rank));
+    member->code = run_rank(&member->rank);
+    return NULL;
+}
+
+/* One thread per rank. */
+static int run_team(const struct team *team)
+{
+    int nthreads = team->options->threads, code = 0;
+    struct member *members = calloc((size_t)nthreads, sizeof(*members));
+
+    if (members == NULL) {
+        fprintf(stderr, "%s_perf: no memory for %d threads\n", perf_collective.name, nthreads);
+        return EXIT_FAILURE;
+    }
+    for (int i = 0; i < nthreads; i++) {
+        struct member *member = &members[i];
+
+        member->team = team;
+        member->rank = (struct perf_rank){.options = team->options, .rank = team->first + i,
+                                          .nranks = team->nranks, .thread = i};
+        if (pthread_create(&member->thread, NULL, run_member, member) != 0)
+            perf_die(&member->rank, "cannot start thread %d of %d", i, nthreads);
+    }
+    for (int i = 0; i < nthreads; i++) {
+        pthread_join(members[i].thread, NULL);
+        code = members[i].code > code ? members[i].code : code;
+    }
+    free(members);
+    return code;
+}
+
+/* The environment's communicator has one rank per process. With several threads each it serves only
+ * to hand round the id of the real one. */
+static int run_environment(const struct perf_options *options)
+{
+    struct perf_rank rank = {.options = options};
+    struct team team = {.options = options};
+    int code;
+
+    perf_must(&rank, "tuttiCommInitFromEnv", tuttiCommInitFromEnv(&rank.comm, NULL));
+    perf_must(&rank, "tuttiCommUserRank", tuttiCommUserRank(rank.comm, &rank.rank));
+    perf_must(&rank, "tuttiCommCount", tuttiCommCount(rank.comm, &rank.nranks));
+    if (options->threads == 1)
+        return run_rank(&rank);
+
+    if (rank.rank == 0)
+        perf_must(&rank, "tuttiGetUniqueId", tuttiGetUniqueId(&team.id));
+    perf_must(&rank, "tuttiBroadcast of the id",
+              tuttiBroadcast(&team.id, &team.id, sizeof(team.id), tuttiUint8, 0, rank.comm, NULL));
+    team.first = rank.rank * options->threads;
+    team.nranks = rank.nranks * options->threads;
+    code = run_team(&team);
+    perf_must(&rank, "tuttiCommFinalize", tuttiCommFinalize(rank.comm));
+    perf_must(&rank, "tuttiCommDestroy", tuttiCommDestroy(rank.comm));
+    return code;
+}
+
+/* In the child: the first process makes the id and writes a copy for each of the others, each of
+ * which is read as a whole, being shorter than PIPE_BUF. */
+static int run_process(const struct perf_options *options, int process, const int *pipe_ends)
+{
+    struct team team = {.options = options, .first = process * options->threads,
+                        .nranks = options->processes * options->threads};
+    struct perf_rank nobody = {.options = options, .rank = team.first};
+
+    if (process == 0) {
+        close(pipe_ends[0]);
+        perf_must(&nobody, "tuttiGetUniqueId", tuttiGetUniqueId(&team.id));
+        for (int i = 1; i < options->processes; i++)
+            if (write(pipe_ends[1], &team.id, sizeof(team.id)) != (ssize_t)sizeof(team.id))
+                perf_die(&nobody, "cannot pass the id on: %s", strerror(errno));
+        close(pipe_ends[1]);
+    } else {
+        close(pipe_ends[1]);
+        if (read(pipe_ends[0], &team.id, sizeof(team.id)) != (ssize_t)sizeof(team.id))
+            perf_die(&nobody, "rank 0 ended before it made an id");
+        close(pipe_ends[0]);
+    }
+    return run_team(&team);
+}
+
+static void describe_end(const struct perf_options *options, int process, pid_t pid, int status)
+{
+    int first = process * options->threads;
+
+    fprintf(stderr, "%s_perf: the process of rank %d", perf_collective.name, first);
+    if (options->threads > 1)
+        fprintf(stderr, " to %d", first + options->threads - 1);
+    if (WIFSIGNALED(status))
+        fprintf(stderr, " (pid %d) was killed by signal %d (%s)\n", (int)pid, WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
+    else
+        fprintf(stderr, " (pid %d) ended with code %d\n", (int)pid, WEXITSTATUS(status));
+}
+
+static void kill_all(const pid_t *pids, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (pids[i] > 0)
+            kill(pids[i], SIGKILL);
+}
+
+/* Note the end of one child. Returns its exit code; reports it unless we killed it ourselves. */
+static int reap(const struct perf_options *options, pid_t *pids, int count, pid_t pid, int status,
+                bool is_killed)
+{
+    for (int i = 0; i < count; i++) {
+        if (pids[i] != pid)
+            continue;
+        pids[i] = 0;
+        if (status != 0 && !is_killed)
+            describe_end(options, i, pid, status);
+        return status == 0 ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    }
+    return 0;
+}
+
+/* Wait for all; when one fails the others get a while to find out, then they are ended. */
+static int supervise(const struct perf_options *options, pid_t *pids, int count,
+                     const sigset_t *child_signal)
+{
+    const struct timespec grace = {.tv_sec = GRACE_SECONDS};
+    bool is_killed = false;
+    int left = count, code = 0;
+
+    while (left > 0) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+
+        if (pid > 0) {
+            int ended = reap(options, pids, count, pid, status, is_killed);
+
+            code = ended > code ? ended : code;
+            left--;
+        } else if (sigtimedwait(child_signal, NULL, code != 0 ? &grace : NULL) < 0 &&
+                   errno == EAGAIN) {
+            fprintf(stderr, "%s_perf: ending the other %d processes\n", perf_collective.name, left);
+            is_killed = true;
+            kill_all(pids, count);
+        }
+    }
+    return code;
+}
+
+static int run_processes(const struct perf_options *options)
+{
+    pid_t parent = getpid(), *pids = calloc((size_t)options->processes, sizeof(*pids));
+    sigset_t child_signal, before;
+    int pipe_ends[2], started = 0, code;
+
+    sigemptyset(&child_signal);
+    sigaddset(&child_signal, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child_signal, &before);
+    if (pids == NULL || pipe(pipe_ends) != 0) {
+        fprintf(stderr, "%s_perf: cannot start: %s\n", perf_collective.name, strerror(errno));
+        free(pids);
+        return EXIT_FAILURE;
+    }
+    for (; started < options->processes; started++) {
+        pids[started] = fork();
+        if (pids[started] < 0)
+            break;
+        if (pids[started] == 0) {
+            free(pids);
+            /* Nobody outlives the launcher; it may have gone before we could ask for that. */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(EXIT_FAILURE);
+            sigprocmask(SIG_SETMASK, &before, NULL);
+            exit(run_process(options, started, pipe_ends));
+        }
+    }
+    if (started < options->processes) {
+        fprintf(stderr, "%s_perf: fork of process %d: %s\n", perf_collective.name, started,
+                strerror(errno));
+        kill_all(pids, started);
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    code = supervise(options, pids, started, &child_signal);
+    free(pids);
+    return started < options->processes ? EXIT_FAILURE : code;
+}
+
+int perf_launch(const struct perf_options *options)
+{
+    return options->processes > 0 ? run_processes(options) : run_environment(options);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Time is taken over blocks of iterations; a rank's time is the median of its blocks, which a single
+ * disturbance cannot move. Messages up to SMALL_BYTES get a full `-n` iterations in each block, for
+ * there a block of few would measure how ranks leave the barrier; larger ones share `-n` among the
+ * blocks.
+ *
+ * Timed calls are checked as well. That is plain where a call on its own result gives the same
+ * result. In place that does not hold for sums and exchanges, so there each call gets a region of its
+ * own: as many as POOL_BYTES hold are filled before the clock starts, checked after it stopped, and
+ * a block is the sum of several such batches. */
+#include "measure.h"
+
+#include <stdlib.h>
+
+#define BLOCKS 10
+#define SMALL_BYTES (64u << 10)
+#define POOL_BYTES (1u << 20)
+
+/* Bookkeeping of one perf_measure. */
+struct run {
+    struct perf_rank *rank;
+    struct perf_field *field;
+    size_t batch; /* iterations between fillings; 0: one filling serves all */
+    double *samples;
+    size_t nsamples, capacity;
+    struct perf_result result;
+};
+
+static bool repeats(const struct perf_field *field)
+{
+    return !field->is_in_place || field->what->repeats_in_place ||
+           field->call->op == PERF_MAX || field->call->op == PERF_MIN;
+}
+
+static int block_iterations(const struct perf_options *options, size_t bytes, int block)
+{
+    if (bytes <= SMALL_BYTES)
+        return options->iterations;
+    return options->iterations / BLOCKS + (block < options->iterations % BLOCKS ? 1 : 0);
+}
+
+static int block_count(const struct perf_options *options, size_t bytes)
+{
+    return bytes <= SMALL_BYTES || options->iterations > BLOCKS ? BLOCKS : options->iterations;
+}
+
+void perf_measure_plan(const struct perf_options *options, struct perf_field *field)
+{
+    size_t aggregate = (size_t)options->aggregate;
+    size_t most = (size_t)block_iterations(options, field->call->bytes, 0);
+    size_t batch;
+
+    field->nregions = aggregate;
+    if (repeats(field))
+        return;
+    batch = POOL_BYTES / perf_field_output_need(field);
+    batch = batch > most ? most : batch;
+    field->nregions = aggregate * (batch == 0 ? 1 : batch);
+}
+
+/* One iteration: `-m` operations, in a group if there are several. */
+static void launch(struct run *run, size_t iteration)
+{
+    const struct perf_rank *rank = run->rank;
+    const struct perf_field *field = run->field;
+    size_t aggregate = (size_t)rank->options->aggregate;
+
+    if (aggregate > 1)
+        perf_must(rank, "tuttiGroupStart", tuttiGroupStart());
+    for (size_t i = 0; i < aggregate; i++) {
+        size_t region = (iteration * aggregate + i) % field->nregions;
+
+        perf_must(rank, field->what->name,
+                  field->what->run(field->call, perf_field_send(field, region),
+                                   perf_field_recv(field, region), rank->comm, rank->stream));
+    }
+    if (aggregate > 1)
+        perf_must(rank, "tuttiGroupEnd", tuttiGroupEnd());
+}
+
+static void wait_stream(const struct perf_rank *rank)
+{
+    if (rank->stream != NULL)
+        perf_must(rank, "tuttiStreamSynchronize", tuttiStreamSynchronize(rank->stream));
+}
+
+static void barrier(const struct perf_rank *rank)
+{
+    perf_must(rank, "tuttiBarrier", tuttiBarrier(rank->comm, NULL));
+}
+
+/* `iterations` iterations from a common start. Returns the time that counts. */
+static double time_batch(struct run *run, size_t iterations)
+{
+    const struct perf_options *options = run->rank->options;
+    bool is_cpu_time = options->show_cpu_time;
+    double elapsed = 0, start, before;
+
+    barrier(run->rank);
+    start = before = perf_now_us(is_cpu_time);
+    for (size_t i = 0; i < iterations; i++) {
+        launch(run, i);
+        if (options->sync != PERF_SYNC_END || options->show_samples)
+            wait_stream(run->rank);
+        if (options->sync == PERF_SYNC_BARRIER)
+            barrier(run->rank);
+        if (options->show_samples || options->sync == PERF_SYNC_OUTER) {
+            double now = perf_now_us(is_cpu_time);
+
+            if (options->show_samples && run->nsamples < run->capacity)
+                run->samples[run->nsamples++] = (now - before) / options->aggregate;
+            if (options->sync == PERF_SYNC_OUTER) {
+                elapsed += now - start;
+                barrier(run->rank);
+                now = start = perf_now_us(is_cpu_time);
+            }
+            before = now;
+        }
+    }
+    wait_stream(run->rank);
+    if (options->sync == PERF_SYNC_OUTER)
+        return elapsed;
+    return perf_now_us(is_cpu_time) - start;
+}
+
+static void fill(struct run *run)
+{
+    perf_field_fill(run->field, run->rank->phase++);
+}
+
+/* Look at the regions that `iterations` iterations have used. */
+static void verify(struct run *run, size_t iterations)
+{
+    size_t used = iterations * (size_t)run->rank->options->aggregate;
+
+    if (run->rank->options->checks == 0)
+        return;
+    used = used > run->field->nregions ? run->field->nregions : used;
+    run->result.wrong += perf_field_wrong(run->field, 0, used);
+    run->result.overruns += perf_field_overruns(run->field);
+}
+
+static double time_block(struct run *run, size_t iterations)
+{
+    double elapsed = 0;
+
+    if (run->batch == 0)
+        return time_batch(run, iterations);
+    for (size_t done = 0; done < iterations; done += run->batch) {
+        size_t now = iterations - done < run->batch ? iterations - done : run->batch;
+
+        fill(run);
+        elapsed += time_batch(run, now);
+        verify(run, now);
+    }
+    return elapsed;
+}
+
+/* `-c` single iterations on fresh data, then `-w` to warm up. */
+static void check_and_warm(struct run *run)
+{
+    const struct perf_options *options = run->rank->options;
+
+    for (int i = 0; i < options->checks; i++) {
+        fill(run);
+        launch(run, 0);
+        wait_stream(run->rank);
+        verify(run, 1);
+    }
+    fill(run);
+    for (int i = 0; i < options->warmups; i++) {
+        if (run->batch != 0 && i > 0)
+            fill(run);
+        launch(run, 0);
+        wait_stream(run->rank);
+    }
+    fill(run);
+}
+
+void perf_measure(struct perf_rank *rank, struct perf_field *field,
+                  void (*progress)(const struct perf_rank *rank, const struct perf_field *field,
+                                   int block, int nblocks),
+                  struct perf_result *ret_result)
+{
+    const struct perf_options *options = rank->options;
+    int nblocks = block_count(options, field->call->bytes);
+    int per_process = options->show_cpu_time ? options->threads : 1;
+    size_t skip = (size_t)options->skip_samples;
+    struct run run = {.rank = rank, .field = field};
+    double blocks[BLOCKS];
+
+    if (!repeats(field))
+        run.batch = field->nregions / (size_t)options->aggregate;
+    run.capacity = options->show_samples ? (size_t)options->iterations * BLOCKS : 0;
+    run.samples = malloc((run.capacity + 1) * sizeof(double));
+    if (run.samples == NULL)
+        perf_die(rank, "no memory for %zu samples", run.capacity);
+
+    check_and_warm(&run);
+    for (int block = 0; block < nblocks; block++) {
+        int iterations = block_iterations(options, field->call->bytes, block);
+
+        progress(rank, field, block, nblocks);
+        blocks[block] = time_block(&run, (size_t)iterations) /
+                        (double)(iterations * options->aggregate * per_process);
+    }
+    if (run.batch == 0)
+        verify(&run, (size_t)options->iterations);
+
+    run.result.blocks = perf_stats_of(blocks, (size_t)nblocks);
+    skip = skip < run.nsamples ? skip : run.nsamples;
+    run.result.samples = perf_stats_of(run.samples + skip, run.nsamples - skip);
+    free(run.samples);
+    *ret_result = run.result;
+}

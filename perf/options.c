@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "mulsum"};
+
+static const struct {
+    const char *name, *alias;
+    size_t bytes;
+} types[tuttiNumTypes] = {
+    {"int8", "char", 1},    {"uint8", "byte", 1},      {"int32", "int", 4},
+    {"uint32", "uint", 4},  {"int64", "long", 8},      {"uint64", "ulong", 8},
+    {"half", "float16", 2}, {"float", "float32", 4},   {"double", "float64", 8},
+    {"bfloat16", "bf16", 2}, {"f8e4m3", "float8e4m3", 1}, {"f8e5m2", "float8e5m2", 1},
+};
+
+static const char help[] =
+    "usage: %s [options]\n"
+    "\n"
+    "Ranks. Without --ranks this process is one rank of what its launcher (tutti-run, torchrun,\n"
+    "mpirun, srun) describes, or the only one.\n"
+    "      --ranks N          start N processes on this host\n"
+    "  -t, --threads N        ranks per process, a thread each (1)\n"
+    "\n"
+    "Sizes, with suffixes K, M, G. Neither -b nor -e: 8 bytes to 64M by factor 4.\n"
+    "  -b, --minbytes N       smallest size (8)\n"
+    "  -e, --maxbytes N       largest size (the smallest)\n"
+    "  -i, --stepbytes N      add N to get the next size (1M)\n"
+    "  -f, --stepfactor N     multiply by N to get the next size\n"
+    "\n"
+    "What is called.\n"
+    "  -o, --op NAME          sum, prod, max, min, avg, mulsum or all (sum)\n"
+    "  -d, --datatype NAME    int8, uint8, int32, uint32, int64, uint64, half, float, double,\n"
+    "                         bfloat16, f8e4m3, f8e5m2 or all (float)\n"
+    "  -r, --root N           root, or all (0)\n"
+    "  -m, --aggregate N      operations per group (1: no group)\n"
+    "  -s, --stream 0|1       1: on a host stream, so that calls return at once (0)\n"
+    "  -R, --registered 0|1   1: buffers from tuttiMemAlloc (0)\n"
+    "  -u, --misalign 0|1     1: buffers start one element past alignment (0)\n"
+    "\n"
+    "How it is measured.\n"
+    "  -n, --iters N          timed iterations per block (20); see docs/perf.md\n"
+    "  -w, --warmup_iters N   iterations before them (1)\n"
+    "  -N, --cycles N         repeat everything N times, 0 for ever (1)\n"
+    "  -c, --check N          checked calls on fresh data; 0 checks nothing at all (1)\n"
+    "  -z, --blocking 0..3    wait: 0 after the loop, 1 after each operation with a barrier,\n"
+    "                         2 without one, 3 after each iteration with an uncounted barrier (0)\n"
+    "  -T, --timeout N        give up when one row takes more than N seconds (0: never)\n"
+    "  -a, --average 0..3     time of 0 rank 0, 1 mean, 2 lowest, 3 highest of all ranks (1)\n"
+    "  -C, --report_cputime 0|1    show CPU time per rank in place of elapsed time (0)\n"
+    "\n"
+    "What is shown.\n"
+    "  -I, --samples 0|1      time every iteration; show its min, max, p99 and variation (0)\n"
+    "  -K, --skip N           leave the first N samples out of these (0)\n"
+    "  -M, --memory 0|1       show memory and connections at the end (0)\n"
+    "  -S, --report_timestamps 0|1 put the time of day before each row (0)\n"
+    "  -J, --json FILE        write the results there too\n"
+    "  -h, --help             this text\n"
+    "\n"
+    "TUTTI_TESTS_MIN_BW=X in the environment: fail below 0.9 X GB/s average bus bandwidth.\n";
+
+enum { OPTION_RANKS = 256 };
+
+static const struct option long_options[] = {
+    {"ranks", 1, NULL, OPTION_RANKS}, {"threads", 1, NULL, 't'}, {"nthreads", 1, NULL, 't'},
+    {"minbytes", 1, NULL, 'b'}, {"maxbytes", 1, NULL, 'e'}, {"stepbytes", 1, NULL, 'i'},
+    {"stepfactor", 1, NULL, 'f'}, {"op", 1, NULL, 'o'}, {"datatype", 1, NULL, 'd'},
+    {"root", 1, NULL, 'r'}, {"aggregate", 1, NULL, 'm'}, {"agg_iters", 1, NULL, 'm'},
+    {"stream", 1, NULL, 's'}, {"registered", 1, NULL, 'R'}, {"local_register", 1, NULL, 'R'},
+    {"misalign", 1, NULL, 'u'}, {"iters", 1, NULL, 'n'}, {"warmup_iters", 1, NULL, 'w'},
+    {"cycles", 1, NULL, 'N'}, {"run_cycles", 1, NULL, 'N'}, {"check", 1, NULL, 'c'},
+    {"blocking", 1, NULL, 'z'}, {"timeout", 1, NULL, 'T'}, {"average", 1, NULL, 'a'},
+    {"report_cputime", 1, NULL, 'C'}, {"samples", 1, NULL, 'I'}, {"skip", 1, NULL, 'K'},
+    {"memory", 1, NULL, 'M'}, {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'},
+    {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
+    {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'}, {NULL, 0, NULL, 0},
+};
+
+/* nccl-tests' options that have no meaning here, and what to do instead. */
+static const struct {
+    int letter;
+    const char *why;
+} refused[] = {
+    {'p', "ranks always initialise in parallel"},
+    {'g', "ranks live on the host; use --ranks for processes or -t for threads"},
+    {'G', "there are no CUDA graphs on the host"},
+    {'y', "there is no CUDA null stream on the host; use -s"},
+    {'x', "the host executor has no CTAs"},
+    {'D', "there is no device API on the host"},
+    {'V', "there are no CTAs on the host"},
+};
+
+const char *perf_op_name(enum perf_op op)
+{
+    return op == PERF_NO_OP ? "none" : op_names[op];
+}
+
+const char *perf_type_name(tuttiDataType_t type)
+{
+    return types[type].name;
+}
+
+size_t perf_type_bytes(tuttiDataType_t type)
+{
+    return types[type].bytes;
+}
+
+static bool parse_size(const char *text, size_t *ret_bytes)
+{
+    double number, unit = 1;
+    char *end;
+
+    errno = 0;
+    number = strtod(text, &end);
+    if (end == text || errno != 0 || !(number >= 0))
+        return false;
+    switch (*end) {
+    case 'k': case 'K': unit = 1024.0; end++; break;
+    case 'm': case 'M': unit = 1024.0 * 1024; end++; break;
+    case 'g': case 'G': unit = 1024.0 * 1024 * 1024; end++; break;
+    default: break;
+    }
+    if (*end == 'B')
+        end++;
+    if (*end != '\0' || number * unit > (double)(SIZE_MAX / 4))
+        return false;
+    *ret_bytes = (size_t)(number * unit);
+    return true;
+}
+
+static bool parse_int(const char *text, int low, int high, int *ret_number)
+{
+    char *end;
+    long number;
+
+    errno = 0;
+    number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < low || number > high)
+        return false;
+    *ret_number = (int)number;
+    return true;
+}
+
+static bool parse_flag(const char *text, bool *ret_flag)
+{
+    int number;
+
+    if (!parse_int(text, 0, 1, &number))
+        return false;
+    *ret_flag = number != 0;
+    return true;
+}
+
+static bool parse_ops(const char *text, unsigned *ret_ops)
+{
+    if (strcmp(text, "all") == 0) {
+        *ret_ops = (1u << PERF_OP_COUNT) - 1;
+        return true;
+    }
+    for (int op = 0; op < PERF_OP_COUNT; op++)
+        if (strcmp(text, op_names[op]) == 0) {
+            *ret_ops = 1u << op;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_types(const char *text, unsigned *ret_types)
+{
+    if (strcmp(text, "all") == 0) {
+        *ret_types = (1u << tuttiNumTypes) - 1;
+        return true;
+    }
+    for (int type = 0; type < tuttiNumTypes; type++)
+        if (strcmp(text, types[type].name) == 0 || strcmp(text, types[type].alias) == 0) {
+            *ret_types = 1u << type;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_root(const char *text, int *ret_root)
+{
+    if (strcmp(text, "all") == 0) {
+        *ret_root = -1;
+        return true;
+    }
+    return parse_int(text, 0, INT_MAX, ret_root);
+}
+
+/* Which sizes the user gave: the others follow from them. */
+struct given {
+    bool min, max, step;
+};
+
+static bool parse_one(int letter, const char *text, struct perf_options *o, struct given *given)
+{
+    int number = 0;
+    bool is_good;
+
+    switch (letter) {
+    case OPTION_RANKS: return parse_int(text, 1, 4096, &o->processes);
+    case 't': return parse_int(text, 1, 4096, &o->threads);
+    case 'b': return given->min = true, parse_size(text, &o->min_bytes);
+    case 'e': return given->max = true, parse_size(text, &o->max_bytes);
+    case 'i': return given->step = true, o->factor = 0, parse_size(text, &o->step_bytes);
+    case 'f':
+        is_good = parse_int(text, 2, 1 << 20, &number);
+        given->step = true;
+        o->factor = (size_t)number;
+        return is_good;
+    case 'o': return parse_ops(text, &o->ops);
+    case 'd': return parse_types(text, &o->types);
+    case 'r': return parse_root(text, &o->root);
+    case 'm': return parse_int(text, 1, 4096, &o->aggregate);
+    case 's': return parse_flag(text, &o->use_stream);
+    case 'R': return parse_flag(text, &o->use_library_memory);
+    case 'u': return parse_flag(text, &o->misalign);
+    case 'n': return parse_int(text, 1, 1 << 24, &o->iterations);
+    case 'w': return parse_int(text, 0, 1 << 24, &o->warmups);
+    case 'N': return parse_int(text, 0, INT_MAX, &o->cycles);
+    case 'c': return parse_int(text, 0, INT_MAX, &o->checks);
+    case 'z':
+        is_good = parse_int(text, 0, 3, &number);
+        o->sync = (enum perf_sync)number;
+        return is_good;
+    case 'T': return parse_int(text, 0, INT_MAX, &o->timeout_seconds);
+    case 'a':
+        is_good = parse_int(text, 0, 3, &number);
+        o->combine = (enum perf_combine)number;
+        return is_good;
+    case 'C': return parse_flag(text, &o->show_cpu_time);
+    case 'I': return parse_flag(text, &o->show_samples);
+    case 'K': return parse_int(text, 0, 1 << 24, &o->skip_samples);
+    case 'M': return parse_flag(text, &o->show_memory);
+    case 'S': return parse_flag(text, &o->show_times);
+    case 'J': return o->json_path = text, *text != '\0';
+    default: return false;
+    }
+}
+
+/* Neither -b nor -e: a sweep. One of them: that size alone, or up to it. */
+static int settle_sizes(const char *program, struct perf_options *o, const struct given *given)
+{
+    if (!given->min && !given->max) {
+        o->min_bytes = 8;
+        o->max_bytes = 64u << 20;
+    } else if (!given->max) {
+        o->max_bytes = o->min_bytes;
+    } else if (!given->min) {
+        o->min_bytes = o->max_bytes < 8 ? o->max_bytes : 8;
+    }
+    if (!given->step && !(given->min && given->max))
+        o->factor = 4;
+    if (o->min_bytes > o->max_bytes) {
+        fprintf(stderr, "%s: -b %zu is more than -e %zu\n", program, o->min_bytes, o->max_bytes);
+        return 2;
+    }
+    if (o->factor == 0 && o->step_bytes == 0) {
+        fprintf(stderr, "%s: -i 0 would never reach -e; give an increment or -f\n", program);
+        return 2;
+    }
+    if (o->skip_samples > 0 && !o->show_samples) {
+        fprintf(stderr, "%s: -K leaves samples out of -I's statistics: give -I 1 too\n", program);
+        return 2;
+    }
+    return 0;
+}
+
+static const char *refusal(int letter)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (refused[i].letter == letter)
+            return refused[i].why;
+    return NULL;
+}
+
+int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
+{
+    struct perf_options o = {
+        .threads = 1, .step_bytes = 1u << 20, .iterations = 20, .warmups = 1, .aggregate = 1,
+        .cycles = 1, .checks = 1, .ops = 1u << PERF_SUM, .types = 1u << tuttiFloat32,
+        .combine = PERF_MEAN,
+    };
+    struct given given = {.min = false};
+    int letter, rc;
+
+    while ((letter = getopt_long(argc, argv, "t:b:e:i:f:o:d:r:m:s:R:u:n:w:N:c:z:T:a:C:I:K:M:S:J:hp:"
+                                             "g:G:y:x:D:V:", long_options, NULL)) != -1) {
+        if (letter == 'h') {
+            printf(help, argv[0]);
+            return -1;
+        }
+        if (letter == '?') {
+            fprintf(stderr, "%s: -h lists the options\n", argv[0]);
+            return 2;
+        }
+        if (refusal(letter) != NULL) {
+            fprintf(stderr, "%s: no -%c: %s\n", argv[0], letter, refusal(letter));
+            return 2;
+        }
+        if (!parse_one(letter, optarg, &o, &given)) {
+            char name[] = {'-', (char)letter, '\0'};
+
+            fprintf(stderr, "%s: %s: '%s' is not allowed; -h says what is\n", argv[0],
+                    letter == OPTION_RANKS ? "--ranks" : name, optarg);
+            return 2;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "%s: '%s' is not an option; -h lists them\n", argv[0], argv[optind]);
+        return 2;
+    }
+    rc = settle_sizes(argv[0], &o, &given);
+    if (rc == 0)
+        *ret_options = o;
+    return rc;
+}
+
+size_t perf_options_next_size(const struct perf_options *options, size_t bytes)
+{
+    size_t next = options->factor == 0 ? bytes + options->step_bytes : bytes * options->factor;
+
+    if (bytes == 0 && options->factor != 0)
+        next = 1;
+    return next > options->max_bytes ? 0 : next;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line, with nccl-tests' letters where they mean something on host memory. */
+#ifndef PERF_OPTIONS_H
+#define PERF_OPTIONS_H
+
+#include "perf.h"
+
+enum perf_sync {
+    PERF_SYNC_END = 0,        /* wait at the end of the loop */
+    PERF_SYNC_BARRIER = 1,    /* wait and barrier after each operation, counted */
+    PERF_SYNC_EACH = 2,       /* wait after each operation */
+    PERF_SYNC_OUTER = 3       /* wait and barrier after each iteration, the barrier not counted */
+};
+
+enum perf_combine { PERF_RANK0, PERF_MEAN, PERF_LOWEST, PERF_HIGHEST };
+
+struct perf_options {
+    int processes; /* forked here; 0: this process is one of the environment's */
+    int threads;   /* ranks per process */
+
+    size_t min_bytes, max_bytes;
+    size_t step_bytes; /* added to the size, when factor is 0 */
+    size_t factor;     /* the size is multiplied by it */
+
+    int iterations, warmups, aggregate, cycles, checks;
+    unsigned ops;   /* bit per enum perf_op */
+    unsigned types; /* bit per tuttiDataType_t */
+    int root;       /* -1: all of them in turn */
+
+    enum perf_sync sync;
+    enum perf_combine combine;
+    int timeout_seconds; /* per case; 0: none */
+    int skip_samples;
+    bool use_stream, use_library_memory, misalign;
+    bool show_samples, show_cpu_time, show_times, show_memory;
+    const char *json_path; /* NULL: none */
+};
+
+/* Returns 0; -1 when help was asked for and given; 2, the exit code, after a line on stderr that says
+ * what is wrong with the command line. */
+int perf_options_parse(int argc, char **argv, struct perf_options *ret_options);
+
+/* The size that follows `bytes`, or 0 after the last. */
+size_t perf_options_next_size(const struct perf_options *options, size_t bytes);
+
+const char *perf_op_name(enum perf_op op);
+const char *perf_type_name(tuttiDataType_t type);
+size_t perf_type_bytes(tuttiDataType_t type);
+
+#endif

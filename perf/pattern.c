@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inputs whose result is known exactly. All arithmetic here is on whole numbers. */
+#include "pattern.h"
+
+#include "options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct perf_pattern {
+    size_t element_bytes;
+    int nranks;
+    /* Rows of two periods, so that one period can be copied from any start: one row per rank, and
+     * the reduction last. */
+    char *rows;
+};
+
+enum family { SIGNED, UNSIGNED, FLOATING };
+
+/* `exact`: every whole number up to it is representable. */
+static const struct {
+    enum family family;
+    int64_t exact;
+    int exponent_bits, mantissa_bits;
+} types[tuttiNumTypes] = {
+    [tuttiInt8] = {SIGNED, INT8_MAX, 0, 0},
+    [tuttiUint8] = {UNSIGNED, UINT8_MAX, 0, 0},
+    [tuttiInt32] = {SIGNED, INT32_MAX, 0, 0},
+    [tuttiUint32] = {UNSIGNED, UINT32_MAX, 0, 0},
+    [tuttiInt64] = {SIGNED, INT64_C(1) << 61, 0, 0},
+    [tuttiUint64] = {UNSIGNED, INT64_C(1) << 61, 0, 0},
+    [tuttiFloat16] = {FLOATING, 1 << 11, 5, 10},
+    [tuttiFloat32] = {FLOATING, 1 << 24, 8, 23},
+    [tuttiFloat64] = {FLOATING, INT64_C(1) << 53, 11, 52},
+    [tuttiBfloat16] = {FLOATING, 1 << 8, 8, 7},
+    [tuttiFloat8e4m3] = {FLOATING, 1 << 4, 4, 3},
+    [tuttiFloat8e5m2] = {FLOATING, 1 << 3, 5, 2},
+};
+
+/* Spreads a small number over 64 bits (the finaliser of splitmix64). */
+static uint64_t scatter(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* What the type holds of `value`: integers wrap around. */
+static int64_t wrap(tuttiDataType_t type, uint64_t value)
+{
+    switch (type) {
+    case tuttiInt8: return (int8_t)value;
+    case tuttiUint8: return (uint8_t)value;
+    case tuttiInt32: return (int32_t)value;
+    case tuttiUint32: return (uint32_t)value;
+    default: return (int64_t)value;
+    }
+}
+
+/* A value such that no partial sum over ranks leaves -limit .. limit. With more ranks than that the
+ * ranks that contribute change from element to element. */
+static int64_t bounded(enum family family, int64_t limit, int nranks, int rank, int index)
+{
+    uint64_t bits = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index);
+    int64_t most = limit / nranks;
+
+    if (most == 0) {
+        if ((rank + index) % nranks >= limit)
+            return 0;
+        return family == UNSIGNED || (bits & 1) ? 1 : -1;
+    }
+    if (family == UNSIGNED)
+        return (int64_t)(bits % (uint64_t)(most + 1));
+    return (int64_t)(bits % (uint64_t)(2 * most + 1)) - most;
+}
+
+/* The same whole number on all ranks, and to it +1 and -1 on pairs of ranks: a whole average. */
+static int64_t whole_average(int64_t limit, int nranks, int rank, int index)
+{
+    uint64_t bits = scatter((uint64_t)index);
+    int64_t common = (int64_t)(bits % (uint64_t)(limit / 2 / nranks + 1));
+    int pairs = nranks / 2, pair = rank / 2;
+
+    if (pair >= pairs || (pair + index) % pairs >= limit / 2)
+        return common;
+    return common + ((rank & 1) == (int)(bits >> 63) ? 1 : -1);
+}
+
+/* One rank gives 3, at most four give 2, the others 1, with signs: at most 48, which every type has. */
+static int64_t factor(int nranks, int rank, int index)
+{
+    int turn = (rank + (int)(scatter((uint64_t)index) % (uint64_t)nranks)) % nranks;
+    int64_t sign = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index) & 1 ? 1 : -1;
+
+    if (turn == 0)
+        return 3 * sign;
+    return turn <= 4 ? 2 * sign : sign;
+}
+
+static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank, int index)
+{
+    enum family family = types[type].family;
+    int64_t exact = types[type].exact;
+    uint64_t bits = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index);
+
+    switch (op) {
+    case PERF_SUM:
+        return family == FLOATING ? bounded(family, exact, nranks, rank, index) : wrap(type, bits);
+    case PERF_MULSUM: /* twice as large after the multiplication */
+        return family == FLOATING ? bounded(family, exact / 2, nranks, rank, index)
+                                  : wrap(type, bits);
+    case PERF_PROD: /* odd, for the product of even numbers soon is 0 */
+        return family == FLOATING ? factor(nranks, rank, index) : wrap(type, bits | 1);
+    case PERF_AVG: /* a sum that wrapped around has no meaningful average */
+        return family == FLOATING ? whole_average(exact, nranks, rank, index)
+                                  : bounded(family, exact, nranks, rank, index);
+    default:
+        return family == FLOATING ? bounded(family, exact, 1, rank, index) : wrap(type, bits);
+    }
+}
+
+static bool is_less(tuttiDataType_t type, int64_t a, int64_t b)
+{
+    return type == tuttiUint64 ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
+static int64_t reduced(tuttiDataType_t type, enum perf_op op, int nranks, int index)
+{
+    uint64_t total = op == PERF_PROD ? 1 : 0;
+    int64_t best = input(type, op, nranks, 0, index);
+
+    for (int rank = 0; rank < nranks; rank++) {
+        int64_t value = input(type, op, nranks, rank, index);
+
+        if (op == PERF_PROD)
+            total *= (uint64_t)value;
+        else if (op == PERF_MULSUM)
+            total += (uint64_t)value * (uint64_t)perf_pattern_scalar(rank);
+        else
+            total += (uint64_t)value;
+        if (op == PERF_MAX ? is_less(type, best, value) : is_less(type, value, best))
+            best = value;
+    }
+    if (op == PERF_MAX || op == PERF_MIN)
+        return best;
+    if (op == PERF_AVG) /* bounded, so the sum did not wrap; C rounds toward zero as the library */
+        return (int64_t)total / nranks;
+    return wrap(type, total);
+}
+
+int perf_pattern_scalar(int rank)
+{
+    return 1 + rank % 2;
+}
+
+/* Sign, exponent and mantissa of a whole number that needs no rounding. */
+static uint64_t encode_floating(int exponent_bits, int mantissa_bits, int64_t value)
+{
+    int exponent, bias = (1 << (exponent_bits - 1)) - 1;
+    double fraction = frexp(fabs((double)value), &exponent); /* 0.5 <= fraction < 1 */
+    uint64_t mantissa;
+
+    if (value == 0)
+        return 0;
+    mantissa = (uint64_t)ldexp(2 * fraction - 1, mantissa_bits);
+    return (uint64_t)(value < 0) << (exponent_bits + mantissa_bits) |
+           (uint64_t)(exponent - 1 + bias) << mantissa_bits | mantissa;
+}
+
+/* The low bytes of `bits`, on machines of either byte order. */
+static void store(uint64_t bits, size_t element_bytes, void *to)
+{
+    uint8_t one = (uint8_t)bits;
+    uint16_t two = (uint16_t)bits;
+    uint32_t four = (uint32_t)bits;
+
+    switch (element_bytes) {
+    case 1: memcpy(to, &one, 1); break;
+    case 2: memcpy(to, &two, 2); break;
+    case 4: memcpy(to, &four, 4); break;
+    default: memcpy(to, &bits, 8); break;
+    }
+}
+
+void perf_pattern_encode(tuttiDataType_t type, int64_t value, void *to)
+{
+    uint64_t bits = (uint64_t)value;
+
+    if (types[type].family == FLOATING)
+        bits = encode_floating(types[type].exponent_bits, types[type].mantissa_bits, value);
+    store(bits, perf_type_bytes(type), to);
+}
+
+static char *row_of(const struct perf_pattern *pattern, int source)
+{
+    size_t row = (size_t)(source == PERF_REDUCED ? pattern->nranks : source);
+
+    return pattern->rows + row * 2 * PERF_PERIOD * pattern->element_bytes;
+}
+
+static void write_row(struct perf_pattern *pattern, tuttiDataType_t type, enum perf_op op,
+                      int source)
+{
+    char *row = row_of(pattern, source);
+
+    for (int index = 0; index < PERF_PERIOD; index++) {
+        char *to = row + (size_t)index * pattern->element_bytes;
+
+        if (op == PERF_NO_OP)
+            store(scatter((uint64_t)source * PERF_PERIOD + (uint64_t)index), pattern->element_bytes,
+                  to);
+        else if (source == PERF_REDUCED)
+            perf_pattern_encode(type, reduced(type, op, pattern->nranks, index), to);
+        else
+            perf_pattern_encode(type, input(type, op, pattern->nranks, source, index), to);
+    }
+    memcpy(row + PERF_PERIOD * pattern->element_bytes, row, PERF_PERIOD * pattern->element_bytes);
+}
+
+struct perf_pattern *perf_pattern_create(tuttiDataType_t type, enum perf_op op, int nranks)
+{
+    struct perf_pattern *pattern = malloc(sizeof(*pattern));
+
+    if (pattern == NULL)
+        return NULL;
+    pattern->element_bytes = perf_type_bytes(type);
+    pattern->nranks = nranks;
+    pattern->rows = malloc(((size_t)nranks + 1) * 2 * PERF_PERIOD * pattern->element_bytes);
+    if (pattern->rows == NULL) {
+        free(pattern);
+        return NULL;
+    }
+    for (int rank = 0; rank < nranks; rank++)
+        write_row(pattern, type, op, rank);
+    if (op != PERF_NO_OP)
+        write_row(pattern, type, op, PERF_REDUCED);
+    return pattern;
+}
+
+void perf_pattern_destroy(struct perf_pattern *pattern)
+{
+    if (pattern == NULL)
+        return;
+    free(pattern->rows);
+    free(pattern);
+}
+
+void perf_pattern_fill(const struct perf_pattern *pattern, int source, size_t from, void *to,
+                       size_t count)
+{
+    const char *values = row_of(pattern, source) + from % PERF_PERIOD * pattern->element_bytes;
+
+    for (size_t done = 0; done < count; done += PERF_PERIOD) {
+        size_t run = count - done < PERF_PERIOD ? count - done : PERF_PERIOD;
+
+        memcpy((char *)to + done * pattern->element_bytes, values, run * pattern->element_bytes);
+    }
+}
+
+size_t perf_pattern_wrong(const struct perf_pattern *pattern, int source, size_t from,
+                          const void *at, size_t count)
+{
+    size_t element_bytes = pattern->element_bytes, wrong = 0;
+    const char *values = row_of(pattern, source) + from % PERF_PERIOD * element_bytes;
+
+    for (size_t done = 0; done < count; done += PERF_PERIOD) {
+        const char *found = (const char *)at + done * element_bytes;
+        size_t run = count - done < PERF_PERIOD ? count - done : PERF_PERIOD;
+
+        if (memcmp(found, values, run * element_bytes) == 0)
+            continue;
+        for (size_t i = 0; i < run; i++)
+            wrong += memcmp(found + i * element_bytes, values + i * element_bytes,
+                            element_bytes) != 0;
+    }
+    return wrong;
+}

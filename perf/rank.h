@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One rank of a running program: a thread with its communicator. */
+#ifndef PERF_RANK_H
+#define PERF_RANK_H
+
+#include "buffers.h"
+#include "options.h"
+#include "perf.h"
+
+struct perf_rank {
+    const struct perf_options *options;
+    int rank, nranks;
+    int thread; /* its number in the process */
+    tuttiComm_t comm;
+    tuttiStream_t stream; /* NULL without -s 1 */
+    struct perf_arena input, output;
+    uint64_t phase; /* grows with each filling, the same on all ranks, so stale data shows */
+};
+
+/* Unless `result` is a success, print who failed at what, with the library's reason, and end the
+ * process: peers learn of it from the library. */
+void perf_must(const struct perf_rank *rank, const char *what, tuttiResult_t result);
+
+/* End the process with a line of the program's own. */
+_Noreturn void perf_die(const struct perf_rank *rank, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* All-gather `size` bytes of each rank. It travels over the library under test, so each record
+ * carries a checksum: a damaged one ends the process. */
+void perf_exchange(struct perf_rank *rank, const void *mine, size_t size, void *ret_all);
+
+/* Everything that one rank does, from its first case to the report. Returns the exit code. */
+int perf_rank_main(struct perf_rank *rank);
+
+#endif

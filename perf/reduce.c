@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reduce: the sum over ranks of each element, on the root; elsewhere nothing changes. */
+#include "perf.h"
+
+static void plan(size_t elements, struct perf_case *c)
+{
+    c->count = elements;
+    c->bytes = c->count * c->element_bytes;
+    c->send_count = c->recv_count = c->in_place_count = c->count;
+}
+
+static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
+{
+    ret_segments[0] = (struct perf_segment){.count = c->count, .source = PERF_REDUCED};
+    return c->rank == c->root ? 1 : 0;
+}
+
+static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv, tuttiComm_t comm,
+                         tuttiStream_t stream)
+{
+    return tuttiReduce(send, recv, c->count, c->type, c->op_handle, c->root, comm, stream);
+}
+
+const struct perf_collective perf_collective = {
+    .name = "reduce",
+    .has_data = true,
+    .has_op = true,
+    .has_root = true,
+    .has_in_place = true,
+    .plan = plan,
+    .expect = expect,
+    .bus_factor = perf_factor_one,
+    .run = run,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reduce-scatter with a count per rank, uneven and out of order. */
+#include "perf.h"
+
+static void plan(size_t elements, struct perf_case *c)
+{
+    size_t total = perf_uneven_shares(elements, c->nranks, c->recv_counts, c->recv_displs);
+
+    c->count = total;
+    c->bytes = total * c->element_bytes;
+    c->send_count = c->in_place_count = total;
+    c->recv_count = c->recv_counts[c->rank];
+    c->in_place_recv = c->recv_displs[c->rank];
+}
+
+static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
+{
+    ret_segments[0] = (struct perf_segment){
+        .count = c->recv_count, .source = PERF_REDUCED, .from = c->recv_displs[c->rank]};
+    return 1;
+}
+
+static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv, tuttiComm_t comm,
+                         tuttiStream_t stream)
+{
+    return tuttiReduceScatterV(send, recv, c->recv_counts, c->recv_displs, c->type, c->op_handle,
+                               comm, stream);
+}
+
+const struct perf_collective perf_collective = {
+    .name = "reduce_scatter_v",
+    .has_data = true,
+    .has_op = true,
+    .has_in_place = true,
+    .plan = plan,
+    .expect = expect,
+    .bus_factor = perf_factor_share,
+    .run = run,
+};

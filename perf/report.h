@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table on stdout, the JSON file, progress on a terminal. Rank 0 writes, all ranks add up. */
+#ifndef PERF_REPORT_H
+#define PERF_REPORT_H
+
+#include "measure.h"
+
+#include <stdio.h>
+
+/* Out of place and in place. */
+#define PERF_PLACES 2
+
+struct perf_report {
+    FILE *json; /* NULL: none, or not rank 0 */
+    size_t rows;
+    double bus_sum;     /* GB/s, over all timed columns */
+    size_t bus_count;
+    uint64_t wrong, overruns;
+};
+
+/* Collective: gathers where the ranks run. */
+void perf_report_open(struct perf_report *report, struct perf_rank *rank);
+
+/* Collective: one row. `mine` is what this rank measured, for the first `nplaces` places. */
+void perf_report_row(struct perf_report *report, struct perf_rank *rank, const struct perf_case *c,
+                     const struct perf_result *mine, int nplaces);
+
+/* Collective: the footer, and with -M the memory of all ranks. Returns the exit code: not 0 after a
+ * wrong value, a byte out of bounds or too little bandwidth. */
+int perf_report_close(struct perf_report *report, struct perf_rank *rank);
+
+/* On a terminal, show what is being measured; overwritten by the next line. */
+void perf_report_progress(const struct perf_rank *rank, const struct perf_field *field, int block,
+                          int nblocks);
+
+#endif

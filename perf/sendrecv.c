@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Send and receive: every rank sends to the next one and receives from the one before. */
+#include "perf.h"
+
+static int before(const struct perf_case *c)
+{
+    return (c->rank + c->nranks - 1) % c->nranks;
+}
+
+static void plan(size_t elements, struct perf_case *c)
+{
+    c->count = elements;
+    c->bytes = c->count * c->element_bytes;
+    c->send_count = c->recv_count = c->count;
+}
+
+static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
+{
+    ret_segments[0] = (struct perf_segment){.count = c->count, .source = before(c)};
+    return 1;
+}
+
+static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv, tuttiComm_t comm,
+                         tuttiStream_t stream)
+{
+    tuttiResult_t result = tuttiGroupStart();
+    tuttiResult_t ended;
+
+    if (result != tuttiSuccess)
+        return result;
+    result = tuttiSend(send, c->count, c->type, (c->rank + 1) % c->nranks, comm, stream);
+    if (result == tuttiSuccess)
+        result = tuttiRecv(recv, c->count, c->type, before(c), comm, stream);
+    ended = tuttiGroupEnd();
+    return result == tuttiSuccess ? ended : result;
+}
+
+const struct perf_collective perf_collective = {
+    .name = "sendrecv",
+    .has_data = true,
+    .plan = plan,
+    .expect = expect,
+    .bus_factor = perf_factor_one,
+    .run = run,
+};

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batches: turns, progress, deadlines. */
+#include "batch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* How many idle passes between two looks at the clock, and how long between two at the peers. */
+enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
+
+enum { DESCRIPTION_BYTES = 256 };
+
+int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch)
+{
+    struct tutti_batch *batch = calloc(1, sizeof *batch);
+
+    if (batch == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation");
+    batch->comm = comm;
+    batch->references = 1;
+    *ret_batch = batch;
+    return TUTTI_OK;
+}
+
+static int grow(void **array, size_t *capacity, size_t count, size_t size)
+{
+    size_t more = *capacity ? 2 * *capacity : 4;
+    void *grown;
+
+    if (count < *capacity)
+        return TUTTI_OK;
+    grown = realloc(*array, more * size);
+    if (grown == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu operations of a group", more);
+    *array = grown;
+    *capacity = more;
+    return TUTTI_OK;
+}
+
+/* Replace an array of a v-form by a copy that the batch owns. */
+static int copy_vector(struct tutti_batch *batch, const size_t **array)
+{
+    size_t size = (size_t)batch->comm->nranks * sizeof **array;
+    size_t **vectors;
+    size_t *copy;
+
+    if (*array == NULL)
+        return TUTTI_OK;
+    vectors = realloc(batch->vectors, (batch->vector_count + 1) * sizeof *vectors);
+    if (vectors == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
+    batch->vectors = vectors;
+    copy = malloc(size);
+    if (copy == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
+    memcpy(copy, *array, size);
+    vectors[batch->vector_count++] = copy;
+    *array = copy;
+    return TUTTI_OK;
+}
+
+int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
+{
+    struct tutti_call *own;
+
+    if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
+        TUTTI_TRY(grow((void **)&batch->messages, &batch->message_capacity, batch->message_count,
+                       sizeof *batch->messages));
+        batch->messages[batch->message_count++] = (struct tutti_message){.call = *call};
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(grow((void **)&batch->collectives, &batch->collective_capacity,
+                   batch->collective_count, sizeof *batch->collectives));
+    own = &batch->collectives[batch->collective_count];
+    *own = *call;
+    TUTTI_TRY(copy_vector(batch, &own->input_counts));
+    TUTTI_TRY(copy_vector(batch, &own->input_displs));
+    TUTTI_TRY(copy_vector(batch, &own->output_counts));
+    TUTTI_TRY(copy_vector(batch, &own->output_displs));
+    batch->collective_count++;
+    return TUTTI_OK;
+}
+
+void tutti_batch_issue(struct tutti_batch *batch)
+{
+    struct tutti_mailbox *mailbox = &batch->comm->mailbox;
+
+    batch->ticket = batch->comm->next_ticket++;
+    batch->messages_left = batch->message_count;
+    for (size_t i = 0; i < batch->message_count; i++)
+        tutti_mailbox_add(mailbox, &batch->messages[i]);
+    if (batch->message_count > 0)
+        tutti_mailbox_close(mailbox);
+}
+
+void tutti_batch_release(struct tutti_batch *batch)
+{
+    if (batch == NULL || tutti_fetch_add(&batch->references, (uint32_t)-1) != 1)
+        return;
+    for (size_t i = 0; i < batch->vector_count; i++)
+        free(batch->vectors[i]);
+    free(batch->vectors);
+    free(batch->collectives);
+    free(batch->messages);
+    free(batch);
+}
+
+/* ---- watching: deadline, peers, abort --------------------------------------------------- */
+
+/* What the batch is at, for messages. */
+static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
+{
+    char call[TUTTI_SIGNATURE_TEXT_BYTES] = "operation";
+    const struct tutti_comm *comm = batch->comm;
+    uint64_t number = comm->engine.sequence;
+
+    if (comm->engine.run.is_active)
+        tutti_signature_format(&comm->engine.run.call.signature, call);
+    for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
+        const struct tutti_message *message = &batch->messages[i];
+
+        if (message->is_complete)
+            continue;
+        snprintf(call, sizeof call, "%s rank %d (count %zu)",
+                 message->call.kind == TUTTI_CALL_SEND ? "send to" : "recv from",
+                 message->call.root, message->call.count);
+        number = message->header.sequence;
+        break;
+    }
+    snprintf(text, DESCRIPTION_BYTES, "%s%srank %d, %s, number %llu", comm->name, *comm->name ? ": " : "",
+             comm->rank, call, (unsigned long long)number);
+    return text;
+}
+
+/* The rank that the batch waits for, -1 if none in particular. */
+static int waits_for(const struct tutti_batch *batch)
+{
+    int rank = tutti_run_waits_for(&batch->comm->engine);
+
+    for (size_t i = 0; rank < 0 && i < batch->message_count; i++)
+        if (!batch->messages[i].is_complete)
+            rank = batch->messages[i].call.root;
+    return rank;
+}
+
+static int time_out(const struct tutti_batch *batch)
+{
+    char what[DESCRIPTION_BYTES], whom[48] = "its peers";
+    int rank = waits_for(batch);
+
+    if (rank >= 0)
+        snprintf(whom, sizeof whom, "rank %d (by %s)", rank,
+                 tutti_fabric_route(batch->comm->fabric, rank));
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+                      "%s: has waited %d ms for %s; has it called the same operation? "
+                      "TUTTI_TIMEOUT_MS sets the limit",
+                      describe(batch, what), batch->comm->timeout_ms, whom);
+}
+
+/* Once in a while: has anything happened that ends the wait? */
+static int watch(struct tutti_batch *batch)
+{
+    uint64_t now_ns;
+    int rc;
+
+    if (tutti_load_acquire(&batch->comm->error) != 0)
+        return tutti_comm_error(batch->comm);
+    if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
+        return TUTTI_OK;
+    now_ns = tutti_now_ns();
+    if (now_ns - batch->watched_ns < WATCH_NS)
+        return TUTTI_OK;
+    batch->watched_ns = now_ns;
+    if (now_ns >= batch->deadline_ns)
+        return time_out(batch);
+    rc = tutti_fabric_check(batch->comm->fabric);
+    if (rc == TUTTI_OK)
+        rc = tutti_run_check_peers(&batch->comm->engine);
+    return rc;
+}
+
+/* ---- progress ----------------------------------------------------------------------------- */
+
+static int progress_collectives(struct tutti_batch *batch, bool *moved)
+{
+    struct tutti_comm *comm = batch->comm;
+    struct tutti_run *run = &comm->engine.run;
+
+    while (batch->collective_position < batch->collective_count) {
+        const struct tutti_call *call = &batch->collectives[batch->collective_position];
+        const struct tutti_program *program;
+        int rc;
+
+        if (!run->is_active) {
+            TUTTI_TRY(tutti_cache_program(comm, call, &program));
+            TUTTI_TRY(tutti_run_begin(&comm->engine, program, call));
+        }
+        rc = tutti_run_progress(&comm->engine);
+        *moved |= run->moved;
+        run->moved = false;
+        TUTTI_TRY(rc);
+        batch->collective_position++;
+        *moved = true;
+    }
+    return TUTTI_OK;
+}
+
+static int progress_messages(struct tutti_batch *batch, bool *moved)
+{
+    for (size_t i = 0; i < batch->message_count && batch->messages_left > 0; i++) {
+        int rc;
+
+        if (batch->messages[i].is_complete)
+            continue;
+        rc = tutti_message_progress(&batch->comm->engine, &batch->messages[i], moved);
+        if (rc == TUTTI_OK)
+            batch->messages_left--;
+        else if (rc != TUTTI_AGAIN)
+            return rc;
+    }
+    return batch->messages_left == 0 ? TUTTI_OK : TUTTI_AGAIN;
+}
+
+/* The batch is over, well or not: the next one's turn. */
+static int finish(struct tutti_batch *batch, int rc)
+{
+    struct tutti_comm *comm = batch->comm;
+    char what[DESCRIPTION_BYTES], message[TUTTI_MESSAGE_BYTES + DESCRIPTION_BYTES];
+
+    if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0) {
+        snprintf(message, sizeof message, "%s: %s", describe(batch, what), tutti_last_message());
+        tutti_comm_fail(comm, rc, rc == TUTTI_ERR_TIMEOUT ? tutti_last_message() : message);
+    }
+    if (rc != TUTTI_OK) {
+        tutti_run_cancel(&comm->engine);
+        rc = tutti_comm_error(comm);
+    }
+    batch->result = rc;
+    /* release: pairs with the acquire of whoever moves the next batch */
+    tutti_store_release(&comm->turn, batch->ticket + 1);
+    tutti_store_release(&batch->is_done, true);
+    return rc;
+}
+
+int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
+{
+    struct tutti_comm *comm = batch->comm;
+    int collectives, messages, rc;
+
+    if (tutti_load_acquire(&comm->turn) != batch->ticket)
+        return TUTTI_AGAIN;
+    if (!batch->is_started) {
+        batch->is_started = true;
+        if (tutti_load_acquire(&comm->error) != 0)
+            return finish(batch, tutti_comm_error(comm));
+        batch->watched_ns = tutti_now_ns();
+        batch->deadline_ns = tutti_deadline_ns(comm->timeout_ms);
+    }
+    collectives = progress_collectives(batch, moved);
+    if (collectives != TUTTI_OK && collectives != TUTTI_AGAIN)
+        return finish(batch, collectives);
+    messages = progress_messages(batch, moved);
+    if (messages != TUTTI_OK && messages != TUTTI_AGAIN)
+        return finish(batch, messages);
+    if (collectives == TUTTI_OK && messages == TUTTI_OK)
+        return finish(batch, TUTTI_OK);
+    if (*moved)
+        return TUTTI_AGAIN;
+    rc = watch(batch);
+    return rc == TUTTI_OK ? TUTTI_AGAIN : finish(batch, rc);
+}
+
+void tutti_batch_idle(struct tutti_batch *batch)
+{
+    if (batch->is_started)
+        tutti_fabric_idle(batch->comm->fabric, &batch->idle);
+    else if (++batch->passes % 64 == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    else
+        sched_yield();
+}
+
+int tutti_batch_wait(struct tutti_batch *batch)
+{
+    for (;;) {
+        bool moved = false;
+        int rc = tutti_batch_progress(batch, &moved);
+
+        if (rc != TUTTI_AGAIN)
+            return rc;
+        if (moved)
+            batch->idle = (struct tutti_idle){.passes = 0};
+        else
+            tutti_batch_idle(batch);
+    }
+}
+
+int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call)
+{
+    struct tutti_call own = *call;
+    struct tutti_batch batch = {.comm = comm, .collectives = &own, .collective_count = 1,
+                                .references = 1};
+
+    batch.ticket = comm->next_ticket++;
+    return tutti_batch_wait(&batch);
+}

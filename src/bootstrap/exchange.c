@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the exchanges share: purpose, names of missing ranks, checks of arguments. */
+#include "bootstrap/exchange.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t purpose_kind[8] = "tutti/1";
+
+void tutti_exchange_purpose(int nranks, int rank, struct tutti_purpose *ret_purpose)
+{
+    struct tutti_purpose purpose = {.bytes = {0}};
+
+    memcpy(purpose.bytes, purpose_kind, sizeof purpose_kind);
+    tutti_put_u32(purpose.bytes + 8, (uint32_t)nranks);
+    tutti_put_u32(purpose.bytes + 12, (uint32_t)rank);
+    *ret_purpose = purpose;
+}
+
+bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *ret_nranks,
+                                 uint32_t *ret_rank)
+{
+    if (memcmp(purpose->bytes, purpose_kind, sizeof purpose_kind) != 0)
+        return false;
+    *ret_nranks = tutti_get_u32(purpose->bytes + 8);
+    *ret_rank = tutti_get_u32(purpose->bytes + 12);
+    return true;
+}
+
+void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text, size_t size)
+{
+    size_t length = 0;
+    int count = 0;
+
+    ret_text[0] = '\0';
+    for (int first = 0, last; first < nranks; first = last + 1) {
+        last = first;
+        if (is_here[first])
+            continue;
+        while (last + 1 < nranks && !is_here[last + 1])
+            last++;
+        count += last - first + 1;
+        /* The list may be cut, the rest of the sentence must still fit. */
+        if (length + 64 > size)
+            continue;
+        length += (size_t)snprintf(ret_text + length, size - length, "%s%d", length ? ", " : "",
+                                   first);
+        if (last > first)
+            length += (size_t)snprintf(ret_text + length, size - length, "%s%d",
+                                       last > first + 1 ? "-" : ", ", last);
+    }
+    memmove(ret_text + (count == 1 ? 5 : 6), ret_text, length + 1);
+    memcpy(ret_text, count == 1 ? "rank " : "ranks ", count == 1 ? 5 : 6);
+    length += count == 1 ? 5 : 6;
+    snprintf(ret_text + length, size - length, "%s of %d %s", length + 64 > size ? ", ..." : "",
+             nranks, count == 1 ? "has" : "have");
+}
+
+int tutti_exchange_check(int nranks, int rank)
+{
+    if (nranks < 1)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "nranks is %d: a communicator has 1 rank or more",
+                          nranks);
+    if (rank < 0 || rank >= nranks)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %d is not from 0 to %d (nranks is %d)", rank,
+                          nranks - 1, nranks);
+    return TUTTI_OK;
+}
+
+int tutti_exchange_check_size(size_t size)
+{
+    if (size > TUTTI_BOOTSTRAP_RECORD_MAX)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "a bootstrap record of %zu bytes; the limit is %d",
+                          size, TUTTI_BOOTSTRAP_RECORD_MAX);
+    return TUTTI_OK;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The exchange over a directory that all ranks see.
+ *
+ *   join.R             member R is here; holds a nonce that it has just drawn
+ *   welcome.R          rank 0 answers: R's nonce, the session's number and key
+ *   sS.K.R             record of rank R in round K of session S
+ *   sS.K.table         rank 0 answers with all records
+ *   sS.left.R          member R gives up, and why
+ *   sS.error           rank 0 gives up, and why
+ *   made-by-tutti      the directory was made by us, and goes when we go
+ *
+ * What an earlier run left behind cannot be mistaken for this one's: rank 0 draws
+ * the session's number S, and a member believes a welcome only if it repeats the
+ * member's own nonce. Rank 0 may welcome a stale join, but nobody answers to that;
+ * the living member's join replaces it and is welcomed in turn. A member that
+ * finds its join overwritten puts it up again: so if two ranks claim one number,
+ * rank 0 sees the note of a rank that has already answered change, and tells all.
+ * When all ranks are in, nobody can still be in an older session, and rank 0
+ * removes what is left of those.
+ *
+ * A join stays until its member leaves; who leaves last removes the session's notes.
+ * Ranks prove nothing here: they are trusted because they can write to the
+ * directory, which must not be writable by everybody, and notes are readable by
+ * their owner only. A member that dies is noticed at the deadline.
+ */
+#include "bootstrap/exchange_file.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PACE_FIRST_NS (1 * TUTTI_NS_PER_MS)
+#define PACE_MOST_NS (20 * TUTTI_NS_PER_MS)
+
+static const char marker[] = "made-by-tutti";
+
+static struct file_boot *file_of(struct tutti_bootstrap *boot)
+{
+    return (struct file_boot *)boot;
+}
+
+/* ---- names ------------------------------------------------------------------------ */
+
+const char *tutti_file_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
+                                    const char *what, ...)
+{
+    int length = snprintf(name, TUTTI_NOTE_NAME_BYTES, "s%016" PRIx64 ".", session);
+    va_list args;
+
+    va_start(args, what);
+    vsnprintf(name + length, (size_t)(TUTTI_NOTE_NAME_BYTES - length), what, args);
+    va_end(args);
+    return name;
+}
+
+const char *tutti_file_of_session(uint64_t session, const char *name, bool is_other)
+{
+    char prefix[TUTTI_NOTE_NAME_BYTES];
+    size_t length = strlen(tutti_file_session_name(session, prefix, "%s", ""));
+
+    if (strncmp(name, prefix, length) == 0)
+        return is_other ? NULL : name + length;
+    if (!is_other || name[0] != 's' || strspn(name + 1, "0123456789abcdef") != 16 ||
+        name[17] != '.')
+        return NULL;
+    return name + length;
+}
+
+bool tutti_file_number(const char *name, const char *prefix, uint32_t *ret_number)
+{
+    size_t length = strlen(prefix);
+    unsigned long number;
+    char *end;
+
+    if (strncmp(name, prefix, length) != 0 || name[length] < '0' || name[length] > '9')
+        return false;
+    number = strtoul(name + length, &end, 10);
+    if (*end != '\0' || number > INT32_MAX)
+        return false;
+    *ret_number = (uint32_t)number;
+    return true;
+}
+
+static const char *numbered(char name[TUTTI_NOTE_NAME_BYTES], const char *prefix, int number)
+{
+    snprintf(name, TUTTI_NOTE_NAME_BYTES, "%s%d", prefix, number);
+    return name;
+}
+
+void tutti_file_adopt_key(struct file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES])
+{
+    tutti_secret_derive(key, boot->secret_text, boot->session, boot->base.secret);
+}
+
+int tutti_file_reserve_table(struct file_boot *boot, size_t size_bytes)
+{
+    uint8_t *table;
+
+    if (size_bytes <= boot->table_capacity)
+        return TUTTI_OK;
+    table = size_bytes <= UINT32_MAX ? realloc(boot->table, size_bytes) : NULL;
+    if (table == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a table of %zu bytes", size_bytes);
+    boot->table = table;
+    boot->table_capacity = size_bytes;
+    return TUTTI_OK;
+}
+
+/* ---- a member ----------------------------------------------------------------------- */
+
+static int put_join(struct file_boot *boot)
+{
+    struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks};
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    return tutti_directory_put(&boot->dir, numbered(name, "join.", boot->base.rank), &head, NULL);
+}
+
+static uint64_t elapsed_ms(const struct file_boot *boot)
+{
+    return (tutti_now_ns() - boot->begun_ns) / TUTTI_NS_PER_MS;
+}
+
+static int fail_unwelcome(const struct file_boot *boot)
+{
+    if (boot->overwritten > 0)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "another process claims rank %d of %d in directory %s; give each rank a "
+                          "number of its own",
+                          boot->base.rank, boot->base.nranks, boot->dir.path);
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+                      "rank 0 of %d has not appeared in directory %s within %llu ms; check that "
+                      "it was started and sees this directory",
+                      boot->base.nranks, boot->dir.path, (unsigned long long)elapsed_ms(boot));
+}
+
+static bool read_welcome(struct file_boot *boot, uint32_t rank, struct tutti_note_head *ret_head,
+                         struct file_welcome *ret_welcome)
+{
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    return tutti_directory_get(&boot->dir, numbered(name, "welcome.", (int)rank), ret_head,
+                               ret_welcome, sizeof *ret_welcome) == TUTTI_OK &&
+           ret_head->size == sizeof *ret_welcome;
+}
+
+static uint64_t welcome_session(const struct file_welcome *welcome)
+{
+    return tutti_get_u32(welcome->session) | (uint64_t)tutti_get_u32(welcome->session + 4) << 32;
+}
+
+/* TUTTI_OK: rank 0 has welcomed us. */
+static int seek_welcome(struct file_boot *boot)
+{
+    struct file_welcome welcome;
+    struct tutti_note_head head;
+    char name[TUTTI_NOTE_NAME_BYTES];
+    int rc;
+
+    if (read_welcome(boot, (uint32_t)boot->base.rank, &head, &welcome) &&
+        head.nonce == boot->nonce) {
+        boot->session = welcome_session(&welcome);
+        tutti_file_adopt_key(boot, welcome.key);
+        sodium_memzero(&welcome, sizeof welcome);
+        boot->is_in = true;
+        return TUTTI_OK;
+    }
+
+    rc = tutti_directory_get(&boot->dir, numbered(name, "join.", boot->base.rank), &head, NULL, 0);
+    if (rc < 0)
+        return rc;
+    if (rc == TUTTI_AGAIN || head.nonce != boot->nonce) {
+        boot->overwritten += rc == TUTTI_OK;
+        TUTTI_TRY(put_join(boot));
+    }
+    return tutti_now_ns() >= boot->base.deadline_ns ? fail_unwelcome(boot) : TUTTI_AGAIN;
+}
+
+static int give_record(struct file_boot *boot, const void *mine, size_t size)
+{
+    struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
+                                   .size = (uint32_t)size};
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    tutti_file_session_name(boot->session, name, "%u.%d", boot->round, boot->base.rank);
+    TUTTI_TRY(tutti_directory_put(&boot->dir, name, &head, mine));
+    boot->is_given = true;
+    return TUTTI_OK;
+}
+
+static void put_left(struct file_boot *boot, int code, const char *reason)
+{
+    struct tutti_note_head head = {.nonce = boot->nonce, .code = code,
+                                   .size = (uint32_t)strnlen(reason, TUTTI_MESSAGE_BYTES / 2)};
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    tutti_file_session_name(boot->session, name, "left.%d", boot->base.rank);
+    tutti_directory_put(&boot->dir, name, &head, reason);
+    boot->is_over = true;
+}
+
+/* Has rank 0 given up? */
+static int look_for_error(struct file_boot *boot)
+{
+    char name[TUTTI_NOTE_NAME_BYTES], text[TUTTI_MESSAGE_BYTES];
+    struct tutti_note_head head;
+
+    if (tutti_directory_get(&boot->dir, tutti_file_session_name(boot->session, name, "error"),
+                            &head, text, sizeof text - 1) != TUTTI_OK)
+        return TUTTI_AGAIN;
+    text[head.size] = '\0';
+    boot->is_over = true;
+    return tutti_fail(head.code == TUTTI_ERR_USAGE || head.code == TUTTI_ERR_TIMEOUT
+                          ? head.code
+                          : TUTTI_ERR_REMOTE,
+                      "%s", text);
+}
+
+/* Our deadline has passed: rank 0 knows who is missing, and gets a moment to say so. */
+static int conclude(struct file_boot *boot)
+{
+    uint64_t now_ns = tutti_now_ns();
+
+    if (now_ns < boot->base.deadline_ns)
+        return TUTTI_AGAIN;
+    if (boot->conclude_ns == 0) {
+        boot->conclude_ns = now_ns + TUTTI_EXCHANGE_LINGER_NS;
+        put_left(boot, TUTTI_ERR_TIMEOUT, "its deadline has passed");
+    }
+    if (now_ns < boot->conclude_ns)
+        return TUTTI_AGAIN;
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+                      "rank 0 has not answered rank %d of %d in directory %s within %llu ms",
+                      boot->base.rank, boot->base.nranks, boot->dir.path,
+                      (unsigned long long)elapsed_ms(boot));
+}
+
+static int member_step(struct file_boot *boot, const void *mine, size_t size, void *all)
+{
+    size_t table_bytes = size * (size_t)boot->base.nranks;
+    char name[TUTTI_NOTE_NAME_BYTES];
+    struct tutti_note_head head;
+    int rc;
+
+    if (!boot->is_in)
+        TUTTI_TRY(seek_welcome(boot));
+    if (!boot->is_given)
+        TUTTI_TRY(give_record(boot, mine, size));
+    TUTTI_TRY(tutti_file_reserve_table(boot, table_bytes));
+
+    tutti_file_session_name(boot->session, name, "%u.table", boot->round);
+    rc = tutti_directory_get(&boot->dir, name, &head, boot->table, table_bytes);
+    if (rc == TUTTI_AGAIN)
+        rc = look_for_error(boot);
+    if (rc == TUTTI_AGAIN)
+        rc = conclude(boot);
+    TUTTI_TRY(rc);
+    if (head.size != table_bytes)
+        return tutti_fail(TUTTI_ERR_REMOTE, "%s/%s has %u bytes where %zu are due", boot->dir.path,
+                          name, head.size, table_bytes);
+
+    if (table_bytes > 0)
+        memcpy(all, boot->table, table_bytes);
+    tutti_directory_remove(&boot->dir, tutti_file_session_name(boot->session, name, "%u.%d",
+                                                               boot->round, boot->base.rank));
+    boot->round++;
+    boot->is_given = false;
+    return TUTTI_OK;
+}
+
+/* ---- both ----------------------------------------------------------------------------- */
+
+/* Look at the directory no more often than it makes sense, however often we are called. */
+static bool is_time_to_look(struct file_boot *boot)
+{
+    return tutti_now_ns() >= boot->poll_ns;
+}
+
+static void look_again_later(struct file_boot *boot)
+{
+    uint64_t now_ns = tutti_now_ns();
+    uint64_t wake_ns = now_ns + boot->pace_ns;
+
+    if (now_ns < boot->base.deadline_ns && boot->base.deadline_ns < wake_ns)
+        wake_ns = boot->base.deadline_ns;
+    boot->poll_ns = wake_ns;
+    boot->pace_ns += boot->pace_ns / 2;
+    if (boot->pace_ns > PACE_MOST_NS)
+        boot->pace_ns = PACE_MOST_NS;
+    tutti_watch_alarm(&boot->watch, wake_ns);
+}
+
+static int file_allgather(struct tutti_bootstrap *base, const void *mine, size_t size, void *all)
+{
+    struct file_boot *boot = file_of(base);
+    int rc;
+
+    TUTTI_TRY(tutti_exchange_check_size(size));
+    if (!is_time_to_look(boot))
+        return TUTTI_AGAIN;
+    rc = boot->leader != NULL ? tutti_file_leader_step(boot, mine, size, all)
+                              : member_step(boot, mine, size, all);
+    if (rc == TUTTI_AGAIN) {
+        look_again_later(boot);
+    } else {
+        boot->pace_ns = PACE_FIRST_NS;
+        boot->poll_ns = 0;
+    }
+    return rc;
+}
+
+static int file_wait_fd(struct tutti_bootstrap *base)
+{
+    return file_of(base)->watch.epoll_fd;
+}
+
+/* ---- leaving ---------------------------------------------------------------------------- */
+
+struct leaving {
+    struct file_boot *boot;
+    bool is_alone;  /* no other rank is here */
+    bool is_marked; /* the directory is ours to remove */
+};
+
+static void look_around(void *context, const char *name, uint64_t inode)
+{
+    struct leaving *leaving = context;
+    uint32_t rank;
+
+    (void)inode;
+    if (tutti_file_number(name, "join.", &rank) && rank < (uint32_t)leaving->boot->base.nranks)
+        leaving->is_alone = false;
+    if (strcmp(name, marker) == 0)
+        leaving->is_marked = true;
+}
+
+static void sweep(void *context, const char *name, uint64_t inode)
+{
+    struct file_boot *boot = context;
+    struct file_welcome welcome;
+    struct tutti_note_head head;
+    uint32_t rank;
+
+    (void)inode;
+    if (tutti_file_of_session(boot->session, name, false) != NULL)
+        tutti_directory_remove(&boot->dir, name);
+    /* The next communicator may have begun already: its welcomes are not ours to remove. */
+    if (tutti_file_number(name, "welcome.", &rank) && read_welcome(boot, rank, &head, &welcome) &&
+        welcome_session(&welcome) == boot->session)
+        tutti_directory_remove(&boot->dir, name);
+}
+
+static void leave(struct file_boot *boot)
+{
+    struct leaving leaving = {.boot = boot, .is_alone = true};
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    tutti_directory_remove(&boot->dir, numbered(name, "join.", boot->base.rank));
+    if (tutti_directory_visit(&boot->dir, look_around, &leaving) != TUTTI_OK || !leaving.is_alone)
+        return;
+    if (boot->is_in)
+        tutti_directory_visit(&boot->dir, sweep, boot);
+    if (leaving.is_marked) {
+        tutti_directory_remove(&boot->dir, marker);
+        rmdir(boot->dir.path); /* stays if anything else is in it */
+    }
+}
+
+static void file_destroy(struct tutti_bootstrap *base, const char *reason)
+{
+    struct file_boot *boot = file_of(base);
+
+    if (boot == NULL)
+        return;
+    if (boot->dir.fd >= 0) {
+        if (reason != NULL && boot->is_in && !boot->is_over) {
+            if (boot->leader != NULL)
+                tutti_file_leader_give_up(boot, reason);
+            else
+                put_left(boot, TUTTI_ERR_REMOTE, reason);
+        }
+        leave(boot);
+    }
+    tutti_directory_close(&boot->dir);
+    tutti_file_leader_destroy(boot);
+    tutti_watch_fini(&boot->watch);
+    free(boot->secret_text);
+    free(boot->table);
+    free(boot);
+}
+
+static const struct tutti_bootstrap_ops file_ops = {
+    .name = "file",
+    .allgather = file_allgather,
+    .wait_fd = file_wait_fd,
+    .destroy = file_destroy,
+};
+
+int tutti_exchange_file(const char *directory, const char *secret_text, int nranks, int rank,
+                        uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
+{
+    struct file_boot *boot = calloc(1, sizeof *boot);
+    struct tutti_note_head nothing = {.size = 0};
+    bool is_made;
+    int rc;
+
+    if (boot == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    boot->base = (struct tutti_bootstrap){
+        .ops = &file_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns};
+    boot->watch = (struct tutti_watch){.epoll_fd = -1, .timer_fd = -1};
+    boot->dir.fd = -1;
+    boot->begun_ns = tutti_now_ns();
+    boot->pace_ns = PACE_FIRST_NS;
+    tutti_random_bytes(&boot->nonce, sizeof boot->nonce);
+    boot->secret_text = strdup(secret_text ? secret_text : "");
+    if (boot->secret_text == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+        goto destroy;
+    }
+    TUTTI_TRY_OR(destroy, rc, tutti_watch_init(&boot->watch));
+    TUTTI_TRY_OR(destroy, rc, tutti_directory_open(directory, &boot->dir, &is_made));
+    if (is_made)
+        TUTTI_TRY_OR(destroy, rc, tutti_directory_put(&boot->dir, marker, &nothing, NULL));
+    if (rank == 0)
+        TUTTI_TRY_OR(destroy, rc, tutti_file_leader_create(boot));
+    TUTTI_TRY_OR(destroy, rc, put_join(boot));
+    *ret_boot = &boot->base;
+    return TUTTI_OK;
+
+destroy:
+    file_destroy(&boot->base, NULL);
+    return rc;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rank 0 of the exchange over a directory: welcomes, collects, answers. */
+#include "bootstrap/exchange_file.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What rank 0 knows of one rank. */
+struct known {
+    uint64_t join_inode; /* of the note last read; it differs in a note put up again */
+    uint64_t nonce;      /* welcomed; 0: not yet */
+    bool has_answered;   /* has given a record in this session */
+    bool has_record;     /* of the current round */
+};
+
+struct file_leader {
+    uint8_t key[TUTTI_SECRET_BYTES];
+    struct known *known;
+    int records; /* of the current round, without our own */
+    size_t size; /* of a record in the current round */
+    int failure;
+    char reason[TUTTI_MESSAGE_BYTES];
+    uint64_t linger_ns;
+};
+
+static void fail(struct file_boot *boot, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The first reason counts, and all members are told. */
+static void fail(struct file_boot *boot, int code, const char *format, ...)
+{
+    struct file_leader *leader = boot->leader;
+    struct tutti_note_head head = {.code = code};
+    char name[TUTTI_NOTE_NAME_BYTES];
+    va_list args;
+
+    if (leader->failure != TUTTI_OK)
+        return;
+    va_start(args, format);
+    vsnprintf(leader->reason, sizeof leader->reason, format, args);
+    va_end(args);
+    leader->failure = code;
+    leader->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LINGER_NS;
+    head.size = (uint32_t)strlen(leader->reason);
+    tutti_directory_put(&boot->dir, tutti_file_session_name(boot->session, name, "error"), &head,
+                        leader->reason);
+    boot->is_over = true;
+}
+
+static void fail_missing(struct file_boot *boot)
+{
+    int nranks = boot->base.nranks;
+    bool *is_here = calloc((size_t)nranks, sizeof *is_here);
+    char missing[256] = "some ranks have";
+
+    if (is_here != NULL) {
+        for (int rank = 0; rank < nranks; rank++)
+            is_here[rank] = rank == 0 || boot->leader->known[rank].has_record;
+        tutti_exchange_name_missing(is_here, nranks, missing, sizeof missing);
+        free(is_here);
+    }
+    fail(boot, TUTTI_ERR_TIMEOUT,
+         "%s not %s within %llu ms; check that they %s and see directory %s", missing,
+         boot->round == 0 ? "joined" : "gone on",
+         (unsigned long long)((tutti_now_ns() - boot->begun_ns) / TUTTI_NS_PER_MS),
+         boot->round == 0 ? "were started" : "still run", boot->dir.path);
+}
+
+static void fail_duplicate(struct file_boot *boot, uint32_t rank)
+{
+    fail(boot, TUTTI_ERR_USAGE, "two ranks of %d claim number %u; give each a number of its own",
+         boot->base.nranks, rank);
+}
+
+/* ---- what stands in the directory ------------------------------------------------------ */
+
+static void put_welcome(struct file_boot *boot, uint32_t rank, uint64_t nonce)
+{
+    struct tutti_note_head head = {.nonce = nonce, .size = sizeof(struct file_welcome)};
+    struct file_welcome welcome;
+    char name[TUTTI_NOTE_NAME_BYTES];
+    int rc;
+
+    tutti_put_u32(welcome.session, (uint32_t)boot->session);
+    tutti_put_u32(welcome.session + 4, (uint32_t)(boot->session >> 32));
+    memcpy(welcome.key, boot->leader->key, sizeof welcome.key);
+    snprintf(name, sizeof name, "welcome.%u", rank);
+    rc = tutti_directory_put(&boot->dir, name, &head, &welcome);
+    if (rc < 0)
+        fail(boot, rc, "%s", tutti_last_message());
+}
+
+/* A rank that our nranks has no room for, or what is left of one: welcomed too, so that it can
+ * tell us how many ranks it believes in. The welcome itself remembers that it was given. */
+static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t rank)
+{
+    struct tutti_note_head asks, given;
+    struct file_welcome welcome = {.session = {0}};
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    snprintf(name, sizeof name, "welcome.%u", rank);
+    if (tutti_directory_get(&boot->dir, join, &asks, NULL, 0) != TUTTI_OK)
+        return;
+    if (tutti_directory_get(&boot->dir, name, &given, &welcome, sizeof welcome) == TUTTI_OK &&
+        given.nonce == asks.nonce && memcmp(welcome.key, boot->leader->key, sizeof welcome.key) == 0)
+        return;
+    put_welcome(boot, rank, asks.nonce);
+}
+
+static void see_join(struct file_boot *boot, const char *name, uint32_t rank, uint64_t inode)
+{
+    struct known *known = &boot->leader->known[rank];
+    struct tutti_note_head head;
+
+    if (known->join_inode == inode ||
+        tutti_directory_get(&boot->dir, name, &head, NULL, 0) != TUTTI_OK)
+        return;
+    known->join_inode = inode;
+    if (rank == 0) {
+        if (head.nonce != boot->nonce)
+            fail_duplicate(boot, 0);
+        return;
+    }
+    if (head.nonce == known->nonce)
+        return;
+    if (known->has_answered) {
+        fail_duplicate(boot, rank);
+        return;
+    }
+    known->nonce = head.nonce;
+    put_welcome(boot, rank, head.nonce);
+}
+
+static void see_record(struct file_boot *boot, const char *name, uint32_t rank)
+{
+    struct file_leader *leader = boot->leader;
+    uint32_t nranks = (uint32_t)boot->base.nranks;
+    uint8_t record[TUTTI_BOOTSTRAP_RECORD_MAX];
+    struct tutti_note_head head;
+
+    if (rank == 0 || (rank < nranks && leader->known[rank].has_record) ||
+        tutti_directory_get(&boot->dir, name, &head, record, sizeof record) != TUTTI_OK)
+        return;
+    if (head.nranks != nranks || rank >= nranks) {
+        fail(boot, TUTTI_ERR_USAGE,
+             "ranks disagree on nranks: rank 0 says %u, rank %u says %u; start all with one value",
+             nranks, rank, head.nranks);
+    } else if (head.nonce != leader->known[rank].nonce) {
+        fail_duplicate(boot, rank);
+    } else if (head.size != leader->size) {
+        fail(boot, TUTTI_ERR_USAGE,
+             "ranks disagree on the record of round %u: rank 0 gives %zu bytes, rank %u %u; use "
+             "one version and one configuration on all ranks",
+             boot->round, leader->size, rank, head.size);
+    } else {
+        memcpy(boot->table + rank * leader->size, record, leader->size);
+        leader->known[rank].has_answered = leader->known[rank].has_record = true;
+        leader->records++;
+    }
+}
+
+static void see_left(struct file_boot *boot, const char *name, uint32_t rank)
+{
+    char text[TUTTI_MESSAGE_BYTES / 2 + 1];
+    struct tutti_note_head head;
+
+    if (tutti_directory_get(&boot->dir, name, &head, text, sizeof text - 1) != TUTTI_OK)
+        return;
+    text[head.size] = '\0';
+    if (head.code == TUTTI_ERR_TIMEOUT)
+        fail_missing(boot);
+    else
+        fail(boot, TUTTI_ERR_REMOTE, "rank %u of %d gave up: %s", rank, boot->base.nranks, text);
+}
+
+static void see(void *context, const char *name, uint64_t inode)
+{
+    struct file_boot *boot = context;
+    const char *what = tutti_file_of_session(boot->session, name, false);
+    char due[16];
+    uint32_t rank;
+
+    snprintf(due, sizeof due, "%u.", boot->round);
+    if (tutti_file_number(name, "join.", &rank)) {
+        if (rank < (uint32_t)boot->base.nranks)
+            see_join(boot, name, rank, inode);
+        else if (boot->round == 0)
+            see_surplus_join(boot, name, rank);
+    } else if (what != NULL && tutti_file_number(what, due, &rank)) {
+        see_record(boot, name, rank);
+    } else if (what != NULL && tutti_file_number(what, "left.", &rank)) {
+        see_left(boot, name, rank);
+    }
+}
+
+/* All ranks are in this session: what belongs to others is left over from earlier runs. */
+static void remove_leftovers(void *context, const char *name, uint64_t inode)
+{
+    struct file_boot *boot = context;
+    uint32_t rank;
+
+    (void)inode;
+    if (tutti_file_of_session(boot->session, name, true) != NULL ||
+        (tutti_file_number(name, "join.", &rank) && rank >= (uint32_t)boot->base.nranks) ||
+        (tutti_file_number(name, "welcome.", &rank) && rank >= (uint32_t)boot->base.nranks))
+        tutti_directory_remove(&boot->dir, name);
+}
+
+/* ---- a round ----------------------------------------------------------------------------- */
+
+static int answer(struct file_boot *boot, void *all)
+{
+    struct file_leader *leader = boot->leader;
+    size_t table_bytes = leader->size * (size_t)boot->base.nranks;
+    struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
+                                   .size = (uint32_t)table_bytes};
+    char name[TUTTI_NOTE_NAME_BYTES];
+
+    if (boot->round == 0)
+        TUTTI_TRY(tutti_directory_visit(&boot->dir, remove_leftovers, boot));
+    else /* whoever has given a record of this round has read the last table */
+        tutti_directory_remove(&boot->dir, tutti_file_session_name(boot->session, name, "%u.table",
+                                                                   boot->round - 1));
+    if (boot->base.nranks > 1)
+        TUTTI_TRY(tutti_directory_put(
+            &boot->dir, tutti_file_session_name(boot->session, name, "%u.table", boot->round),
+            &head, boot->table));
+    if (table_bytes > 0)
+        memcpy(all, boot->table, table_bytes);
+    for (int rank = 0; rank < boot->base.nranks; rank++)
+        leader->known[rank].has_record = false;
+    leader->records = 0;
+    boot->round++;
+    boot->is_given = false;
+    return TUTTI_OK;
+}
+
+int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size, void *all)
+{
+    struct file_leader *leader = boot->leader;
+    int rc;
+
+    if (!boot->is_given) {
+        TUTTI_TRY(tutti_file_reserve_table(boot, size * (size_t)boot->base.nranks));
+        leader->size = size;
+        if (size > 0)
+            memcpy(boot->table, mine, size);
+        boot->is_given = true;
+    }
+    TUTTI_TRY(tutti_directory_visit(&boot->dir, see, boot));
+    if (leader->failure == TUTTI_OK && leader->records == boot->base.nranks - 1) {
+        rc = answer(boot, all);
+        if (rc == TUTTI_OK)
+            return rc;
+        fail(boot, rc, "%s", tutti_last_message());
+    }
+    if (leader->failure == TUTTI_OK && tutti_now_ns() >= boot->base.deadline_ns)
+        fail_missing(boot);
+    if (leader->failure == TUTTI_OK)
+        return TUTTI_AGAIN;
+    /* Ranks that disagree are still on their way; they deserve to be let in and told why. */
+    if (leader->failure == TUTTI_ERR_USAGE && tutti_now_ns() < leader->linger_ns)
+        return TUTTI_AGAIN;
+    return tutti_fail(leader->failure, "%s", leader->reason);
+}
+
+void tutti_file_leader_give_up(struct file_boot *boot, const char *reason)
+{
+    fail(boot, TUTTI_ERR_REMOTE, "rank 0 of %d gave up: %.*s", boot->base.nranks,
+         TUTTI_MESSAGE_BYTES / 2, reason);
+}
+
+int tutti_file_leader_create(struct file_boot *boot)
+{
+    struct file_leader *leader = calloc(1, sizeof *leader);
+
+    if (leader != NULL)
+        leader->known = calloc((size_t)boot->base.nranks, sizeof *leader->known);
+    if (leader == NULL || leader->known == NULL) {
+        free(leader);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %d ranks", boot->base.nranks);
+    }
+    tutti_random_bytes(&boot->session, sizeof boot->session);
+    tutti_random_bytes(leader->key, sizeof leader->key);
+    boot->leader = leader;
+    boot->is_in = true;
+    tutti_file_adopt_key(boot, leader->key);
+    return TUTTI_OK;
+}
+
+void tutti_file_leader_destroy(struct file_boot *boot)
+{
+    if (boot->leader == NULL)
+        return;
+    free(boot->leader->known);
+    free(boot->leader);
+    boot->leader = NULL;
+}

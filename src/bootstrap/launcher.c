@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the environment says: which launcher started this rank, which number it
+ * has among how many, and where they can meet. docs/launchers.md tells users.
+ *
+ * TUTTI_ROOT and TUTTI_SECRET, where set, overrule what a launcher implies.
+ */
+#include "base/param.h"
+#include "base/result.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/launcher.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many ports after the first one rank 0 may fall back on. */
+#define SPARE_PORTS 15
+
+/* ---- reading variables ------------------------------------------------------------ */
+
+static bool is_set(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0';
+}
+
+static int read_number(const char *launcher, const char *name, long low, long high, long *ret)
+{
+    const char *text = getenv(name);
+    char *end;
+    long number;
+
+    if (text == NULL || *text == '\0')
+        return tutti_fail(TUTTI_ERR_USAGE, "%s is not set, though other variables of %s are", name,
+                          launcher);
+    errno = 0;
+    number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < low || number > high)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s=%s (%s) is not a number from %ld to %ld", name, text,
+                          launcher, low, high);
+    *ret = number;
+    return TUTTI_OK;
+}
+
+static int read_ranks(struct tutti_launch *launch, const char *rank_name, const char *nranks_name)
+{
+    long nranks, rank;
+
+    TUTTI_TRY(read_number(launch->launcher, nranks_name, 1, INT32_MAX, &nranks));
+    TUTTI_TRY(read_number(launch->launcher, rank_name, 0, nranks - 1, &rank));
+    launch->nranks = (int)nranks;
+    launch->rank = (int)rank;
+    return TUTTI_OK;
+}
+
+/* Copy, or say that the text is too long. */
+static int keep(char *to, size_t size, const char *name, const char *text)
+{
+    if (strlen(text) >= size)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s has %zu bytes; the limit is %zu", name, strlen(text),
+                          size - 1);
+    memcpy(to, text, strlen(text) + 1);
+    return TUTTI_OK;
+}
+
+/* ---- where ranks meet --------------------------------------------------------------- */
+
+/* TUTTI_ROOT: host:port, or a URL. */
+static int use_root(struct tutti_launch *launch, const char *root)
+{
+    bool is_url = strncmp(root, "tcp:", 4) == 0 || strncmp(root, "file:", 5) == 0;
+    char url[sizeof launch->store];
+
+    if (!is_url && strchr(root, ':') == NULL)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "TUTTI_ROOT=%s is neither host:port, tcp:host:port nor file:DIRECTORY",
+                          root);
+    snprintf(url, sizeof url, "%s%s", is_url ? "" : "tcp:", root);
+    return keep(launch->store, sizeof launch->store, "TUTTI_ROOT", url);
+}
+
+/* Ranks of one host meet in a directory named after the job; ranks of many need to be told. */
+static int meet_on_host(struct tutti_launch *launch, bool is_one_host, const char *identity)
+{
+    if (!is_one_host)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s does not say where ranks on several hosts can meet: set "
+                          "TUTTI_ROOT=host:port, with the host of rank 0 and a free port there",
+                          launch->launcher);
+    if (*identity == '\0')
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s does not say which job this is: set TUTTI_ROOT=host:port, with the "
+                          "host of rank 0 and a free port there",
+                          launch->launcher);
+    tutti_job_directory(identity, launch->store, sizeof launch->store);
+    return TUTTI_OK;
+}
+
+/* ---- the launchers -------------------------------------------------------------------- */
+
+static int from_tutti(struct tutti_launch *launch)
+{
+    TUTTI_TRY(read_ranks(launch, "TUTTI_RANK", "TUTTI_NRANKS"));
+    if (launch->nranks > 1 && launch->store[0] == '\0')
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "TUTTI_ROOT is not set: with TUTTI_NRANKS=%d ranks need host:port of "
+                          "rank 0, or file:DIRECTORY, to meet",
+                          launch->nranks);
+    return TUTTI_OK;
+}
+
+/* torchrun's own store listens on MASTER_PORT; then rank 0 takes the next port that is free. */
+static int from_torchrun(struct tutti_launch *launch)
+{
+    const char *host = getenv("MASTER_ADDR");
+    const char *run = getenv("TORCHELASTIC_RUN_ID");
+    const char *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
+    bool is_ipv6;
+    long port;
+
+    TUTTI_TRY(read_ranks(launch, "RANK", "WORLD_SIZE"));
+    if (launch->nranks == 1)
+        return TUTTI_OK;
+    if (launch->secret[0] == '\0')
+        snprintf(launch->secret, sizeof launch->secret, "torchrun %.200s %.16s", run ? run : "",
+                 restarts ? restarts : "0");
+    if (launch->store[0] != '\0')
+        return TUTTI_OK;
+    if (host == NULL || *host == '\0')
+        return tutti_fail(TUTTI_ERR_USAGE, "MASTER_ADDR is not set, though RANK and WORLD_SIZE "
+                                           "are; it is the host of rank 0");
+    TUTTI_TRY(read_number(launch->launcher, "MASTER_PORT", 1, UINT16_MAX - SPARE_PORTS - 1, &port));
+    if (run != NULL)
+        port++;
+    is_ipv6 = host[0] != '[' && strchr(host, ':') != NULL;
+    if ((size_t)snprintf(launch->store, sizeof launch->store, "tcp:%s%s%s:%ld-%ld",
+                         is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", port,
+                         port + SPARE_PORTS) >= sizeof launch->store)
+        return tutti_fail(TUTTI_ERR_USAGE, "MASTER_ADDR=%.64s... is too long", host);
+    return TUTTI_OK;
+}
+
+static int from_openmpi(struct tutti_launch *launch)
+{
+    const char *job = getenv("PMIX_NAMESPACE"); /* Open MPI 5 */
+    char identity[256];
+    long local = 0;
+
+    if (job == NULL)
+        job = getenv("OMPI_MCA_ess_base_jobid"); /* Open MPI 4 */
+    TUTTI_TRY(read_ranks(launch, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"));
+    if (launch->nranks == 1 || launch->store[0] != '\0')
+        return TUTTI_OK;
+    TUTTI_TRY(read_number(launch->launcher, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, INT32_MAX, &local));
+    snprintf(identity, sizeof identity, "%s%s", job ? "openmpi-" : "", job ? job : "");
+    return meet_on_host(launch, local == launch->nranks, identity);
+}
+
+/* Hydra names no job, but is itself the parent of its local ranks. */
+static int from_mpich(struct tutti_launch *launch)
+{
+    char identity[256] = "";
+    char ancestor[64];
+    bool is_one_host = false;
+
+    TUTTI_TRY(read_ranks(launch, "PMI_RANK", "PMI_SIZE"));
+    if (launch->nranks == 1 || launch->store[0] != '\0')
+        return TUTTI_OK;
+    if (is_set("MPI_LOCALNRANKS")) {
+        long local;
+
+        TUTTI_TRY(read_number(launch->launcher, "MPI_LOCALNRANKS", 1, INT32_MAX, &local));
+        is_one_host = local == launch->nranks;
+    }
+    if (is_one_host && tutti_job_ancestor("PMI_RANK", ancestor, sizeof ancestor))
+        snprintf(identity, sizeof identity, "mpich-%s", ancestor);
+    return meet_on_host(launch, is_one_host, identity);
+}
+
+/* Rank 0 runs on the first node of the step. */
+static int from_slurm(struct tutti_launch *launch)
+{
+    const char *nodes = getenv("SLURM_STEP_NODELIST");
+    const char *ntasks = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+    char host[128];
+    long job, step;
+    unsigned port;
+
+    TUTTI_TRY(read_ranks(launch, "SLURM_PROCID", ntasks));
+    if (launch->nranks == 1)
+        return TUTTI_OK;
+    TUTTI_TRY(read_number(launch->launcher, "SLURM_JOB_ID", 0, UINT32_MAX, &job));
+    TUTTI_TRY(read_number(launch->launcher, "SLURM_STEP_ID", 0, UINT32_MAX, &step));
+    if (launch->secret[0] == '\0')
+        snprintf(launch->secret, sizeof launch->secret, "slurm %ld.%ld", job, step);
+    if (launch->store[0] != '\0')
+        return TUTTI_OK;
+    if (nodes == NULL)
+        nodes = getenv("SLURM_JOB_NODELIST");
+    if (nodes == NULL || !tutti_slurm_first_host(nodes, host, sizeof host))
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "SLURM_STEP_NODELIST=%s names no node: set TUTTI_ROOT=host:port, with "
+                          "the host of rank 0 and a free port there",
+                          nodes ? nodes : "");
+    port = tutti_job_port((unsigned long)job, (unsigned long)step);
+    snprintf(launch->store, sizeof launch->store, "tcp:%s:%u-%u", host, port, port + SPARE_PORTS);
+    return TUTTI_OK;
+}
+
+/* In the order in which they are believed: a launcher run inside a Slurm job is nearer to us
+ * than Slurm. A batch script has SLURM_PROCID as well, but is no step: it is alone. */
+static const struct {
+    const char *name;
+    const char *marks[2]; /* believed when one is set */
+    const char *and_mark; /* and this one, if any */
+    int (*detect)(struct tutti_launch *launch);
+} launchers[] = {
+    {"tutti-run", {"TUTTI_RANK", "TUTTI_NRANKS"}, NULL, from_tutti},
+    {"torchrun", {"RANK", "RANK"}, "WORLD_SIZE", from_torchrun},
+    {"Open MPI", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, NULL, from_openmpi},
+    {"MPICH", {"PMI_RANK", "PMI_SIZE"}, NULL, from_mpich},
+    {"Slurm", {"SLURM_PROCID", "SLURM_PROCID"}, "SLURM_STEP_ID", from_slurm},
+};
+
+int tutti_launch_detect(struct tutti_launch *ret_launch)
+{
+    struct tutti_launch launch = {.launcher = "none", .nranks = 1, .rank = 0};
+    const char *root = tutti_param_text(TUTTI_PARAM_ROOT);
+
+    TUTTI_TRY(keep(launch.secret, sizeof launch.secret, "TUTTI_SECRET",
+                   tutti_param_text(TUTTI_PARAM_SECRET)));
+    if (*root != '\0')
+        TUTTI_TRY(use_root(&launch, root));
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        if (!is_set(launchers[i].marks[0]) && !is_set(launchers[i].marks[1]))
+            continue;
+        if (launchers[i].and_mark != NULL && !is_set(launchers[i].and_mark))
+            continue;
+        launch.launcher = launchers[i].name;
+        TUTTI_TRY(launchers[i].detect(&launch));
+        break;
+    }
+    *ret_launch = launch;
+    return TUTTI_OK;
+}

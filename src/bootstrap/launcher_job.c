@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the ranks of a job can meet, when the launcher names the job and no place. */
+#include "bootstrap/launcher.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How far up to look for the launcher, and how much of an environment to look at. */
+#define ANCESTORS_MAX 16
+#define ENVIRONMENT_MAX ((size_t)1 << 20)
+
+bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size)
+{
+    size_t length = 0;
+    const char *at = nodelist;
+
+    while (*at != '\0' && *at != ',') {
+        if (*at == '[') {
+            /* Of a list in brackets the first number, with its leading zeros. */
+            size_t digits = strspn(++at, "0123456789");
+
+            if (digits == 0 || length + digits >= size || strchr(",-]", at[digits]) == NULL)
+                return false;
+            memcpy(ret_host + length, at, digits);
+            length += digits;
+            at = strchr(at, ']');
+            if (at == NULL)
+                return false;
+            at++;
+        } else {
+            if (!(isalnum((unsigned char)*at) || strchr("-._", *at) != NULL) || length + 1 >= size)
+                return false;
+            ret_host[length++] = *at++;
+        }
+    }
+    ret_host[length] = '\0';
+    return length > 0;
+}
+
+unsigned tutti_job_port(unsigned long job, unsigned long step)
+{
+    /* Steps of a job, and jobs that follow each other, are not neighbours: each may
+     * take several ports in a row. */
+    return 20000 + (unsigned)((job * 7919 + step * 104729) % 40000);
+}
+
+/* The whole of a small file of /proc; it says its size only by being read. */
+static char *read_proc(unsigned pid, const char *name, size_t *ret_size)
+{
+    char path[64];
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t moved;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%u/%s", pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    text = malloc(ENVIRONMENT_MAX + 1);
+    while (text != NULL && size < ENVIRONMENT_MAX &&
+           (moved = read(fd, text + size, ENVIRONMENT_MAX - size)) > 0)
+        size += (size_t)moved;
+    close(fd);
+    if (text != NULL)
+        text[size] = '\0';
+    *ret_size = size;
+    return text;
+}
+
+/* -1 when the environment cannot be read. */
+static int has_variable(unsigned pid, const char *variable)
+{
+    size_t size, length = strlen(variable);
+    char *environment = read_proc(pid, "environ", &size);
+    int found = 0;
+
+    if (environment == NULL)
+        return -1;
+    for (size_t at = 0; at < size && !found; at += strlen(environment + at) + 1)
+        found = strncmp(environment + at, variable, length) == 0 &&
+                environment[at + length] == '=';
+    free(environment);
+    return found;
+}
+
+/* Parent and start time (in ticks since boot) of a process; see proc(5). */
+static bool read_stat(unsigned pid, unsigned *ret_parent, unsigned long long *ret_start)
+{
+    size_t size;
+    char *text = read_proc(pid, "stat", &size);
+    /* The second field is a name in parentheses and may hold anything. */
+    char *at = text ? strrchr(text, ')') : NULL;
+    bool is_read = at != NULL &&
+                   sscanf(at + 1,
+                          " %*c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                          "%*d %*d %llu",
+                          ret_parent, ret_start) == 2;
+
+    free(text);
+    return is_read;
+}
+
+bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size)
+{
+    unsigned pid = (unsigned)getppid(), parent;
+    unsigned long long start;
+
+    for (int turn = 0; turn < ANCESTORS_MAX; turn++) {
+        int found = has_variable(pid, variable);
+
+        if (found < 0 || !read_stat(pid, &parent, &start))
+            return false;
+        if (found == 0) {
+            snprintf(ret_identity, size, "%u.%llu", pid, start);
+            return true;
+        }
+        pid = parent;
+    }
+    return false;
+}
+
+void tutti_job_directory(const char *identity, char *ret_url, size_t size)
+{
+    const char *parent = getenv("TMPDIR");
+    size_t length;
+
+    if (parent == NULL || *parent != '/')
+        parent = "/tmp";
+    length = (size_t)snprintf(ret_url, size, "file:%s/tutti-%u-", parent, (unsigned)geteuid());
+    for (; *identity != '\0' && length + 1 < size; identity++)
+        ret_url[length++] = isalnum((unsigned char)*identity) || *identity == '.' ? *identity : '-';
+    if (length < size)
+        ret_url[length] = '\0';
+}

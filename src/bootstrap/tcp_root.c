@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The root of the TCP exchange: takes in members, collects their records, answers with the table.
+ *
+ * The root is one of the ranks and is served from its own allgather() calls, so
+ * it may return from a round only when the table has left for everybody: nobody
+ * would flush it afterwards. A round is therefore COLLECT, then SEND.
+ *
+ * Whatever goes wrong is told to all members that are here, and for a moment to
+ * those that are still coming, so that every rank fails with the same sentence.
+ */
+#include "bootstrap/tcp_root.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static struct root *root_of(struct tutti_bootstrap *boot)
+{
+    return (struct root *)boot;
+}
+
+/* ---- failing ----------------------------------------------------------------------- */
+
+void tutti_root_fail(struct root *root, int code, const char *format, ...)
+{
+    va_list args;
+
+    if (root->failure != TUTTI_OK)
+        return;
+    va_start(args, format);
+    vsnprintf(root->reason, sizeof root->reason, format, args);
+    va_end(args);
+    root->failure = code;
+    root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LINGER_NS;
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        tutti_root_flush(root, seat);
+}
+
+void tutti_root_fail_missing(struct root *root)
+{
+    bool is_joining = root->round == 0 && !root->is_sending;
+    bool *is_here = calloc((size_t)root->base.nranks, sizeof *is_here);
+    char missing[256] = "some ranks have";
+
+    if (is_here != NULL) {
+        for (int rank = 0; rank < root->base.nranks; rank++) {
+            const struct seat *seat = root->seat_of_rank[rank];
+
+            is_here[rank] = rank == root->base.rank ||
+                            (seat != NULL && (root->is_sending ? seat->outbox.size == 0
+                                                               : seat->has_record));
+        }
+        tutti_exchange_name_missing(is_here, root->base.nranks, missing, sizeof missing);
+        free(is_here);
+    }
+    tutti_root_fail(root, TUTTI_ERR_TIMEOUT,
+         "%s not %s within %llu ms; check that they %s and can reach %s", missing,
+         is_joining ? "joined" : "gone on",
+         (unsigned long long)((tutti_now_ns() - root->begun_ns) / TUTTI_NS_PER_MS),
+         is_joining ? "were started" : "still run", root->where);
+}
+
+/* ---- a round --------------------------------------------------------------------------- */
+
+static bool reserve_table(struct root *root, size_t size_bytes)
+{
+    uint8_t *table;
+
+    if (size_bytes <= root->table_capacity)
+        return true;
+    table = size_bytes <= UINT32_MAX ? realloc(root->table, size_bytes) : NULL;
+    if (table == NULL) {
+        tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a table of %zu bytes", size_bytes);
+        return false;
+    }
+    root->table = table;
+    root->table_capacity = size_bytes;
+    return true;
+}
+
+/* All records are here: make the table of them and send it off. */
+static void answer(struct root *root, const void *mine, size_t size)
+{
+    size_t table_bytes = size * (size_t)root->base.nranks;
+    struct tutti_frame frame = {.kind = TUTTI_FRAME_TABLE, .round = root->round,
+                                .size = (uint32_t)table_bytes, .session = root->session};
+
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        if (seat->record_size != size) {
+            tutti_root_fail(root, TUTTI_ERR_USAGE,
+                 "ranks disagree on the record of round %u: rank %d gives %zu bytes, rank %d %u; "
+                 "use one version and one configuration on all ranks",
+                 root->round, root->base.rank, size, seat->rank, seat->record_size);
+            return;
+        }
+    if (!reserve_table(root, table_bytes))
+        return;
+
+    if (size > 0)
+        memcpy(root->table + (size_t)root->base.rank * size, mine, size);
+    root->records = 0;
+    root->unsent = root->members.count;
+    root->is_sending = true;
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer) {
+        if (size > 0)
+            memcpy(root->table + (size_t)seat->rank * size, seat->inbox.body, size);
+        seat->has_record = false;
+        tutti_outbox_load(&seat->outbox, &frame, root->table);
+    }
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        tutti_root_flush(root, seat);
+}
+
+static void fail_gone(struct root *root)
+{
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        if (seat->fd < 0)
+            tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d left before round %u of the bootstrap",
+                 seat->rank, root->base.nranks, root->round);
+}
+
+/* After a failure: has everybody been told, or waited for long enough? */
+static bool is_concluded(const struct root *root)
+{
+    if (tutti_now_ns() >= root->linger_ns)
+        return true;
+    /* Ranks that disagree are still on their way and deserve to hear why. */
+    if (root->failure == TUTTI_ERR_USAGE && root->members.count < root->base.nranks - 1)
+        return false;
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        if (seat->fd >= 0 && (!seat->is_told || seat->outbox.size > 0))
+            return false;
+    return true;
+}
+
+static void set_alarm(struct root *root)
+{
+    uint64_t wake_ns = root->failure != TUTTI_OK ? root->linger_ns : root->base.deadline_ns;
+
+    if (root->callers.oldest != NULL && root->callers.oldest->shake.deadline_ns < wake_ns)
+        wake_ns = root->callers.oldest->shake.deadline_ns;
+    tutti_watch_alarm(&root->watch, wake_ns);
+}
+
+static int root_allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)
+{
+    struct root *root = root_of(boot);
+
+    TUTTI_TRY(tutti_exchange_check_size(size));
+    tutti_root_handle_events(root);
+    if (root->failure == TUTTI_OK && !root->is_sending) {
+        if (root->gone > 0)
+            fail_gone(root);
+        if (root->failure == TUTTI_OK && root->records == root->base.nranks - 1)
+            answer(root, mine, size);
+    }
+    if (root->failure == TUTTI_OK && root->is_sending && root->unsent == 0) {
+        if (size > 0)
+            memcpy(all, root->table, size * (size_t)root->base.nranks);
+        root->is_sending = false;
+        root->round++;
+        return TUTTI_OK;
+    }
+    if (root->failure == TUTTI_OK && tutti_now_ns() >= root->base.deadline_ns)
+        tutti_root_fail_missing(root);
+    if (root->failure != TUTTI_OK && is_concluded(root))
+        return tutti_fail(root->failure, "%s", root->reason);
+    set_alarm(root);
+    return TUTTI_AGAIN;
+}
+
+static int root_wait_fd(struct tutti_bootstrap *boot)
+{
+    return root_of(boot)->watch.epoll_fd;
+}
+
+static void root_destroy(struct tutti_bootstrap *boot, const char *reason)
+{
+    struct root *root = root_of(boot);
+
+    if (root == NULL)
+        return;
+    if (reason != NULL)
+        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %.*s", root->base.rank,
+             root->base.nranks, TUTTI_MESSAGE_BYTES / 2, reason);
+    tutti_root_free_seats(root);
+    tutti_watch_close(&root->watch, &root->listen_fd);
+    tutti_watch_fini(&root->watch);
+    free(root->seat_of_rank);
+    free(root->table);
+    free(root);
+}
+
+static const struct tutti_bootstrap_ops root_ops = {
+    .name = "tcp root",
+    .allgather = root_allgather,
+    .wait_fd = root_wait_fd,
+    .destroy = root_destroy,
+};
+
+int tutti_exchange_serve(int listen_fd, const char *where, const uint8_t secret[TUTTI_SECRET_BYTES],
+                         bool is_fresh, int nranks, int rank, uint64_t deadline_ns,
+                         struct tutti_bootstrap **ret_boot)
+{
+    struct root *root = calloc(1, sizeof *root);
+    int rc;
+
+    if (root == NULL) {
+        close(listen_fd);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    }
+    root->base = (struct tutti_bootstrap){
+        .ops = &root_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns};
+    root->watch = (struct tutti_watch){.epoll_fd = -1, .timer_fd = -1};
+    root->listen_fd = listen_fd;
+    root->begun_ns = tutti_now_ns();
+    snprintf(root->where, sizeof root->where, "%s", where);
+    tutti_random_bytes(&root->session, sizeof root->session);
+    tutti_secret_derive(secret, "bootstrap", 0, root->meeting_secret);
+    if (is_fresh)
+        memcpy(root->base.secret, secret, TUTTI_SECRET_BYTES);
+    else
+        tutti_secret_derive(secret, "communicator", root->session, root->base.secret);
+
+    root->seat_of_rank = calloc((size_t)nranks, sizeof *root->seat_of_rank);
+    if (root->seat_of_rank == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %d ranks", nranks);
+        goto destroy;
+    }
+    TUTTI_TRY_OR(destroy, rc, tutti_watch_init(&root->watch));
+    TUTTI_TRY_OR(destroy, rc, tutti_watch_add(&root->watch, listen_fd, EPOLLIN, root));
+    *ret_boot = &root->base;
+    return TUTTI_OK;
+
+destroy:
+    root_destroy(&root->base, NULL);
+    return rc;
+}

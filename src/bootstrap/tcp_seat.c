@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The connections of the TCP exchange's root: callers, who have yet to prove
+ * themselves, and members, who give records and get tables. */
+#include "bootstrap/tcp_root.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+/* Most events handled in one call, so that strangers cannot keep us inside. */
+#define EVENTS_PER_CALL 4096
+/* Callers that have not proved themselves: for how long, and how many beside the ranks due. */
+#define HANDSHAKE_NS (10 * TUTTI_NS_PER_S)
+#define STRANGERS_MAX 64
+
+/* ---- lists of seats --------------------------------------------------------------- */
+
+static void append(struct list *list, struct seat *seat)
+{
+    seat->newer = NULL;
+    seat->older = list->newest;
+    if (list->newest != NULL)
+        list->newest->newer = seat;
+    else
+        list->oldest = seat;
+    list->newest = seat;
+    list->count++;
+}
+
+static void unlink_from(struct list *list, struct seat *seat)
+{
+    if (seat->older != NULL)
+        seat->older->newer = seat->newer;
+    else
+        list->oldest = seat->newer;
+    if (seat->newer != NULL)
+        seat->newer->older = seat->older;
+    else
+        list->newest = seat->older;
+    list->count--;
+}
+
+static void free_seat(struct root *root, struct seat *seat)
+{
+    unlink_from(seat->is_member ? &root->members : &root->callers, seat);
+    if (seat->is_member && seat->fd >= 0)
+        tutti_exchange_hang_up(seat->fd);
+    tutti_watch_close(&root->watch, &seat->fd);
+    free(seat->inbox.body);
+    free(seat);
+}
+
+/* ---- members ------------------------------------------------------------------------ */
+
+static void load_error(struct root *root, struct seat *seat)
+{
+    /* A failure of our own machine is, to others, a rank that gave up. */
+    bool is_shared = root->failure == TUTTI_ERR_USAGE || root->failure == TUTTI_ERR_TIMEOUT;
+    struct tutti_frame frame = {.kind = TUTTI_FRAME_ERROR, .round = root->round,
+                                .size = (uint32_t)strlen(root->reason),
+                                .code = is_shared ? root->failure : TUTTI_ERR_REMOTE};
+
+    tutti_outbox_load(&seat->outbox, &frame, root->reason);
+    seat->is_told = true;
+}
+
+static void left(struct root *root, struct seat *seat)
+{
+    bool is_owed = seat->has_record || seat->outbox.size > 0 || !root->is_sending;
+
+    tutti_watch_close(&root->watch, &seat->fd);
+    seat->outbox.size = 0;
+    if (seat->rank < 0)
+        return;
+    /* Who has its table of the last round may go while others still get theirs. */
+    root->gone++;
+    if (is_owed)
+        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d left while the communicator was formed: %s",
+             seat->rank, root->base.nranks, tutti_last_message());
+}
+
+/* Send on, and follow the table by the error if there is one. */
+void tutti_root_flush(struct root *root, struct seat *seat)
+{
+    while (seat->fd >= 0) {
+        bool had_table = seat->outbox.size > 0 && !seat->is_told;
+        int rc = tutti_outbox_step(&seat->outbox, seat->fd);
+
+        if (rc < 0) {
+            left(root, seat);
+            return;
+        }
+        tutti_watch_change(&root->watch, seat->fd, EPOLLIN | (rc == TUTTI_AGAIN ? EPOLLOUT : 0),
+                           seat);
+        if (rc == TUTTI_AGAIN)
+            return;
+        if (had_table)
+            root->unsent--;
+        if (root->failure == TUTTI_OK || seat->is_told)
+            return;
+        load_error(root, seat);
+    }
+}
+
+static void take_record(struct root *root, struct seat *seat)
+{
+    const struct tutti_frame *frame = &seat->inbox.frame;
+
+    if (seat->rank < 0)
+        return; /* it is being told that it is not wanted */
+    if (seat->has_record || frame->round != seat->rounds) {
+        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d gave a record of round %u where round %u is due",
+             seat->rank, frame->round, seat->rounds);
+        return;
+    }
+    seat->has_record = true;
+    seat->record_size = frame->size;
+    seat->rounds++;
+    root->records++;
+}
+
+static void gave_up(struct root *root, struct seat *seat)
+{
+    char text[TUTTI_MESSAGE_BYTES / 2];
+
+    if (seat->rank < 0)
+        return;
+    if (tutti_inbox_error(&seat->inbox, text, sizeof text) == TUTTI_ERR_TIMEOUT)
+        tutti_root_fail_missing(root); /* its deadline came before ours: conclude as if it were ours */
+    else
+        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %s", seat->rank, root->base.nranks,
+             text);
+}
+
+static void hear_member(struct root *root, struct seat *seat)
+{
+    while (seat->fd >= 0) {
+        int rc = tutti_inbox_step(&seat->inbox, seat->fd);
+
+        if (rc == TUTTI_AGAIN)
+            return;
+        if (rc < 0) {
+            left(root, seat);
+            return;
+        }
+        if (seat->inbox.frame.kind == TUTTI_FRAME_RECORD)
+            take_record(root, seat);
+        else if (seat->inbox.frame.kind == TUTTI_FRAME_ERROR)
+            gave_up(root, seat);
+        else
+            tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d sent a frame of kind %u", seat->rank,
+                 seat->inbox.frame.kind);
+    }
+}
+
+/* ---- callers -------------------------------------------------------------------------- */
+
+static void drop_stranger(struct root *root, struct seat *seat)
+{
+    enum tutti_log_level level = root->has_logged_stranger ? TUTTI_LOG_TRACE : TUTTI_LOG_WARN;
+
+    root->has_logged_stranger = true;
+    tutti_log(level, "dropped a connection to %s: %s (further ones are logged at level trace)",
+              root->where, tutti_last_message());
+    free_seat(root, seat);
+}
+
+/* The caller has proved itself: which rank is it? */
+static void take_in(struct root *root, struct seat *seat)
+{
+    uint32_t nranks, rank;
+
+    if (!tutti_exchange_purpose_read(&seat->shake.purpose, &nranks, &rank)) {
+        (void)tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
+        drop_stranger(root, seat);
+        return;
+    }
+    seat->inbox.body = malloc(TUTTI_BOOTSTRAP_RECORD_MAX);
+    seat->inbox.capacity = TUTTI_BOOTSTRAP_RECORD_MAX;
+    if (seat->inbox.body == NULL) {
+        tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for the record of rank %u", rank);
+        free_seat(root, seat);
+        return;
+    }
+    unlink_from(&root->callers, seat);
+    seat->is_member = true;
+    seat->rank = -1;
+    append(&root->members, seat);
+
+    if (nranks != (uint32_t)root->base.nranks)
+        tutti_root_fail(root, TUTTI_ERR_USAGE,
+             "ranks disagree on nranks: rank %d says %d, rank %u says %u; start all with one value",
+             root->base.rank, root->base.nranks, rank, nranks);
+    else if (rank >= nranks || (int)rank == root->base.rank || root->seat_of_rank[rank] != NULL)
+        tutti_root_fail(root, TUTTI_ERR_USAGE,
+             "two ranks of %d claim number %u; give each a number of its own", root->base.nranks,
+             rank);
+    else
+        seat->rank = (int)rank;
+    if (seat->rank >= 0)
+        root->seat_of_rank[rank] = seat;
+    if (root->failure != TUTTI_OK)
+        tutti_root_flush(root, seat);
+}
+
+static void hear_caller(struct root *root, struct seat *seat)
+{
+    int rc = tutti_handshake_step(&seat->shake);
+
+    if (rc == TUTTI_AGAIN)
+        return;
+    if (rc < 0) {
+        drop_stranger(root, seat);
+        return;
+    }
+    take_in(root, seat);
+}
+
+static void expire_callers(struct root *root)
+{
+    uint64_t now_ns = tutti_now_ns();
+
+    while (root->callers.oldest != NULL && (root->callers.oldest->shake.deadline_ns <= now_ns ||
+                                            root->callers.count > root->base.nranks +
+                                                                      STRANGERS_MAX)) {
+        (void)tutti_note(TUTTI_ERR_TIMEOUT, "the caller did not prove itself in time");
+        drop_stranger(root, root->callers.oldest);
+    }
+}
+
+static void accept_callers(struct root *root)
+{
+    int fd, rc;
+
+    while ((rc = tutti_socket_accept(root->listen_fd, &fd)) == TUTTI_OK) {
+        struct seat *seat = calloc(1, sizeof *seat);
+
+        if (seat == NULL || tutti_watch_add(&root->watch, fd, EPOLLIN, seat) != TUTTI_OK) {
+            tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a connection");
+            tutti_watch_close(&root->watch, &fd);
+            free(seat);
+            return;
+        }
+        seat->fd = fd;
+        seat->rank = -1;
+        append(&root->callers, seat);
+        if (tutti_socket_tune(fd, 0) != TUTTI_OK) { /* it has left again */
+            free_seat(root, seat);
+            continue;
+        }
+        tutti_handshake_start(&seat->shake, fd, true, root->meeting_secret, NULL,
+                              tutti_now_ns() + HANDSHAKE_NS);
+        hear_caller(root, seat); /* we speak first */
+        expire_callers(root);
+    }
+    if (rc < 0) {
+        tutti_root_fail(root, rc, "%s", tutti_last_message());
+        tutti_watch_close(&root->watch, &root->listen_fd); /* or it would wake us for ever */
+    }
+}
+
+void tutti_root_handle_events(struct root *root)
+{
+    for (int i = 0; i < EVENTS_PER_CALL; i++) {
+        void *owner = tutti_watch_next(&root->watch);
+        struct seat *seat = owner;
+
+        if (owner == NULL)
+            break;
+        if (owner == root) {
+            accept_callers(root);
+        } else if (!seat->is_member) {
+            hear_caller(root, seat);
+        } else {
+            hear_member(root, seat);
+            tutti_root_flush(root, seat);
+        }
+    }
+    expire_callers(root);
+}
+
+
+void tutti_root_free_seats(struct root *root)
+{
+    while (root->callers.oldest != NULL)
+        free_seat(root, root->callers.oldest);
+    while (root->members.oldest != NULL)
+        free_seat(root, root->members.oldest);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans and programs, made at first need and kept: a direct-mapped table of
+ * programs (a collision drops the older one) over a list of plans. */
+#include "comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES = 128 };
+
+struct plan_entry {
+    const struct tutti_algorithm *algorithm;
+    int root;
+    struct tutti_plan *plan;
+    struct plan_entry *next;
+};
+
+/* What a program depends on. */
+struct key {
+    uint8_t kind, type, flags;
+    int root;
+    size_t count;
+    uint64_t vector_hash; /* of the four arrays of a v-form */
+};
+
+struct entry {
+    struct key key;
+    struct tutti_program *program; /* NULL: free */
+    size_t *vectors;               /* a copy of the arrays, to compare with */
+};
+
+struct tutti_cache {
+    struct entry entries[ENTRIES];
+    struct plan_entry *plans;
+    size_t plan_bytes;
+};
+
+int tutti_cache_create(struct tutti_cache **ret_cache)
+{
+    *ret_cache = calloc(1, sizeof **ret_cache);
+    return *ret_cache ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a schedule cache");
+}
+
+static void drop(struct entry *entry)
+{
+    tutti_program_destroy(entry->program);
+    free(entry->vectors);
+    *entry = (struct entry){.program = NULL};
+}
+
+void tutti_cache_destroy(struct tutti_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    for (size_t i = 0; i < ENTRIES; i++)
+        drop(&cache->entries[i]);
+    while (cache->plans != NULL) {
+        struct plan_entry *next = cache->plans->next;
+
+        tutti_plan_destroy(cache->plans->plan);
+        free(cache->plans);
+        cache->plans = next;
+    }
+    free(cache);
+}
+
+size_t tutti_cache_bytes(const struct tutti_cache *cache)
+{
+    size_t bytes = sizeof *cache + cache->plan_bytes;
+
+    for (size_t i = 0; i < ENTRIES; i++)
+        if (cache->entries[i].program != NULL)
+            bytes += tutti_program_bytes(cache->entries[i].program);
+    return bytes;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+enum { FLAG_AVERAGE = 1, FLAG_PREMULTIPLIED = 2, FLAG_OVERLAID = 4 };
+
+static bool is_vector(const struct tutti_call *call)
+{
+    return call->input_counts != NULL || call->output_counts != NULL;
+}
+
+/* The arrays of a v-form one after the other; absent ones are left out. */
+static const size_t *vector_at(const struct tutti_call *call, int index)
+{
+    const size_t *const arrays[] = {call->input_counts, call->input_displs, call->output_counts,
+                                    call->output_displs};
+
+    return arrays[index];
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static struct key key_of(const struct tutti_call *call, uint32_t nranks)
+{
+    struct key key = {.kind = call->kind, .type = (uint8_t)call->type, .root = call->root,
+                      .count = call->count};
+
+    key.flags = (uint8_t)((call->is_average ? FLAG_AVERAGE : 0) |
+                          (call->is_premultiplied ? FLAG_PREMULTIPLIED : 0) |
+                          (call->collective == TUTTI_ALLTOALL && call->input == call->output
+                               ? FLAG_OVERLAID : 0));
+    if (!is_vector(call))
+        return key;
+    for (int i = 0; i < 4; i++) {
+        key.vector_hash = mix(key.vector_hash, (uint64_t)i + 1);
+        for (uint32_t rank = 0; vector_at(call, i) != NULL && rank < nranks; rank++)
+            key.vector_hash = mix(key.vector_hash, vector_at(call, i)[rank]);
+    }
+    return key;
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+    return a->count == b->count && a->kind == b->kind && a->type == b->type &&
+           a->flags == b->flags && a->root == b->root && a->vector_hash == b->vector_hash;
+}
+
+/* A hash may collide; arrays do not. */
+static bool same_vectors(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+{
+    const size_t *at = entry->vectors;
+
+    if (!is_vector(call))
+        return true;
+    for (int i = 0; i < 4; i++) {
+        bool is_given = *at++ != 0;
+
+        if (is_given != (vector_at(call, i) != NULL))
+            return false;
+        if (!is_given)
+            continue;
+        if (memcmp(at, vector_at(call, i), nranks * sizeof *at) != 0)
+            return false;
+        at += nranks;
+    }
+    return true;
+}
+
+static int keep_vectors(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+{
+    size_t *at;
+
+    if (!is_vector(call))
+        return TUTTI_OK;
+    at = entry->vectors = malloc(4 * (nranks + 1) * sizeof *at);
+    if (at == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the counts of %u ranks", nranks);
+    for (int i = 0; i < 4; i++) {
+        *at++ = vector_at(call, i) != NULL;
+        if (vector_at(call, i) == NULL)
+            continue;
+        memcpy(at, vector_at(call, i), nranks * sizeof *at);
+        at += nranks;
+    }
+    return TUTTI_OK;
+}
+
+static size_t slot_of(const struct key *key)
+{
+    uint64_t hash = mix(mix(mix(key->count, key->kind), (uint64_t)key->root << 16 | key->type),
+                        key->vector_hash ^ key->flags);
+
+    return (size_t)(hash >> 40) % ENTRIES;
+}
+
+/* ---- making ------------------------------------------------------------------------- */
+
+static int find_plan(struct tutti_comm *comm, const struct tutti_algorithm *algorithm, int root,
+                     const struct tutti_plan **ret_plan)
+{
+    struct tutti_cache *cache = comm->cache;
+    struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
+                                .root = (uint32_t)root};
+    struct tutti_schedule *schedule;
+    struct plan_entry *entry;
+
+    for (entry = cache->plans; entry != NULL; entry = entry->next)
+        if (entry->algorithm == algorithm && entry->root == root) {
+            *ret_plan = entry->plan;
+            return TUTTI_OK;
+        }
+    entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    int rc;
+    TUTTI_TRY_OR(fail, rc, tutti_algorithm_schedule(algorithm, &shape, &schedule));
+    TUTTI_TRY_OR(fail, rc, tutti_plan_create(schedule, &entry->plan));
+    entry->algorithm = algorithm;
+    entry->root = root;
+    entry->next = cache->plans;
+    cache->plans = entry;
+    cache->plan_bytes += sizeof *entry + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
+                         schedule->ndeps * 4;
+    *ret_plan = entry->plan;
+    return TUTTI_OK;
+
+fail:
+    free(entry);
+    return rc;
+}
+
+static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
+{
+    const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
+    size_t total = 0;
+
+    /* Of an all-to-all only this rank knows its counts: no choice may depend on them. */
+    if (!is_vector(call))
+        return call->count * tutti_type_size(call->type);
+    if (call->collective == TUTTI_ALLTOALL)
+        return 0;
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        total += counts[rank];
+    return total / nranks * tutti_type_size(call->type);
+}
+
+static int make(struct tutti_comm *comm, const struct tutti_call *call,
+                struct tutti_program **ret_program)
+{
+    struct tutti_tuner_query query = {
+        .collective = call->collective,
+        .is_vector = is_vector(call),
+        .block_bytes = block_bytes(call, (uint32_t)comm->nranks),
+        .element_bytes = tutti_type_size(call->type),
+    };
+    const struct tutti_algorithm *algorithm;
+    const struct tutti_plan *plan;
+
+    TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &algorithm));
+    TUTTI_TRY(find_plan(comm, algorithm, call->root, &plan));
+    return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
+}
+
+int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
+                        const struct tutti_program **ret_program)
+{
+    uint32_t nranks = (uint32_t)comm->nranks;
+    struct key key = key_of(call, nranks);
+    struct entry *entry = &comm->cache->entries[slot_of(&key)];
+    struct entry fresh = {.key = key};
+    int rc;
+
+    if (entry->program != NULL && same_key(&entry->key, &key) && same_vectors(entry, call, nranks)) {
+        *ret_program = entry->program;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY_OR(fail, rc, keep_vectors(&fresh, call, nranks));
+    TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
+    drop(entry);
+    *entry = fresh;
+    *ret_program = entry->program;
+    return TUTTI_OK;
+
+fail:
+    drop(&fresh);
+    return rc;
+}

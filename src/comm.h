@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The communicator, as the library proper sees it. Nothing below this level does.
+ *
+ * A tuttiComm_t is a small handle that is never given back to the allocator, so
+ * that a stale one is recognised and refused. What it holds lives in struct tutti_comm.
+ *
+ * Operations are put together in batches (batch.h): a batch is what one call, or
+ * one group, asks of one communicator. Batches run strictly in the order of
+ * their tickets; whichever thread owns the batch whose turn it is owns the
+ * communicator's fabric and engine.
+ */
+#ifndef TUTTI_COMM_H
+#define TUTTI_COMM_H
+
+#include "base/result.h"
+#include "bootstrap/bootstrap.h"
+#include "executor/host_message.h"
+#include "executor/program.h"
+#include "tuner/tuner.h"
+#include "tutti.h"
+
+#include <pthread.h>
+
+enum tutti_comm_state {
+    TUTTI_COMM_FORMING,
+    TUTTI_COMM_READY,
+    TUTTI_COMM_FINALIZED,
+    TUTTI_COMM_FAILED,
+};
+
+struct tutti_redop {
+    bool is_used;
+    tuttiDataType_t type;
+    const void *address; /* NULL: the scalar is here */
+    uint8_t scalar[8];
+};
+
+#define TUTTI_NAME_BYTES 64
+
+struct tutti_cache;
+
+struct tutti_comm {
+    int nranks, rank;
+    uint32_t serial;          /* of this process: tells apart the operations of communicators */
+    uint32_t fork_generation; /* of its making: a forked child must not use it */
+    uint8_t secret[TUTTI_SECRET_BYTES];
+    char name[TUTTI_NAME_BYTES];
+    int init_timeout_ms, timeout_ms;
+    bool is_blocking;
+
+    int state;                /* enum tutti_comm_state; release/acquire */
+
+    /* Forming: comm_form.c. */
+    size_t phase;
+    uint64_t deadline_ns;
+    struct tutti_bootstrap *boot;
+    uint8_t *gathered;
+
+    struct tutti_fabric *fabric;
+    struct tutti_engine engine;
+    struct tutti_mailbox mailbox;
+    struct tutti_tuner_view view;
+    struct tutti_cache *cache; /* plans and programs */
+
+    uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
+    uint64_t turn;            /* ticket whose turn it is; release by its owner, acquired by the next */
+
+    struct tutti_redop *redops;
+    int redop_count;
+    uint64_t splits;
+
+    /* The first failure. */
+    pthread_mutex_t error_lock;
+    int error;                /* 0, or a negative result; release/acquire */
+    char error_text[TUTTI_MESSAGE_BYTES];
+};
+
+/* ---- handles (handle.c) ---------------------------------------------------------- */
+
+tuttiComm_t tutti_handle_create(struct tutti_comm *comm);
+void tutti_handle_release(tuttiComm_t handle);
+
+/* The communicator of a handle. TUTTI_ERR_ARGUMENT: NULL, garbage, destroyed, or
+ * inherited by fork. `function` is named in the message. */
+int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
+
+/* The same, and ready to communicate: TUTTI_ERR_USAGE while it forms or when finalized, its error
+ * when it has failed. */
+int tutti_handle_ready(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
+
+/* ---- life (comm_form.c, comm_end.c) ------------------------------------------------ */
+
+struct tutti_settings {
+    bool is_blocking;
+    int init_timeout_ms, timeout_ms;
+    char name[TUTTI_NAME_BYTES];
+};
+
+/* Settings from a configuration (NULL: `parent`'s or the default) and the environment. */
+int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *parent,
+                        struct tutti_settings *ret_settings);
+
+/* A communicator that is yet to be formed over `boot`, which it takes, also on failure. */
+int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
+                      struct tutti_comm **ret_comm);
+/* Go on forming. TUTTI_OK: ready. An error has been recorded with tutti_comm_fail. */
+int tutti_comm_form(struct tutti_comm *comm);
+/* Wait a little between calls of tutti_comm_form. */
+void tutti_comm_form_idle(struct tutti_comm *comm);
+void tutti_comm_free(struct tutti_comm *comm);
+
+/* Record the first failure, tell the peers, wake who sleeps. Returns `rc`. Any thread. */
+int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
+
+/* The recorded failure as this thread's last message; 0 if there is none. */
+int tutti_comm_error(struct tutti_comm *comm);
+
+/* ---- programs (cache.c) ---------------------------------------------------------------- */
+
+int tutti_cache_create(struct tutti_cache **ret_cache);
+void tutti_cache_destroy(struct tutti_cache *cache);
+size_t tutti_cache_bytes(const struct tutti_cache *cache);
+
+/* The program for `call`, made at first need. */
+int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
+                        const struct tutti_program **ret_program);
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+static inline tuttiResult_t tutti_public(int rc)
+{
+    return rc == TUTTI_AGAIN ? tuttiInProgress : (tuttiResult_t)-rc;
+}
+
+#endif

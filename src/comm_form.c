@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a communicator comes to be: a list of named phases, each resumable. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "comm.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int exchange_records(struct tutti_comm *comm)
+{
+    return comm->boot->ops->allgather(comm->boot, tutti_fabric_record(comm->fabric),
+                                      TUTTI_FABRIC_RECORD_BYTES, comm->gathered);
+}
+
+static int join_hosts(struct tutti_comm *comm)
+{
+    return tutti_fabric_join(comm->fabric, comm->gathered);
+}
+
+static int exchange_verdicts(struct tutti_comm *comm)
+{
+    return comm->boot->ops->allgather(comm->boot, tutti_fabric_verdict(comm->fabric),
+                                      TUTTI_FABRIC_VERDICT_BYTES, comm->gathered);
+}
+
+static int settle(struct tutti_comm *comm)
+{
+    return tutti_fabric_settle(comm->fabric, comm->gathered);
+}
+
+static int start_engine(struct tutti_comm *comm)
+{
+    struct tutti_domain *domain = tutti_fabric_domain(comm->fabric);
+
+    TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
+    TUTTI_TRY(tutti_mailbox_init(&comm->mailbox, comm->nranks));
+    TUTTI_TRY(tutti_cache_create(&comm->cache));
+    comm->view = (struct tutti_tuner_view){
+        .nranks = (uint32_t)comm->nranks,
+        .is_one_domain = comm->engine.domain != NULL,
+        .all_read = tutti_fabric_all_read(comm->fabric),
+        .all_store = tutti_fabric_all_store(comm->fabric),
+        .half_bytes = domain ? domain->half_bytes : 0,
+    };
+    return TUTTI_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*step)(struct tutti_comm *comm);
+} phases[] = {
+    {"exchange of addresses", exchange_records},
+    {"joining the ranks of a host", join_hosts},
+    {"exchange of what each host can do", exchange_verdicts},
+    {"choice of transports", settle},
+    {"start of the engine", start_engine},
+};
+
+enum { PHASES = sizeof phases / sizeof *phases };
+
+int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
+                      struct tutti_comm **ret_comm)
+{
+    struct tutti_comm *comm = calloc(1, sizeof *comm);
+    struct tutti_fabric_args args = {.nranks = boot->nranks, .rank = boot->rank};
+    int rc;
+
+    if (comm == NULL) {
+        boot->ops->destroy(boot, "out of memory");
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a communicator");
+    }
+    pthread_mutex_init(&comm->error_lock, NULL);
+    comm->boot = boot;
+    comm->nranks = boot->nranks;
+    comm->rank = boot->rank;
+    comm->is_blocking = settings->is_blocking;
+    comm->init_timeout_ms = settings->init_timeout_ms;
+    comm->timeout_ms = settings->timeout_ms;
+    comm->deadline_ns = boot->deadline_ns;
+    memcpy(comm->name, settings->name, sizeof comm->name);
+
+    args.deadline_ns = boot->deadline_ns;
+    memcpy(comm->secret, boot->secret, sizeof comm->secret);
+    memcpy(args.secret, boot->secret, sizeof args.secret);
+    comm->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
+    if (comm->gathered == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
+        goto fail;
+    }
+    TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
+    *ret_comm = comm;
+    return TUTTI_OK;
+
+fail:
+    tutti_comm_free(comm);
+    return rc;
+}
+
+int tutti_comm_form(struct tutti_comm *comm)
+{
+    while (comm->phase < PHASES) {
+        int rc = phases[comm->phase].step(comm);
+
+        if (rc == TUTTI_AGAIN && tutti_now_ns() >= comm->deadline_ns)
+            rc = tutti_fail(TUTTI_ERR_TIMEOUT,
+                            "rank %d of %d: %s has not ended within %d ms; check that all ranks "
+                            "were started and can reach each other, or raise TUTTI_INIT_TIMEOUT_MS",
+                            comm->rank, comm->nranks, phases[comm->phase].name,
+                            comm->init_timeout_ms);
+        if (rc == TUTTI_AGAIN)
+            return TUTTI_AGAIN;
+        if (rc != TUTTI_OK)
+            return tutti_comm_fail(comm, rc, tutti_last_message());
+        comm->phase++;
+    }
+    comm->boot->ops->destroy(comm->boot, NULL);
+    comm->boot = NULL;
+    free(comm->gathered);
+    comm->gathered = NULL;
+    tutti_log(TUTTI_LOG_INFO, "communicator%s%s of %d ranks: rank %d is ready%s", *comm->name ? " " : "",
+              comm->name, comm->nranks, comm->rank,
+              comm->view.is_one_domain ? ", all on this host" : "");
+    tutti_store_release(&comm->state, TUTTI_COMM_READY);
+    return TUTTI_OK;
+}
+
+void tutti_comm_form_idle(struct tutti_comm *comm)
+{
+    int fd = comm->boot ? comm->boot->ops->wait_fd(comm->boot) : -1;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+    /* Short: joining also waits for things that no descriptor tells. */
+    if (fd >= 0 && (comm->phase == 0 || comm->phase == 2))
+        poll(&poll_fd, 1, 5);
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+void tutti_comm_free(struct tutti_comm *comm)
+{
+    if (comm == NULL)
+        return;
+    if (comm->boot != NULL)
+        comm->boot->ops->destroy(comm->boot, comm->error ? comm->error_text : "it was given up");
+    if (comm->fabric != NULL)
+        tutti_fabric_leave(comm->fabric);
+    tutti_cache_destroy(comm->cache);
+    tutti_engine_fini(&comm->engine);
+    tutti_mailbox_fini(&comm->mailbox);
+    tutti_fabric_destroy(comm->fabric);
+    free(comm->gathered);
+    free(comm->redops);
+    pthread_mutex_destroy(&comm->error_lock);
+    free(comm);
+}
+
+int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
+{
+    bool is_first;
+
+    pthread_mutex_lock(&comm->error_lock);
+    is_first = comm->error == 0;
+    if (is_first) {
+        strncpy(comm->error_text, message, sizeof comm->error_text - 1);
+        tutti_store_release(&comm->error, rc);
+        tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
+    }
+    pthread_mutex_unlock(&comm->error_lock);
+    if (is_first && comm->fabric != NULL) {
+        tutti_fabric_abort(comm->fabric, rc, comm->error_text);
+        tutti_fabric_wake(comm->fabric);
+    }
+    return rc;
+}
+
+int tutti_comm_error(struct tutti_comm *comm)
+{
+    int rc = tutti_load_acquire(&comm->error);
+
+    if (rc != 0)
+        tutti_set_last_message(comm->error_text);
+    return rc;
+}

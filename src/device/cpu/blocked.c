@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Any number of sources and destinations, any scaling, made of kernels for a few.
+ *
+ * What no single kernel does is done block by block: intermediate results stay in a small buffer
+ * in the first-level cache, from which the last pass goes to the destinations. Blocks also make
+ * exact in-place calls safe: a block is finished before any destination of it is written.
+ */
+#include "device/cpu/isa.h"
+
+#include "base/result.h"
+#include "device/cpu/convert.h"
+
+enum {
+    BLOCK_BYTES = 4096,                            /* of accumulators */
+    WIDE_COUNT = BLOCK_BYTES / sizeof(float),      /* elements of a block of narrow floats */
+    WIDE_BUFFERS = 4
+};
+
+#define BLOCK_ALIGNED __attribute__((aligned(64)))
+
+/* Orders non-temporal stores before everything that follows, such as the flag that tells a peer
+ * that data is there. */
+static void stream_fence(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_sfence();
+#endif
+}
+
+static void copy_unfenced(const struct tutti_cpu_kernels *kernels, void *dst, const void *src,
+                          size_t size_bytes, bool stream)
+{
+    if (dst == src || size_bytes == 0)
+        return;
+    if (stream && kernels->stream)
+        kernels->stream(dst, src, size_bytes);
+    else
+        memcpy(dst, src, size_bytes);
+}
+
+/* The largest group of kernels for at most `count` sources, and how many it takes. */
+static unsigned largest_group(uint32_t count, uint32_t *ret_size)
+{
+    static const uint8_t sizes[TUTTI_GROUP_COUNT] = {2, 3, 4, TUTTI_GROUP_MAX};
+    unsigned group = TUTTI_GROUP_COUNT - 1;
+
+    while (group > TUTTI_GROUP_2 && sizes[group] > count)
+        group--;
+    *ret_size = sizes[group];
+    return group;
+}
+
+/* Reduce a block group by group in the element type: the result so far is the first source of the
+ * next group, which keeps the order of the sources. */
+static void reduce_chained(const struct tutti_cpu_kernels *kernels,
+                           const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
+                           void *target)
+{
+    BLOCK_ALIGNED char sum[BLOCK_BYTES];
+    const void *members[TUTTI_GROUP_MAX];
+    uint32_t taken = 0;
+
+    while (taken < args->nsrcs) {
+        uint32_t carried = taken > 0, size;
+        unsigned group = largest_group(args->nsrcs - taken + carried, &size);
+        bool is_last;
+
+        members[0] = sum;
+        for (uint32_t k = carried; k < size; k++)
+            members[k] = (const char *)args->srcs[taken++] + at_bytes;
+        is_last = taken == args->nsrcs;
+        kernels->reduce[args->type][args->op][group](is_last ? target : sum, members, count,
+                                                     is_last ? args->scale.multiply : 1.0);
+    }
+}
+
+/* The same in float32 for narrow floats, which are rounded only at the end. */
+static void reduce_wide(const struct tutti_cpu_kernels *kernels,
+                        const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
+                        void *target)
+{
+    BLOCK_ALIGNED float wide[WIDE_BUFFERS][WIDE_COUNT];
+    const void *const members[WIDE_BUFFERS] = {wide[0], wide[1], wide[2], wide[3]};
+    uint32_t taken = 0, filled = 0;
+
+    while (taken < args->nsrcs) {
+        uint32_t size;
+        unsigned group;
+
+        while (filled < WIDE_BUFFERS && taken < args->nsrcs)
+            kernels->widen[args->type](wide[filled++], (const char *)args->srcs[taken++] + at_bytes,
+                                       count, 1.0f);
+        if (filled == 1)
+            break;
+        group = largest_group(filled, &size);
+        kernels->reduce[TUTTI_FLOAT32][args->op][group](wide[0], members, count, 1.0);
+        filled = 1;
+    }
+    kernels->narrow[args->type](target, wide[0], count, (float)args->scale.multiply);
+}
+
+static void reduce_block(const struct tutti_cpu_kernels *kernels,
+                         const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
+                         void *target)
+{
+    const bool is_floating = tutti_type_is_floating(args->type);
+    uint32_t size;
+    unsigned group = largest_group(args->nsrcs, &size);
+
+    if (args->nsrcs == 1) {
+        tutti_cpu_scale_by(kernels, args->type, target, (const char *)args->srcs[0] + at_bytes,
+                           count, args->scale);
+        return;
+    }
+    if (tutti_type_is_narrow(args->type) &&
+        (size != args->nsrcs || !kernels->reduce[args->type][args->op][group]))
+        reduce_wide(kernels, args, at_bytes, count, target);
+    else
+        reduce_chained(kernels, args, at_bytes, count, target);
+    if (!is_floating && args->scale.divide != 1)
+        kernels->divide[args->type](target, target, count, args->scale.divide);
+}
+
+static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
+                          const struct tutti_reduce_args *args)
+{
+    BLOCK_ALIGNED char stage[BLOCK_BYTES];
+    const size_t element_bytes = tutti_type_size(args->type);
+    const size_t block =
+        tutti_type_is_narrow(args->type) ? WIDE_COUNT : BLOCK_BYTES / element_bytes;
+
+    for (size_t at = 0; at < args->count; at += block) {
+        const size_t count = args->count - at < block ? args->count - at : block;
+        const size_t at_bytes = at * element_bytes;
+        char *first = (char *)args->dsts[0] + at_bytes;
+        char *target = args->stream ? stage : first;
+
+        reduce_block(kernels, args, at_bytes, count, target);
+        for (uint32_t k = 0; k < args->ndsts; k++)
+            copy_unfenced(kernels, (char *)args->dsts[k] + at_bytes, target, count * element_bytes,
+                          args->stream);
+    }
+    if (args->stream)
+        stream_fence();
+}
+
+static bool is_unscaled(const struct tutti_reduce_args *args)
+{
+    return tutti_type_is_floating(args->type) ? args->scale.multiply == 1.0
+                                              : args->scale.divide == 1;
+}
+
+static void copy_source(const struct tutti_cpu_kernels *kernels,
+                        const struct tutti_reduce_args *args)
+{
+    for (uint32_t k = 0; k < args->ndsts; k++)
+        copy_unfenced(kernels, args->dsts[k], args->srcs[0],
+                      args->count * tutti_type_size(args->type), args->stream);
+    if (args->stream)
+        stream_fence();
+}
+
+void tutti_cpu_reduce_by(const struct tutti_cpu_kernels *kernels,
+                         const struct tutti_reduce_args *args)
+{
+    tutti_reduce_kernel *kernel;
+    uint32_t size;
+    unsigned group;
+
+    if (args->count == 0)
+        return;
+    if (args->nsrcs == 1 && is_unscaled(args)) {
+        copy_source(kernels, args);
+        return;
+    }
+    if (kernels->is_reference) {
+        tutti_cpu_plain_reduce(args);
+        return;
+    }
+    group = largest_group(args->nsrcs, &size);
+    kernel = kernels->reduce[args->type][args->op][group];
+    if (kernel && size == args->nsrcs && args->ndsts == 1 && !args->stream &&
+        (tutti_type_is_floating(args->type) || args->scale.divide == 1))
+        kernel(args->dsts[0], args->srcs, args->count, args->scale.multiply);
+    else
+        reduce_blocks(kernels, args);
+}
+
+void tutti_cpu_widen_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type, float *dst,
+                        const void *src, size_t count, float multiply)
+{
+    tutti_assert(tutti_type_is_narrow(type));
+    if (kernels->is_reference)
+        tutti_cpu_plain_widen(type, dst, src, count, multiply);
+    else
+        kernels->widen[type](dst, src, count, multiply);
+}
+
+void tutti_cpu_narrow_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type, void *dst,
+                         const float *src, size_t count, float multiply)
+{
+    tutti_assert(tutti_type_is_narrow(type));
+    if (kernels->is_reference)
+        tutti_cpu_plain_narrow(type, dst, src, count, multiply);
+    else
+        kernels->narrow[type](dst, src, count, multiply);
+}
+
+/* Multiply narrow floats by a float32 that need not be one of them. */
+static void multiply_narrow(const struct tutti_cpu_kernels *kernels, enum tutti_type type,
+                            void *dst, const void *src, size_t count, float factor)
+{
+    BLOCK_ALIGNED float wide[WIDE_COUNT];
+    const size_t element_bytes = tutti_type_size(type);
+
+    for (size_t at = 0; at < count; at += WIDE_COUNT) {
+        const size_t part = count - at < WIDE_COUNT ? count - at : WIDE_COUNT;
+
+        kernels->widen[type](wide, (const char *)src + at * element_bytes, part, factor);
+        kernels->narrow[type]((char *)dst + at * element_bytes, wide, part, 1.0f);
+    }
+}
+
+void tutti_cpu_scale_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type, void *dst,
+                        const void *src, size_t count, struct tutti_scale scale)
+{
+    const float factor = (float)scale.multiply;
+    const struct tutti_reduce_args args = {
+        .type = type, .nsrcs = 1, .ndsts = 1, .srcs = &src, .dsts = &dst, .count = count,
+        .scale = scale,
+    };
+
+    if (count == 0)
+        return;
+    if (is_unscaled(&args))
+        copy_source(kernels, &args);
+    else if (kernels->is_reference)
+        tutti_cpu_plain_reduce(&args);
+    else if (tutti_type_is_narrow(type))
+        multiply_narrow(kernels, type, dst, src, count, factor);
+    else if (type == TUTTI_FLOAT32)
+        kernels->multiply[type](dst, src, count, &factor);
+    else if (type == TUTTI_FLOAT64)
+        kernels->multiply[type](dst, src, count, &scale.multiply);
+    else
+        kernels->divide[type](dst, src, count, scale.divide);
+}
+
+void tutti_cpu_premultiply_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type,
+                              void *dst, const void *src, size_t count, const void *scalar)
+{
+    uint16_t aligned = 0;
+    float factor;
+
+    if (count == 0)
+        return;
+    if (kernels->is_reference) {
+        tutti_cpu_plain_premultiply(type, dst, src, count, scalar);
+    } else if (tutti_type_is_narrow(type)) {
+        memcpy(&aligned, scalar, tutti_type_size(type));
+        kernels->widen[type](&factor, &aligned, 1, 1.0f);
+        multiply_narrow(kernels, type, dst, src, count, factor);
+    } else {
+        kernels->multiply[type](dst, src, count, scalar);
+    }
+}
+
+void tutti_cpu_copy_by(const struct tutti_cpu_kernels *kernels, void *dst, const void *src,
+                       size_t size_bytes, bool stream)
+{
+    copy_unfenced(kernels, dst, src, size_bytes, stream);
+    if (stream)
+        stream_fence();
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One value at a time between float32 and the narrow floating types.
+ *
+ * Free of branches, tables and processor instructions, so that a loop around any of these is
+ * vectorised by the compiler. Numerics: cpu.h. Needs -ffp-contract=off, because a product that is
+ * fused with the rounding addition below would be rounded differently.
+ */
+#ifndef TUTTI_DEVICE_CONVERT_H
+#define TUTTI_DEVICE_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TUTTI_INLINE static inline __attribute__((always_inline))
+
+#define TUTTI_F32_INFINITY 0x7f800000u
+#define TUTTI_F32_NAN 0x7fc00000u
+#define TUTTI_F64_NAN UINT64_C(0x7ff8000000000000)
+
+/* A floating format below 16 bits of exponent and fraction, with IEEE 754's layout. Always a
+ * compile-time constant after inlining. */
+struct tutti_small_format {
+    unsigned exponent_bits, fraction_bits;
+    uint32_t special; /* codes from here up are infinity or NaN; sign aside, as all below */
+    uint32_t nan;     /* the canonical one */
+    uint32_t largest; /* what overflow becomes */
+};
+
+#define TUTTI_FORMAT_FLOAT16 ((struct tutti_small_format){5, 10, 0x7c00, 0x7e00, 0x7c00})
+#define TUTTI_FORMAT_E5M2 ((struct tutti_small_format){5, 2, 0x7c, 0x7e, 0x7c})
+#define TUTTI_FORMAT_E4M3 ((struct tutti_small_format){4, 3, 0x7f, 0x7f, 0x7e})
+
+TUTTI_INLINE uint32_t tutti_f32_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+TUTTI_INLINE float tutti_f32_from_bits(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+TUTTI_INLINE float tutti_f32_quieted(float value)
+{
+    return value != value ? __builtin_nanf("") : value;
+}
+
+TUTTI_INLINE double tutti_f64_quieted(double value)
+{
+    return value != value ? __builtin_nan("") : value;
+}
+
+/* 2 to the power of `exponent`, for normal results. */
+TUTTI_INLINE float tutti_f32_power(int exponent)
+{
+    return tutti_f32_from_bits((uint32_t)(127 + exponent) << 23);
+}
+
+TUTTI_INLINE float tutti_small_widen(uint32_t code, const struct tutti_small_format format)
+{
+    const unsigned width = format.exponent_bits + format.fraction_bits;
+    const uint32_t bias = (1u << (format.exponent_bits - 1)) - 1;
+    const uint32_t sign = code >> width << 31;
+    const uint32_t size = code & ((1u << width) - 1);
+    const uint32_t normal = (size << (23 - format.fraction_bits)) + ((127 - bias) << 23);
+    /* Subnormals count in units of the smallest; float32 holds them as normal numbers. */
+    const float unit = tutti_f32_power(1 - (int)bias - (int)format.fraction_bits);
+    const uint32_t tiny = tutti_f32_bits((float)(int32_t)size * unit);
+    const bool is_infinite = size == format.special && format.special != format.nan;
+    uint32_t bits = (size < (1u << format.fraction_bits) ? tiny : normal) | sign;
+
+    bits = size >= format.special ? TUTTI_F32_NAN : bits;
+    bits = is_infinite ? (TUTTI_F32_INFINITY | sign) : bits;
+    return tutti_f32_from_bits(bits);
+}
+
+TUTTI_INLINE uint32_t tutti_small_narrow(float value, const struct tutti_small_format format)
+{
+    const unsigned width = format.exponent_bits + format.fraction_bits;
+    const unsigned shift = 23 - format.fraction_bits;
+    const uint32_t bias = (1u << (format.exponent_bits - 1)) - 1;
+    const uint32_t bits = tutti_f32_bits(value);
+    const uint32_t sign = bits >> 31 << width;
+    const uint32_t size = bits & 0x7fffffffu;
+    /* Adding just under half, and one more when the last kept bit is odd, carries exactly when
+     * nearest-even rounds up; a carry out of the fraction steps the exponent, as it should. */
+    const uint32_t odd = (size >> shift) & 1;
+    const uint32_t rounded =
+        (size - ((127 - bias) << 23) + (1u << (shift - 1)) - 1 + odd) >> shift;
+    const uint32_t normal = rounded > format.largest ? format.largest : rounded;
+    /* Below the smallest normal number the addition's own rounding does it: the last bit of
+     * `anchor` weighs as much as the smallest subnormal. */
+    const float anchor = tutti_f32_power(24 - (int)bias - (int)format.fraction_bits);
+    const uint32_t tiny =
+        tutti_f32_bits(tutti_f32_from_bits(size) + anchor) - tutti_f32_bits(anchor);
+    const uint32_t code = (size < ((128 - bias) << 23) ? tiny : normal) | sign;
+
+    return size > TUTTI_F32_INFINITY ? format.nan : code;
+}
+
+TUTTI_INLINE float tutti_bfloat16_widen(uint32_t code)
+{
+    return tutti_f32_quieted(tutti_f32_from_bits(code << 16));
+}
+
+/* The upper half of the result is the rounded number, the lower half is rubbish: who keeps two in
+ * one word shifts or masks as needed. */
+TUTTI_INLINE uint32_t tutti_bfloat16_round(float value)
+{
+    const uint32_t bits = tutti_f32_bits(value);
+
+    return value != value ? TUTTI_F32_NAN : bits + 0x7fff + ((bits >> 16) & 1);
+}
+
+TUTTI_INLINE uint32_t tutti_bfloat16_narrow(float value)
+{
+    return tutti_bfloat16_round(value) >> 16;
+}
+
+#endif

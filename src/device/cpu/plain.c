@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The reference: cpu.h's definitions, element by element, for every processor.
+ *
+ * The body is written over values of any type; it is inlined once per type and operation, which
+ * makes `type` and `op` constants and the choices on them vanish.
+ */
+#include "device/cpu/isa.h"
+
+#include "base/result.h"
+#include "device/cpu/convert.h"
+
+/* An element in its accumulator: narrow floats as float32, integers extended to 64 bits. */
+union value {
+    float f32;
+    double f64;
+    int64_t s64;
+    uint64_t u64;
+};
+
+#define READ(ctype, from)                      \
+    ({                                         \
+        ctype read_element_;                   \
+        memcpy(&read_element_, (from), sizeof(ctype)); \
+        read_element_;                         \
+    })
+
+TUTTI_INLINE union value read_value(const enum tutti_type type, const void *buffer, size_t i)
+{
+    const char *at = (const char *)buffer + i * tutti_type_size(type);
+
+    switch (type) {
+    case TUTTI_INT8: return (union value){.s64 = READ(int8_t, at)};
+    case TUTTI_UINT8: return (union value){.u64 = READ(uint8_t, at)};
+    case TUTTI_INT32: return (union value){.s64 = READ(int32_t, at)};
+    case TUTTI_UINT32: return (union value){.u64 = READ(uint32_t, at)};
+    case TUTTI_INT64: return (union value){.s64 = READ(int64_t, at)};
+    case TUTTI_UINT64: return (union value){.u64 = READ(uint64_t, at)};
+    case TUTTI_FLOAT32: return (union value){.f32 = READ(float, at)};
+    case TUTTI_FLOAT64: return (union value){.f64 = READ(double, at)};
+    case TUTTI_BFLOAT16: return (union value){.f32 = tutti_bfloat16_widen(READ(uint16_t, at))};
+    case TUTTI_FLOAT16:
+        return (union value){.f32 = tutti_small_widen(READ(uint16_t, at), TUTTI_FORMAT_FLOAT16)};
+    case TUTTI_FLOAT8E4M3:
+        return (union value){.f32 = tutti_small_widen(READ(uint8_t, at), TUTTI_FORMAT_E4M3)};
+    default:
+        return (union value){.f32 = tutti_small_widen(READ(uint8_t, at), TUTTI_FORMAT_E5M2)};
+    }
+}
+
+/* What is written for `value`, in the low bytes: little-endian processors only, like the wire. */
+TUTTI_INLINE uint64_t encode(const enum tutti_type type, union value value)
+{
+    switch (type) {
+    case TUTTI_FLOAT64: {
+        uint64_t bits;
+
+        value.f64 = tutti_f64_quieted(value.f64);
+        memcpy(&bits, &value.f64, sizeof(bits));
+        return bits;
+    }
+    case TUTTI_FLOAT32: return tutti_f32_bits(tutti_f32_quieted(value.f32));
+    case TUTTI_BFLOAT16: return tutti_bfloat16_narrow(value.f32);
+    case TUTTI_FLOAT16: return tutti_small_narrow(value.f32, TUTTI_FORMAT_FLOAT16);
+    case TUTTI_FLOAT8E4M3: return tutti_small_narrow(value.f32, TUTTI_FORMAT_E4M3);
+    case TUTTI_FLOAT8E5M2: return tutti_small_narrow(value.f32, TUTTI_FORMAT_E5M2);
+    default: return value.u64;
+    }
+}
+
+TUTTI_INLINE void write_value(const enum tutti_type type, void *buffer, size_t i, union value value)
+{
+    const uint64_t bits = encode(type, value);
+
+    memcpy((char *)buffer + i * tutti_type_size(type), &bits, tutti_type_size(type));
+}
+
+/* Bring an integer back into its type's range, the way it wraps. */
+TUTTI_INLINE union value wrapped(const enum tutti_type type, uint64_t bits)
+{
+    return read_value(type, &bits, 0);
+}
+
+TUTTI_INLINE bool is_signed(const enum tutti_type type)
+{
+    return type == TUTTI_INT8 || type == TUTTI_INT32 || type == TUTTI_INT64;
+}
+
+#define COMBINE_FLOATS(op, a, b)                                              \
+    ((op) == TUTTI_SUM ? (a) + (b) : (op) == TUTTI_PROD ? (a) * (b)           \
+     : (a) != (a) || (b) != (b) ? NAN_OF(a)                                   \
+     : (op) == TUTTI_MAX ? ((b) > (a) ? (b) : (a)) : ((b) < (a) ? (b) : (a)))
+#define NAN_OF(a) _Generic((a), float: __builtin_nanf(""), double: __builtin_nan(""))
+
+TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op op, union value a,
+                                 union value b)
+{
+    if (type == TUTTI_FLOAT64)
+        return (union value){.f64 = COMBINE_FLOATS(op, a.f64, b.f64)};
+    if (tutti_type_is_floating(type))
+        return (union value){.f32 = COMBINE_FLOATS(op, a.f32, b.f32)};
+    if (op == TUTTI_SUM)
+        return wrapped(type, a.u64 + b.u64);
+    if (op == TUTTI_PROD)
+        return wrapped(type, a.u64 * b.u64);
+
+    const bool is_less = is_signed(type) ? b.s64 < a.s64 : b.u64 < a.u64;
+    const bool is_more = is_signed(type) ? b.s64 > a.s64 : b.u64 > a.u64;
+
+    return (op == TUTTI_MAX ? is_more : is_less) ? b : a;
+}
+
+TUTTI_INLINE union value scaled(const enum tutti_type type, union value value,
+                                struct tutti_scale scale)
+{
+    if (type == TUTTI_FLOAT64)
+        value.f64 *= scale.multiply;
+    else if (tutti_type_is_floating(type))
+        value.f32 *= (float)scale.multiply;
+    else if (is_signed(type))
+        value.s64 /= scale.divide;
+    else
+        value.u64 /= (uint64_t)scale.divide;
+    return value;
+}
+
+TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const enum tutti_type type,
+                                  const enum tutti_op op)
+{
+    for (size_t i = 0; i < args->count; i++) {
+        union value value = read_value(type, args->srcs[0], i);
+
+        for (uint32_t k = 1; k < args->nsrcs; k++)
+            value = combine(type, op, value, read_value(type, args->srcs[k], i));
+        value = scaled(type, value, args->scale);
+        for (uint32_t k = 0; k < args->ndsts; k++)
+            write_value(type, args->dsts[k], i, value);
+    }
+}
+
+TUTTI_INLINE void reduce_type(const struct tutti_reduce_args *args, const enum tutti_type type)
+{
+    switch (args->op) {
+    case TUTTI_SUM: reduce_elements(args, type, TUTTI_SUM); return;
+    case TUTTI_PROD: reduce_elements(args, type, TUTTI_PROD); return;
+    case TUTTI_MAX: reduce_elements(args, type, TUTTI_MAX); return;
+    case TUTTI_MIN: reduce_elements(args, type, TUTTI_MIN); return;
+    default: tutti_assert(!"a reduction");
+    }
+}
+
+/* Calls `function` with `type` as a constant. */
+#define FOR_TYPE(type, function, ...)                                                      \
+    switch (type) {                                                                        \
+    case TUTTI_INT8: function(__VA_ARGS__, TUTTI_INT8); return;                            \
+    case TUTTI_UINT8: function(__VA_ARGS__, TUTTI_UINT8); return;                          \
+    case TUTTI_INT32: function(__VA_ARGS__, TUTTI_INT32); return;                          \
+    case TUTTI_UINT32: function(__VA_ARGS__, TUTTI_UINT32); return;                        \
+    case TUTTI_INT64: function(__VA_ARGS__, TUTTI_INT64); return;                          \
+    case TUTTI_UINT64: function(__VA_ARGS__, TUTTI_UINT64); return;                        \
+    case TUTTI_FLOAT16: function(__VA_ARGS__, TUTTI_FLOAT16); return;                      \
+    case TUTTI_FLOAT32: function(__VA_ARGS__, TUTTI_FLOAT32); return;                      \
+    case TUTTI_FLOAT64: function(__VA_ARGS__, TUTTI_FLOAT64); return;                      \
+    case TUTTI_BFLOAT16: function(__VA_ARGS__, TUTTI_BFLOAT16); return;                    \
+    case TUTTI_FLOAT8E4M3: function(__VA_ARGS__, TUTTI_FLOAT8E4M3); return;                \
+    case TUTTI_FLOAT8E5M2: function(__VA_ARGS__, TUTTI_FLOAT8E5M2); return;                \
+    default: tutti_assert(!"an element type");                                             \
+    }
+
+void tutti_cpu_plain_reduce(const struct tutti_reduce_args *args)
+{
+    FOR_TYPE(args->type, reduce_type, args);
+}
+
+void tutti_cpu_plain_widen(enum tutti_type type, float *dst, const void *src, size_t count,
+                           float multiply)
+{
+    for (size_t i = 0; i < count; i++) {
+        union value value = read_value(type, src, i);
+
+        value.f32 *= multiply;
+        write_value(TUTTI_FLOAT32, dst, i, value);
+    }
+}
+
+void tutti_cpu_plain_narrow(enum tutti_type type, void *dst, const float *src, size_t count,
+                            float multiply)
+{
+    for (size_t i = 0; i < count; i++) {
+        union value value = read_value(TUTTI_FLOAT32, src, i);
+
+        value.f32 *= multiply;
+        write_value(type, dst, i, value);
+    }
+}
+
+TUTTI_INLINE void premultiply_elements(void *dst, const void *src, size_t count,
+                                       const void *scalar, const enum tutti_type type)
+{
+    const union value factor = read_value(type, scalar, 0);
+
+    for (size_t i = 0; i < count; i++)
+        write_value(type, dst, i, combine(type, TUTTI_PROD, read_value(type, src, i), factor));
+}
+
+void tutti_cpu_plain_premultiply(enum tutti_type type, void *dst, const void *src, size_t count,
+                                 const void *scalar)
+{
+    FOR_TYPE(type, premultiply_elements, dst, src, count, scalar);
+}
+
+const struct tutti_cpu_kernels tutti_cpu_plain = {.name = "plain", .is_reference = true};

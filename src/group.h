@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Groups: what the calling thread has asked for since tuttiGroupStart. */
+#ifndef TUTTI_GROUP_H
+#define TUTTI_GROUP_H
+
+#include "batch.h"
+
+/* Is this thread inside a group? */
+bool tutti_group_is_open(void);
+
+/* Ask for `call` (checked) on `comm`: at once, on the stream, or when the group ends. */
+int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
+
+/* A failed call inside a group spoils it: tuttiGroupEnd returns `rc` and runs nothing. Returns rc. */
+int tutti_group_note(int rc);
+
+/* Something that takes a while and is no operation: forming a communicator, splitting one. */
+struct tutti_job {
+    /* Go on. TUTTI_AGAIN: not done. Any other result is final. */
+    int (*progress)(struct tutti_job *job);
+    /* Wait a little after TUTTI_AGAIN. */
+    void (*idle)(struct tutti_job *job);
+    /* Deliver the outcome, or undo everything when `rc` is an error; frees the job. Returns the
+     * final result. */
+    int (*close)(struct tutti_job *job, int rc);
+};
+
+/* Do the job, which is taken: at once, or when the group ends. */
+int tutti_group_job(struct tutti_job *job);
+
+#endif

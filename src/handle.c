@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Handles: small objects that outlive their communicators, so that the use of a
+ * destroyed one is an error and no crash. Released handles are used again, but
+ * only after many others, so that stale ones stay recognisable for long. */
+#include "comm.h"
+
+#include <stdlib.h>
+
+enum { MAGIC_LIVE = 0x54434f4d, MAGIC_DEAD = 0x44454144, REST = 64 };
+
+struct tuttiComm {
+    uint32_t magic;
+    struct tutti_comm *comm;
+    struct tuttiComm *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tuttiComm *oldest, *newest; /* released handles, first in first out */
+static size_t released;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static uint32_t fork_generation;
+static uint32_t last_serial;
+
+static void note_fork(void)
+{
+    fork_generation++;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, note_fork);
+}
+
+static struct tuttiComm *take_released(void)
+{
+    struct tuttiComm *handle = oldest;
+
+    if (released <= REST)
+        return NULL;
+    oldest = handle->next;
+    released--;
+    return handle;
+}
+
+tuttiComm_t tutti_handle_create(struct tutti_comm *comm)
+{
+    struct tuttiComm *handle;
+
+    pthread_once(&fork_once, watch_forks);
+    pthread_mutex_lock(&lock);
+    handle = take_released();
+    if (handle == NULL)
+        handle = malloc(sizeof *handle);
+    if (handle != NULL) {
+        *handle = (struct tuttiComm){.magic = MAGIC_LIVE, .comm = comm};
+        comm->fork_generation = fork_generation;
+        comm->serial = ++last_serial;
+    }
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+void tutti_handle_release(tuttiComm_t handle)
+{
+    pthread_mutex_lock(&lock);
+    handle->magic = MAGIC_DEAD;
+    handle->comm = NULL;
+    handle->next = NULL;
+    if (released++ == 0)
+        oldest = handle;
+    else
+        newest->next = handle;
+    newest = handle;
+    pthread_mutex_unlock(&lock);
+}
+
+int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm)
+{
+    if (handle == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: comm is NULL; pass a communicator that tuttiCommInit* has made",
+                          function);
+    if (handle->magic == MAGIC_DEAD)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: comm has been destroyed; do not use it after tuttiCommDestroy",
+                          function);
+    if (handle->magic != MAGIC_LIVE)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: comm is not a communicator; pass one that tuttiCommInit* has made",
+                          function);
+    if (handle->comm->fork_generation != fork_generation)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: comm (rank %d) was made before fork; a child must make its own",
+                          function, handle->comm->rank);
+    *ret_comm = handle->comm;
+    return TUTTI_OK;
+}
+
+int tutti_handle_ready(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm)
+{
+    struct tutti_comm *comm;
+
+    TUTTI_TRY(tutti_handle_get(handle, function, &comm));
+    switch (tutti_load_acquire(&comm->state)) {
+    case TUTTI_COMM_READY: *ret_comm = comm; return TUTTI_OK;
+    case TUTTI_COMM_FAILED: return tutti_comm_error(comm);
+    case TUTTI_COMM_FORMING:
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: comm (rank %d) is still being formed; call tuttiCommGetAsyncError "
+                          "until it is not tuttiInProgress",
+                          function, comm->rank);
+    default:
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: comm (rank %d) is finalized; only destroy it",
+                          function, comm->rank);
+    }
+}

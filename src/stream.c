@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host streams. The thread sleeps on a condition while the queue is empty, and as the batch's
+ * communicator allows while a batch is on its way. */
+#include "stream.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAGIC = 0x53545245 };
+
+struct item {
+    struct tutti_batch *batch;
+    bool moves;
+    struct item *next;
+};
+
+struct tuttiStream {
+    uint32_t magic;
+    pthread_t thread;
+    int event_fd;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    struct item *first, *last;
+    uint64_t pending;     /* items not yet finished */
+    bool is_closing;
+    int error;            /* first since it was last told; 0 */
+    char error_text[TUTTI_MESSAGE_BYTES];
+};
+
+int tutti_stream_check(tuttiStream_t stream, const char *function)
+{
+    if (stream != NULL && stream->magic == MAGIC)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: stream is not one that tuttiHostStreamCreate has made, or is destroyed",
+                      function);
+}
+
+/* Move or await the batch at the head until it is done. */
+static int serve(const struct item *item)
+{
+    struct tutti_batch *batch = item->batch;
+    struct tutti_batch waiting = {.comm = batch->comm};
+
+    tutti_fetch_add(&batch->streams_missing, (uint32_t)-1);
+    while (tutti_load_acquire(&batch->streams_missing) != 0 ||
+           (!item->moves && !tutti_load_acquire(&batch->is_done)))
+        tutti_batch_idle(&waiting);
+    return item->moves ? tutti_batch_wait(batch) : TUTTI_OK;
+}
+
+static void note_error(struct tuttiStream *stream, int rc)
+{
+    if (rc == TUTTI_OK || stream->error != 0)
+        return;
+    stream->error = rc;
+    strncpy(stream->error_text, tutti_last_message(), sizeof stream->error_text - 1);
+}
+
+static void tell_idle(struct tuttiStream *stream)
+{
+    uint64_t one = 1;
+
+    /* Full (nobody reads it) is as good as told. */
+    if (write(stream->event_fd, &one, sizeof one) < 0)
+        return;
+}
+
+static void *run(void *argument)
+{
+    struct tuttiStream *stream = argument;
+
+    pthread_mutex_lock(&stream->lock);
+    for (;;) {
+        struct item *item = stream->first;
+        int rc;
+
+        if (item == NULL) {
+            if (stream->is_closing)
+                break;
+            pthread_cond_wait(&stream->changed, &stream->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&stream->lock);
+        rc = serve(item);
+        tutti_batch_release(item->batch);
+        pthread_mutex_lock(&stream->lock);
+        note_error(stream, rc);
+        stream->first = item->next;
+        if (stream->first == NULL)
+            stream->last = NULL;
+        free(item);
+        if (--stream->pending == 0) {
+            tell_idle(stream);
+            pthread_cond_broadcast(&stream->changed);
+        }
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return NULL;
+}
+
+int tutti_stream_push(tuttiStream_t stream, struct tutti_batch *batch, bool moves)
+{
+    struct item *item = malloc(sizeof *item);
+
+    if (item == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to queue an operation");
+    *item = (struct item){.batch = batch, .moves = moves};
+    pthread_mutex_lock(&stream->lock);
+    if (stream->last == NULL)
+        stream->first = item;
+    else
+        stream->last->next = item;
+    stream->last = item;
+    stream->pending++;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    return TUTTI_OK;
+}
+
+/* The error to tell, once. The lock is held. */
+static int take_error(struct tuttiStream *stream)
+{
+    int rc = stream->error;
+
+    if (rc != 0)
+        tutti_set_last_message(stream->error_text);
+    stream->error = 0;
+    return rc;
+}
+
+tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
+{
+    struct tuttiStream *made;
+    int rc;
+
+    if (stream == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiHostStreamCreate: stream is NULL"));
+    made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
+    made->magic = MAGIC;
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    made->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (made->event_fd < 0) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "eventfd for a stream: %s", strerror(errno));
+        goto fail;
+    }
+    errno = pthread_create(&made->thread, NULL, run, made);
+    if (errno != 0) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "thread of a stream: %s", strerror(errno));
+        goto close_event;
+    }
+    *stream = made;
+    return tuttiSuccess;
+
+close_event:
+    close(made->event_fd);
+fail:
+    pthread_cond_destroy(&made->changed);
+    pthread_mutex_destroy(&made->lock);
+    free(made);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
+{
+    if (stream == NULL)
+        return tuttiSuccess;
+    if (tutti_stream_check(stream, "tuttiHostStreamDestroy") != TUTTI_OK)
+        return tuttiInvalidArgument;
+    pthread_mutex_lock(&stream->lock);
+    stream->is_closing = true;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    pthread_join(stream->thread, NULL);
+    stream->magic = 0;
+    close(stream->event_fd);
+    pthread_cond_destroy(&stream->changed);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+    return tuttiSuccess;
+}
+
+tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
+{
+    int rc;
+
+    if (tutti_stream_check(stream, "tuttiStreamSynchronize") != TUTTI_OK)
+        return tuttiInvalidArgument;
+    pthread_mutex_lock(&stream->lock);
+    while (stream->pending > 0)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    rc = take_error(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
+{
+    int rc;
+
+    if (tutti_stream_check(stream, "tuttiStreamQuery") != TUTTI_OK)
+        return tuttiInvalidArgument;
+    pthread_mutex_lock(&stream->lock);
+    rc = stream->pending > 0 ? TUTTI_AGAIN : take_error(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
+{
+    if (tutti_stream_check(stream, "tuttiStreamEventFd") != TUTTI_OK)
+        return tuttiInvalidArgument;
+    if (fd == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
+    *fd = stream->event_fd;
+    return tuttiSuccess;
+}

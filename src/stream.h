@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host streams: in-order queues of batches, each served by a thread of its own. */
+#ifndef TUTTI_STREAM_H
+#define TUTTI_STREAM_H
+
+#include "batch.h"
+
+/* TUTTI_ERR_ARGUMENT unless `stream` is a live stream. */
+int tutti_stream_check(tuttiStream_t stream, const char *function);
+
+/* Queue `batch` (one reference, which the stream takes). `moves`: this stream's thread is the one
+ * to move it; otherwise the stream only waits for it to be done. */
+int tutti_stream_push(tuttiStream_t stream, struct tutti_batch *batch, bool moves);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For transports whose streams come in parts: an element that lies across two
+ * parts is put together here before it is shown. */
+#ifndef TUTTI_TRANSPORT_CARRY_H
+#define TUTTI_TRANSPORT_CARRY_H
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TUTTI_CARRY_BYTES 64
+
+struct tutti_carry {
+    alignas(8) uint8_t bytes[TUTTI_CARRY_BYTES]; /* the next bytes of the stream, before all else */
+    size_t have;
+};
+
+/* Take bytes out, at most `size`; returns how many. */
+size_t tutti_carry_take(struct tutti_carry *carry, void *data, size_t size);
+
+/* Drop the first `size` bytes, at most as many as there are; returns how many. */
+size_t tutti_carry_drop(struct tutti_carry *carry, size_t size);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What members of a domain do to each other: rouse, and read memory. */
+#include "transport/domain.h"
+
+#include "base/result.h"
+#include "transport/segment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Whoever clears the flag takes the sleeper off the count, so that the count stays
+ * the number of flags that are set: a member that was roused but never idles
+ * again costs its peers nothing. */
+void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
+{
+    struct tutti_door *door = &domain->doors[index];
+
+    if (tutti_exchange(&door->is_sleeping, 0) != 0)
+        (void)tutti_fetch_add(domain->sleepers, -1u);
+    (void)tutti_fetch_add(&door->rings, 1);
+    syscall(SYS_futex, &door->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void tutti_domain_ring_all(struct tutti_domain *domain)
+{
+    for (uint32_t index = 0; index < domain->nmembers; index++)
+        if (index != domain->me && tutti_load_relaxed(&domain->doors[index].is_sleeping) != 0)
+            tutti_domain_ring(domain, index);
+}
+
+int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, uint64_t address,
+                      size_t size)
+{
+    const struct tutti_segment *segment = (const struct tutti_segment *)domain;
+    uint8_t *to = dst;
+
+    if (domain->access[index] == TUTTI_ACCESS_STORE) {
+        memcpy(dst, (const void *)(uintptr_t)address, size);
+        return TUTTI_OK;
+    }
+    while (size > 0) {
+        struct iovec local = {.iov_base = to, .iov_len = size};
+        struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+        ssize_t moved = process_vm_readv(segment->pids[index], &local, 1, &remote, 1, 0);
+
+        if (moved <= 0)
+            return tutti_fail(TUTTI_ERR_REMOTE, "cannot read memory of rank %u (pid %d): %s",
+                              domain->ranks[index], (int)segment->pids[index],
+                              moved < 0 ? strerror(errno) : "nothing there");
+        to += moved;
+        address += (uint64_t)moved;
+        size -= (size_t)moved;
+    }
+    return TUTTI_OK;
+}
+
+enum tutti_access tutti_segment_probe(const struct tutti_identity *mine,
+                                      const struct tutti_identity *theirs, bool may_read)
+{
+    uint8_t seen[TUTTI_IDENTITY_BYTES];
+    struct iovec local = {.iov_base = seen, .iov_len = sizeof seen};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)theirs->probe_address,
+                           .iov_len = sizeof seen};
+
+    if (tutti_identity_same_process(mine, theirs))
+        return TUTTI_ACCESS_STORE;
+    /* In another pid namespace the number would be somebody else's. */
+    if (!may_read || mine->pid_namespace != theirs->pid_namespace || mine->pid_namespace == 0)
+        return TUTTI_ACCESS_NONE;
+    if (process_vm_readv(theirs->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof seen ||
+        memcmp(seen, theirs->probe, sizeof seen) != 0)
+        return TUTTI_ACCESS_NONE;
+    return TUTTI_ACCESS_READ;
+}

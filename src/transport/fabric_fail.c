@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Giving up, leaving, and noticing that others have. */
+#include "transport/fabric_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Locks tested per call: each costs a system call. */
+#define CHECKS_PER_CALL 32
+
+/* ---- what others are told ------------------------------------------------------------------ */
+
+static void post_note(struct tutti_segment *segment, int code, int rank, const char *reason)
+{
+    struct tutti_abort_note *note = &segment->header->note;
+    uint32_t expected = TUTTI_NOTE_EMPTY;
+
+    if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
+        return; /* somebody was first; all learn that one's reason */
+    note->code = code;
+    note->rank = rank;
+    snprintf(note->reason, sizeof note->reason, "%s", reason);
+    /* release: pairs with the acquire in read_note, publishes the note */
+    tutti_store_release(&note->state, (uint32_t)TUTTI_NOTE_WRITTEN);
+}
+
+void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason)
+{
+    pthread_mutex_lock(&fabric->lock);
+    if (tutti_load_relaxed(&fabric->is_aborted) == 0) {
+        fabric->abort_code = code;
+        snprintf(fabric->abort_reason, sizeof fabric->abort_reason, "%s", reason);
+        /* release: pairs with the acquires of its readers, publishes code and reason */
+        tutti_store_release(&fabric->is_aborted, 1);
+        if (fabric->segment != NULL) {
+            post_note(fabric->segment, code, fabric->rank, reason);
+            tutti_fence_full();
+            tutti_domain_ring_all(&fabric->segment->domain);
+        }
+        for (size_t i = 0; i < fabric->nheld; i++)
+            shutdown(fabric->held_fds[i], SHUT_RDWR);
+    }
+    pthread_mutex_unlock(&fabric->lock);
+    tutti_fabric_wake(fabric);
+}
+
+void tutti_fabric_leave(struct tutti_fabric *fabric)
+{
+    if (fabric->has_left)
+        return;
+    fabric->has_left = true;
+    if (fabric->has_domain)
+        /* release: pairs with the acquire in check_member; comes before the lock is given up */
+        tutti_store_release(&fabric->segment->members[fabric->my_index].presence,
+                            (uint32_t)TUTTI_MEMBER_LEFT);
+}
+
+int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd)
+{
+    int rc = TUTTI_OK;
+
+    pthread_mutex_lock(&fabric->lock);
+    if (fabric->nheld == fabric->held_capacity) {
+        size_t capacity = fabric->held_capacity == 0 ? 8 : 2 * fabric->held_capacity;
+        int *fds = realloc(fabric->held_fds, capacity * sizeof *fds);
+
+        if (fds != NULL) {
+            fabric->held_fds = fds;
+            fabric->held_capacity = capacity;
+        } else {
+            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu sockets", capacity);
+        }
+    }
+    if (rc == TUTTI_OK) {
+        fabric->held_fds[fabric->nheld++] = fd;
+        if (tutti_load_relaxed(&fabric->is_aborted) != 0)
+            shutdown(fd, SHUT_RDWR);
+    }
+    pthread_mutex_unlock(&fabric->lock);
+    return rc;
+}
+
+void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd)
+{
+    pthread_mutex_lock(&fabric->lock);
+    for (size_t i = 0; i < fabric->nheld; i++) {
+        if (fabric->held_fds[i] == fd) {
+            fabric->held_fds[i] = fabric->held_fds[--fabric->nheld];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&fabric->lock);
+}
+
+/* ---- what this rank learns ------------------------------------------------------------------ */
+
+static int remember(struct tutti_fabric *fabric, int rc)
+{
+    fabric->failure = rc;
+    snprintf(fabric->failure_text, sizeof fabric->failure_text, "%s", tutti_last_message());
+    return rc;
+}
+
+static int read_own_abort(struct tutti_fabric *fabric)
+{
+    if (tutti_load_acquire(&fabric->is_aborted) == 0)
+        return TUTTI_OK;
+    return remember(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
+                                       fabric->abort_reason));
+}
+
+static int read_note(struct tutti_fabric *fabric)
+{
+    const struct tutti_abort_note *note;
+    int code;
+
+    if (!fabric->has_domain)
+        return TUTTI_OK;
+    note = &fabric->segment->header->note;
+    if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
+        return TUTTI_OK;
+    /* Calls that do not fit together are everybody's mistake; all else is that rank's. */
+    code = note->code == TUTTI_ERR_USAGE ? TUTTI_ERR_USAGE : TUTTI_ERR_REMOTE;
+    return remember(fabric, tutti_fail(code, "rank %d aborted: %.*s", (int)note->rank,
+                                       (int)sizeof note->reason - 1, note->reason));
+}
+
+static int check_member(struct tutti_fabric *fabric, uint32_t index)
+{
+    const struct tutti_segment *segment = fabric->segment;
+    int rank = (int)fabric->members[index];
+    int pid = (int)segment->pids[index];
+    bool is_alive;
+
+    if (index == fabric->my_index)
+        return TUTTI_OK;
+    /* First the lock, then the flag, which is set before the lock goes. */
+    is_alive = segment->access[index] == TUTTI_ACCESS_STORE ||
+               tutti_segment_is_alive(segment, index);
+    switch (tutti_load_acquire(&segment->members[index].presence)) {
+    case TUTTI_MEMBER_LEFT:
+        return TUTTI_OK;
+    case TUTTI_MEMBER_DROPPED:
+        return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE,
+                                           "rank %d (pid %d) destroyed its communicator while "
+                                           "others used it",
+                                           rank, pid));
+    default:
+        if (is_alive)
+            return TUTTI_OK;
+        return remember(fabric,
+                        tutti_fail(TUTTI_ERR_REMOTE, "rank %d (pid %d) died", rank, pid));
+    }
+}
+
+static int look_for_the_dead(struct tutti_fabric *fabric)
+{
+    uint32_t count = fabric->nmembers < CHECKS_PER_CALL ? fabric->nmembers : CHECKS_PER_CALL;
+
+    if (!fabric->has_domain)
+        return TUTTI_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = fabric->check_next;
+
+        fabric->check_next = index + 1 < fabric->nmembers ? index + 1 : 0;
+        TUTTI_TRY(check_member(fabric, index));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_fabric_check(struct tutti_fabric *fabric)
+{
+    if (fabric->failure != TUTTI_OK) {
+        tutti_set_last_message(fabric->failure_text);
+        return fabric->failure;
+    }
+    TUTTI_TRY(read_own_abort(fabric));
+    TUTTI_TRY(read_note(fabric));
+    return look_for_the_dead(fabric);
+}
+
+int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
+{
+    int rc;
+
+    if (fabric->failure == TUTTI_OK && fabric->has_domain &&
+        memcmp(fabric->records[peer].identity.host, fabric->mine.identity.host,
+               TUTTI_IDENTITY_BYTES) == 0)
+        fabric->check_next = tutti_member_index(fabric, peer); /* the likeliest first */
+    rc = tutti_fabric_check(fabric);
+    if (rc != TUTTI_OK)
+        return rc;
+    return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Forming a fabric: records tell who is where, verdicts what worked. */
+#include "transport/fabric_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "transport/pass.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERDICT_MAGIC 0x56545554u
+/* Making the segment takes milliseconds once all ranks are here; the rest of the
+ * time allowed is kept for TCP. */
+#define PASS_PATIENCE_NS (30 * TUTTI_NS_PER_S)
+
+static int check_own_abort(const struct tutti_fabric *fabric)
+{
+    if (tutti_load_acquire(&fabric->is_aborted) == 0)
+        return TUTTI_OK;
+    return tutti_fail(fabric->abort_code, "this rank aborted: %s", fabric->abort_reason);
+}
+
+/* ---- joining ---------------------------------------------------------------------------- */
+
+static int check_record(const struct tutti_fabric *fabric, int rank)
+{
+    const union tutti_record *record = &fabric->records[rank];
+
+    if (record->magic != fabric->mine.magic || record->version != fabric->mine.version)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "rank %d does not run this version of the library (record version %u, "
+                          "ours %u)",
+                          rank, record->version, fabric->mine.version);
+    if (record->rank != rank || record->nranks != fabric->nranks)
+        return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d, not of %d", rank,
+                          record->rank, record->nranks, fabric->nranks);
+    if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets < 1 ||
+        record->nsockets > 16)
+        return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);
+    return TUTTI_OK;
+}
+
+static void find_members(struct tutti_fabric *fabric)
+{
+    if ((fabric->mine.uses & TUTTI_USE_SHM) == 0)
+        return;
+    for (int rank = 0; rank < fabric->nranks; rank++) {
+        const union tutti_record *record = &fabric->records[rank];
+
+        if ((record->uses & TUTTI_USE_SHM) == 0 ||
+            memcmp(record->identity.host, fabric->mine.identity.host, TUTTI_IDENTITY_BYTES) != 0)
+            continue;
+        if (rank == fabric->rank)
+            fabric->my_index = fabric->nmembers;
+        fabric->members[fabric->nmembers++] = (uint32_t)rank;
+    }
+}
+
+static void decline(struct tutti_fabric *fabric, const char *reason)
+{
+    fabric->verdict.has_segment = 0;
+    snprintf(fabric->verdict.reason, sizeof fabric->verdict.reason, "%.57s", reason);
+    if (fabric->nmembers > 1)
+        tutti_log(TUTTI_LOG_INFO, "rank %d: no shared memory on this host: %s", fabric->rank,
+                  reason);
+}
+
+static int begin_passing(struct tutti_fabric *fabric)
+{
+    struct tutti_pass_args args = {.nmembers = fabric->nmembers, .me = fabric->my_index};
+    uint64_t now = tutti_now_ns();
+    uint64_t left = fabric->deadline_ns > now ? fabric->deadline_ns - now : 0;
+
+    args.deadline_ns = now + (left / 2 < PASS_PATIENCE_NS ? left / 2 : PASS_PATIENCE_NS);
+    tutti_secret_derive(fabric->secret, "segment", fabric->records[fabric->members[0]].nonce,
+                        args.secret);
+    return tutti_pass_create(&args, &fabric->pass);
+}
+
+static void learn_access(struct tutti_fabric *fabric, struct tutti_segment *segment)
+{
+    fabric->verdict.can_read = 1;
+    for (uint32_t i = 0; i < fabric->nmembers; i++) {
+        const union tutti_record *theirs = &fabric->records[fabric->members[i]];
+        bool may_read = (theirs->uses & fabric->mine.uses & TUTTI_USE_CMA) != 0;
+
+        segment->pids[i] = theirs->identity.pid;
+        segment->access[i] =
+            tutti_segment_probe(&fabric->mine.identity, &theirs->identity, may_read);
+        if (segment->access[i] == TUTTI_ACCESS_NONE)
+            fabric->verdict.can_read = 0;
+    }
+}
+
+static int pass_and_map(struct tutti_fabric *fabric)
+{
+    struct tutti_segment *segment;
+    int fd;
+
+    TUTTI_TRY(tutti_pass_step(fabric->pass, &fd));
+    TUTTI_TRY(tutti_segment_map(fd, fabric->my_index, fabric->nmembers, fabric->members,
+                                &segment));
+    learn_access(fabric, segment);
+    fabric->verdict.has_segment = 1;
+    pthread_mutex_lock(&fabric->lock);
+    fabric->segment = segment;
+    pthread_mutex_unlock(&fabric->lock);
+    return TUTTI_OK;
+}
+
+int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
+{
+    int rc;
+
+    TUTTI_TRY(check_own_abort(fabric));
+    if (fabric->phase == TUTTI_FORM_OPEN) {
+        memcpy(fabric->records, records, (size_t)fabric->nranks * sizeof *fabric->records);
+        for (int rank = 0; rank < fabric->nranks; rank++)
+            TUTTI_TRY(check_record(fabric, rank));
+        find_members(fabric);
+        fabric->verdict.magic = VERDICT_MAGIC;
+        fabric->phase = TUTTI_FORM_PASSING;
+        if (fabric->nmembers < 2) {
+            decline(fabric, "one rank on the host");
+            fabric->phase = TUTTI_FORM_JOINED;
+        } else if (begin_passing(fabric) != TUTTI_OK) {
+            decline(fabric, tutti_last_message());
+            fabric->phase = TUTTI_FORM_JOINED;
+        }
+    }
+    if (fabric->phase == TUTTI_FORM_PASSING) {
+        rc = pass_and_map(fabric);
+        if (rc == TUTTI_AGAIN)
+            return TUTTI_AGAIN;
+        if (rc != TUTTI_OK)
+            decline(fabric, tutti_last_message());
+        tutti_pass_destroy(fabric->pass);
+        fabric->pass = NULL;
+        fabric->phase = TUTTI_FORM_JOINED;
+    }
+    return TUTTI_OK;
+}
+
+/* ---- settling ----------------------------------------------------------------------------- */
+
+/* A host's segment is used by all its members or by none. */
+static void take_back_partial_segments(struct tutti_fabric *fabric)
+{
+    for (int loser = 0; loser < fabric->nranks; loser++) {
+        if ((fabric->records[loser].uses & TUTTI_USE_SHM) == 0 ||
+            fabric->verdicts[loser].has_segment)
+            continue;
+        for (int rank = 0; rank < fabric->nranks; rank++)
+            if (memcmp(fabric->records[rank].identity.host, fabric->records[loser].identity.host,
+                       TUTTI_IDENTITY_BYTES) == 0)
+                fabric->verdicts[rank].has_segment = 0;
+    }
+}
+
+static void sum_up(struct tutti_fabric *fabric)
+{
+    fabric->is_one_domain = fabric->nranks > 1;
+    fabric->all_read = fabric->all_store = true;
+    for (int rank = 0; rank < fabric->nranks; rank++) {
+        if (!fabric->verdicts[rank].has_segment ||
+            memcmp(fabric->records[rank].identity.host, fabric->records[0].identity.host,
+                   TUTTI_IDENTITY_BYTES) != 0)
+            fabric->is_one_domain = false;
+        if (!fabric->verdicts[rank].can_read)
+            fabric->all_read = false;
+        if (!tutti_identity_same_process(&fabric->records[rank].identity,
+                                         &fabric->records[0].identity))
+            fabric->all_store = false;
+    }
+    fabric->all_read = fabric->all_read && fabric->is_one_domain;
+    fabric->all_store = fabric->all_store && fabric->is_one_domain;
+}
+
+static void take_domain(struct tutti_fabric *fabric)
+{
+    struct tutti_segment *surplus = NULL;
+
+    fabric->has_domain = fabric->segment != NULL && fabric->verdicts[fabric->rank].has_segment;
+    pthread_mutex_lock(&fabric->lock);
+    if (fabric->has_domain) {
+        fabric->door = &fabric->segment->domain.doors[fabric->my_index];
+    } else {
+        surplus = fabric->segment;
+        fabric->segment = NULL;
+    }
+    pthread_mutex_unlock(&fabric->lock);
+    tutti_segment_destroy(surplus);
+}
+
+int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts)
+{
+    bool needs_tcp = false;
+
+    TUTTI_TRY(check_own_abort(fabric));
+    memcpy(fabric->verdicts, verdicts, (size_t)fabric->nranks * sizeof *fabric->verdicts);
+    for (int rank = 0; rank < fabric->nranks; rank++) {
+        if (fabric->verdicts[rank].magic != VERDICT_MAGIC)
+            return tutti_fail(TUTTI_ERR_USAGE, "the verdict of rank %d is malformed", rank);
+        fabric->verdicts[rank].reason[sizeof fabric->verdicts[rank].reason - 1] = '\0';
+    }
+    take_back_partial_segments(fabric);
+    take_domain(fabric);
+    sum_up(fabric);
+    TUTTI_TRY(tutti_route_all(fabric));
+
+    for (int peer = 0; peer < fabric->nranks; peer++)
+        needs_tcp = needs_tcp || fabric->routes[peer] == &tutti_tcp_ops;
+    TUTTI_TRY(tutti_tcp_settle(fabric, needs_tcp));
+    tutti_wait_init(fabric);
+    fabric->phase = TUTTI_FORM_SETTLED;
+    return TUTTI_OK;
+}
+
+struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric)
+{
+    return fabric->has_domain ? &fabric->segment->domain : NULL;
+}
+
+bool tutti_fabric_is_one_domain(const struct tutti_fabric *fabric)
+{
+    return fabric->is_one_domain;
+}
+
+bool tutti_fabric_all_store(const struct tutti_fabric *fabric)
+{
+    return fabric->all_store;
+}
+
+bool tutti_fabric_all_read(const struct tutti_fabric *fabric)
+{
+    return fabric->all_read;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Waiting: spin, yield, announce, sleep.
+ *
+ *   sleeper                               ringer
+ *     remember door's rings                 publish data
+ *     sleepers += 1, is_sleeping = 1        full fence
+ *     full fence                            is_sleeping set? clear it, ring
+ *     look once more (the caller)
+ *     rings unchanged: sleep
+ *
+ * Either the ringer sees the flag or the sleeper sees the data. All sleeps end by
+ * themselves after some milliseconds, so that deadlines and the dead are noticed.
+ */
+#include "transport/fabric_private.h"
+
+#include "base/clock.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
+
+#define SLEEP_MS 10
+/* With sockets and a segment to watch, sleep on the sockets and look at the segment this often:
+ * a futex cannot be polled. */
+#define SLEEP_ON_BOTH_MS 1
+/* How often a spinning rank looks for callers, and at the clock: passes, powers of two. */
+#define PASSES_PER_LOOK 64
+#define PASSES_PER_CLOCK 16
+/* Where cores are short, spinning longer than a rank on another core takes to answer at once only
+ * keeps the core from the rank that is waited for; it is given up many times before sleeping. */
+#define CROWDED_SPIN_NS 1000
+#define CROWDED_YIELDS 40
+#define YIELDS 20
+
+/* Do the ranks of this machine outnumber the cores that they may run on? */
+static bool is_crowded(const struct tutti_fabric *fabric)
+{
+    uint32_t nranks = 0, ncores = 0;
+
+    for (int rank = 0; rank < fabric->nranks; rank++) {
+        const struct tutti_identity *identity = &fabric->records[rank].identity;
+        bool is_counted = false;
+
+        if (memcmp(identity->network, fabric->mine.identity.network, TUTTI_IDENTITY_BYTES) != 0)
+            continue;
+        nranks++;
+        /* Ranks bound to different sets of cores: taken as disjoint. */
+        for (int other = 0; other < rank && !is_counted; other++)
+            is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
+                         memcmp(fabric->records[other].identity.network, identity->network,
+                                TUTTI_IDENTITY_BYTES) == 0;
+        if (!is_counted)
+            ncores += identity->ncores;
+    }
+    return nranks > ncores;
+}
+
+void tutti_wait_init(struct tutti_fabric *fabric)
+{
+    fabric->spin_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_SPIN_US) * 1000;
+    fabric->yields = YIELDS;
+    if (fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric)) {
+        fabric->yields = CROWDED_YIELDS;
+        if (fabric->spin_ns > CROWDED_SPIN_NS)
+            fabric->spin_ns = CROWDED_SPIN_NS;
+    }
+}
+
+/* ---- sockets ---------------------------------------------------------------------------- */
+
+int tutti_wait_open_sockets(struct tutti_fabric *fabric)
+{
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    pthread_mutex_lock(&fabric->lock);
+    fabric->epoll_fd = epoll_fd;
+    fabric->event_fd = event_fd;
+    pthread_mutex_unlock(&fabric->lock);
+    if (epoll_fd < 0 || event_fd < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "epoll and eventfd descriptors: %s", strerror(errno));
+    return tutti_wait_watch(fabric, event_fd);
+}
+
+int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
+{
+    /* Edge-triggered: bytes that nobody asks for yet do not keep us awake, and nobody sleeps
+     * who has not first drained (or filled) the socket that he waits for. */
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
+
+    if (epoll_ctl(fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "watch a socket: %s", strerror(errno));
+    return TUTTI_OK;
+}
+
+/* ---- sleeping --------------------------------------------------------------------------- */
+
+static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
+{
+    struct tutti_door *door = fabric->door;
+
+    idle->door_seen = tutti_load_acquire(&door->rings);
+    idle->phase = PHASE_ANNOUNCED;
+    if (tutti_load_relaxed(&door->is_sleeping) == 0) {
+        if (fabric->has_domain)
+            (void)tutti_fetch_add(&fabric->segment->header->sleepers, 1);
+        (void)tutti_exchange(&door->is_sleeping, 1);
+    }
+    tutti_fence_full();
+}
+
+static void retract(struct tutti_fabric *fabric)
+{
+    struct tutti_door *door = fabric->door;
+
+    if (tutti_load_relaxed(&door->is_sleeping) == 0)
+        return;
+    if (tutti_exchange(&door->is_sleeping, 0) != 0 && fabric->has_domain)
+        (void)tutti_fetch_add(&fabric->segment->header->sleepers, -1u);
+}
+
+/* True when a socket (whichever: the caller looks at all that he waits for) has ended the sleep. */
+static bool sleep_on_sockets(struct tutti_fabric *fabric)
+{
+    struct epoll_event events[16];
+    int timeout_ms = fabric->has_domain ? SLEEP_ON_BOTH_MS : SLEEP_MS;
+
+    if (epoll_wait(fabric->epoll_fd, events, sizeof events / sizeof events[0], timeout_ms) <= 0)
+        return false;
+    tutti_tcp_progress(fabric);
+    return true;
+}
+
+static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
+{
+    struct timespec timeout = {.tv_nsec = SLEEP_MS * 1000000L};
+
+    syscall(SYS_futex, &fabric->door->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+/* ---- the pass that made no progress -------------------------------------------------------- */
+
+static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
+{
+    uint64_t now;
+
+    tutti_cpu_relax();
+    if (idle->passes % PASSES_PER_CLOCK != 0 && fabric->spin_ns > 0)
+        return;
+    now = tutti_now_ns();
+    if (idle->since_ns == 0)
+        idle->since_ns = now;
+    if (now - idle->since_ns < fabric->spin_ns)
+        return;
+    idle->phase = PHASE_YIELD;
+    idle->passes = 1;
+}
+
+static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *idle)
+{
+    struct tutti_door *door = fabric->door;
+    bool has_news = false;
+
+    if (tutti_load_acquire(&door->rings) == idle->door_seen) {
+        if (fabric->epoll_fd >= 0 && tutti_tcp_is_busy(fabric))
+            has_news = sleep_on_sockets(fabric);
+        else
+            sleep_on_door(fabric, idle->door_seen);
+    }
+    if (!has_news && tutti_load_acquire(&door->rings) == idle->door_seen) {
+        announce(fabric, idle);
+        return;
+    }
+    /* Somebody has done something: more is likely to follow soon. */
+    retract(fabric);
+    *idle = (struct tutti_idle){.passes = 1};
+}
+
+void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
+{
+    if (idle->passes == 0)
+        retract(fabric); /* an announcement of the last wait, which found what it waited for */
+    idle->passes++;
+    if (idle->passes % PASSES_PER_LOOK == 0 || idle->phase != PHASE_SPIN)
+        tutti_tcp_progress(fabric);
+
+    switch (idle->phase) {
+    case PHASE_SPIN:
+        spin(fabric, idle);
+        break;
+    case PHASE_YIELD:
+        if (idle->passes <= fabric->yields)
+            sched_yield();
+        else
+            announce(fabric, idle);
+        break;
+    default:
+        sleep_unless_rung(fabric, idle);
+        break;
+    }
+}
+
+void tutti_fabric_wake(struct tutti_fabric *fabric)
+{
+    uint64_t one = 1;
+
+    pthread_mutex_lock(&fabric->lock);
+    (void)tutti_fetch_add(&fabric->door->rings, 1);
+    syscall(SYS_futex, &fabric->door->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    if (fabric->event_fd >= 0 && write(fabric->event_fd, &one, sizeof one) < 0)
+        (void)errno; /* full: then it is readable anyway */
+    pthread_mutex_unlock(&fabric->lock);
+}

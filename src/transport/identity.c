@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who this process is and where it runs. */
+#include "transport/identity.h"
+
+#include "base/handshake.h"
+#include "base/param.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* Drawn once per process. A forked child has a copy of its parent's, hence the pid. */
+static struct {
+    pid_t pid;
+    uint64_t cookie;
+    uint8_t probe[TUTTI_IDENTITY_BYTES];
+} drawn;
+static pthread_mutex_t drawn_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hash_text(const char *text, uint8_t ret_hash[TUTTI_IDENTITY_BYTES])
+{
+    uint8_t whole[TUTTI_SECRET_BYTES];
+
+    tutti_secret_from_text(text, whole);
+    memcpy(ret_hash, whole, TUTTI_IDENTITY_BYTES);
+}
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+/* The kernel's boot id, or the host's name where /proc is missing. */
+static void describe_boot(char *text, size_t size)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = -1;
+    struct utsname names;
+
+    if (fd >= 0) {
+        length = read(fd, text, size - 1);
+        close(fd);
+    }
+    if (length > 0)
+        text[length] = '\0';
+    else if (uname(&names) == 0)
+        snprintf(text, size, "name %s", names.nodename);
+    else
+        snprintf(text, size, "nameless");
+}
+
+static void describe_cores(struct tutti_identity *identity)
+{
+    uint8_t hash[TUTTI_IDENTITY_BYTES];
+    char text[3 * sizeof(cpu_set_t) + 1] = "";
+    cpu_set_t cores;
+
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) {
+        identity->ncores = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+        return;
+    }
+    identity->ncores = (uint32_t)CPU_COUNT(&cores);
+    for (size_t i = 0; i < sizeof cores; i++)
+        snprintf(text + 2 * i, 3, "%02x", ((const uint8_t *)&cores)[i]);
+    hash_text(text, hash);
+    memcpy(&identity->cores_hash, hash, sizeof identity->cores_hash);
+}
+
+void tutti_identity_describe(struct tutti_identity *ret_identity)
+{
+    const char *host_id = tutti_param_text(TUTTI_PARAM_HOST_ID);
+    struct tutti_identity identity = {.pid = (int32_t)getpid()};
+    char boot[128], text[256];
+
+    describe_boot(boot, sizeof boot);
+    snprintf(text, sizeof text, "%s network %llu", boot,
+             (unsigned long long)inode_of("/proc/self/ns/net"));
+    hash_text(text, identity.network);
+    /* The segment is passed over a Unix socket, which ends at the network namespace. */
+    hash_text(*host_id != '\0' ? host_id : text, identity.host);
+    identity.pid_namespace = inode_of("/proc/self/ns/pid");
+    describe_cores(&identity);
+
+    pthread_mutex_lock(&drawn_lock);
+    if (drawn.pid != getpid()) {
+        tutti_random_bytes(&drawn.cookie, sizeof drawn.cookie);
+        tutti_random_bytes(drawn.probe, sizeof drawn.probe);
+        drawn.pid = getpid();
+    }
+    identity.cookie = drawn.cookie;
+    identity.probe_address = (uint64_t)(uintptr_t)drawn.probe;
+    memcpy(identity.probe, drawn.probe, sizeof identity.probe);
+    pthread_mutex_unlock(&drawn_lock);
+
+    *ret_identity = identity;
+}
+
+bool tutti_identity_same_process(const struct tutti_identity *one,
+                                 const struct tutti_identity *other)
+{
+    return one->pid == other->pid && one->pid_namespace == other->pid_namespace &&
+           one->cookie == other->cookie && one->probe_address == other->probe_address &&
+           memcmp(one->probe, other->probe, sizeof one->probe) == 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who this process is and where it runs, in a form that ranks compare with each other's. */
+#ifndef TUTTI_TRANSPORT_IDENTITY_H
+#define TUTTI_TRANSPORT_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TUTTI_IDENTITY_BYTES 16
+
+struct tutti_identity {
+    uint8_t host[TUTTI_IDENTITY_BYTES];    /* equal: try shared memory */
+    uint8_t network[TUTTI_IDENTITY_BYTES]; /* equal: one's loopback is the other's */
+    uint64_t pid_namespace;                /* inode; 0 when unknown */
+    uint64_t cookie;                       /* drawn once per process */
+    uint64_t probe_address;                /* in this process there lie `probe`'s bytes */
+    uint8_t probe[TUTTI_IDENTITY_BYTES];
+    int32_t pid;
+    uint32_t ncores;      /* that this process may run on */
+    uint64_t cores_hash;  /* of the set of them */
+};
+
+/* Thread-safe. Never fails: what /proc does not tell is replaced by what else is known. */
+void tutti_identity_describe(struct tutti_identity *ret_identity);
+
+bool tutti_identity_same_process(const struct tutti_identity *one,
+                                 const struct tutti_identity *other);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Passing the segment's descriptor around the host. */
+#include "transport/pass.h"
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/socket.h"
+#include "transport/segment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GUESTS 16
+
+/* One caller of the first member, or the caller itself. */
+struct guest {
+    int fd; /* -1: a free place */
+    bool is_proved;
+    struct tutti_handshake shake;
+};
+
+struct tutti_pass {
+    struct tutti_pass_args args;
+    char name[64];
+    uint8_t key[TUTTI_SECRET_BYTES];
+    int segment_fd; /* -1 with the first member: it could not be made, all are to be refused */
+    int listen_fd;
+    uint32_t nserved;
+    bool *is_served; /* [nmembers] */
+    char trouble[128];
+    struct guest guests[GUESTS];
+};
+
+static void derive_name(struct tutti_pass *pass)
+{
+    uint8_t hidden[TUTTI_SECRET_BYTES];
+    size_t length = (size_t)snprintf(pass->name, sizeof pass->name, "tutti-");
+
+    tutti_secret_derive(pass->args.secret, "segment name", 0, hidden);
+    tutti_secret_derive(pass->args.secret, "segment proof", 0, pass->key);
+    for (int i = 0; i < 16; i++)
+        length += (size_t)snprintf(pass->name + length, sizeof pass->name - length, "%02x",
+                                   hidden[i]);
+}
+
+int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass)
+{
+    struct tutti_pass *pass = calloc(1, sizeof *pass);
+    int rc;
+
+    if (pass == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass the shared segment");
+    pass->args = *args;
+    pass->segment_fd = pass->listen_fd = -1;
+    for (int i = 0; i < GUESTS; i++)
+        pass->guests[i].fd = -1;
+    derive_name(pass);
+
+    if (args->me == 0) {
+        pass->is_served = calloc(args->nmembers, sizeof *pass->is_served);
+        if (pass->is_served == NULL) {
+            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass the shared segment");
+            goto destroy;
+        }
+        TUTTI_TRY_OR(destroy, rc, tutti_socket_listen_unix(pass->name, &pass->listen_fd));
+        /* Failing here must not leave the others waiting: they are told by a refusal. */
+        if (tutti_segment_create(args->nmembers, &pass->segment_fd) != TUTTI_OK)
+            snprintf(pass->trouble, sizeof pass->trouble, "%.127s", tutti_last_message());
+    }
+    *ret_pass = pass;
+    return TUTTI_OK;
+
+destroy:
+    tutti_pass_destroy(pass);
+    return rc;
+}
+
+static void close_guest(struct guest *guest)
+{
+    if (guest->fd >= 0)
+        close(guest->fd);
+    guest->fd = -1;
+    guest->is_proved = false;
+}
+
+/* ---- the first member ---------------------------------------------------------------- */
+
+static uint32_t index_of(const struct tutti_handshake *shake)
+{
+    uint32_t index;
+
+    memcpy(&index, shake->purpose.bytes, sizeof index);
+    return index;
+}
+
+static void serve(struct tutti_pass *pass, struct guest *guest)
+{
+    uint32_t index;
+    int rc;
+
+    if (!guest->is_proved) {
+        rc = tutti_handshake_step(&guest->shake);
+        if (rc == TUTTI_AGAIN)
+            return;
+        index = index_of(&guest->shake);
+        if (rc != TUTTI_OK || index == 0 || index >= pass->args.nmembers) {
+            close_guest(guest);
+            return;
+        }
+        guest->is_proved = true;
+    }
+    rc = TUTTI_OK;
+    if (pass->segment_fd >= 0)
+        rc = tutti_socket_send_fd(guest->fd, pass->segment_fd);
+    if (rc == TUTTI_AGAIN)
+        return;
+    index = index_of(&guest->shake);
+    if (rc == TUTTI_OK && !pass->is_served[index]) {
+        pass->is_served[index] = true;
+        pass->nserved++;
+    }
+    close_guest(guest);
+}
+
+static int step_first(struct tutti_pass *pass)
+{
+    for (int i = 0; i < GUESTS; i++) {
+        struct guest *guest = &pass->guests[i];
+
+        if (guest->fd < 0) {
+            int rc = tutti_socket_accept(pass->listen_fd, &guest->fd);
+
+            if (rc == TUTTI_AGAIN)
+                continue;
+            TUTTI_TRY(rc);
+            tutti_handshake_start(&guest->shake, guest->fd, true, pass->key, NULL,
+                                  pass->args.deadline_ns);
+        }
+        serve(pass, guest);
+    }
+    if (pass->nserved + 1 < pass->args.nmembers)
+        return TUTTI_AGAIN;
+    if (pass->segment_fd < 0)
+        return tutti_note(TUTTI_ERR_SYSTEM, "%s", pass->trouble);
+    return TUTTI_OK;
+}
+
+/* ---- the others ------------------------------------------------------------------------ */
+
+static int step_other(struct tutti_pass *pass)
+{
+    struct guest *self = &pass->guests[0];
+
+    if (self->fd < 0) {
+        struct tutti_purpose purpose = {.bytes = {0}};
+
+        TUTTI_TRY(tutti_socket_connect_unix(pass->name, &self->fd));
+        memcpy(purpose.bytes, &pass->args.me, sizeof pass->args.me);
+        tutti_handshake_start(&self->shake, self->fd, false, pass->key, &purpose,
+                              pass->args.deadline_ns);
+    }
+    if (!self->is_proved) {
+        TUTTI_TRY(tutti_handshake_step(&self->shake));
+        self->is_proved = true;
+    }
+    return tutti_socket_recv_fd(self->fd, &pass->segment_fd);
+}
+
+int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)
+{
+    int rc = pass->args.me == 0 ? step_first(pass) : step_other(pass);
+
+    if (rc == TUTTI_AGAIN && tutti_now_ns() >= pass->args.deadline_ns)
+        return tutti_note(TUTTI_ERR_TIMEOUT, "not all ranks of the host came for the segment");
+    TUTTI_TRY(rc);
+    *ret_fd = pass->segment_fd;
+    pass->segment_fd = -1;
+    return TUTTI_OK;
+}
+
+void tutti_pass_destroy(struct tutti_pass *pass)
+{
+    if (pass == NULL)
+        return;
+    for (int i = 0; i < GUESTS; i++)
+        close_guest(&pass->guests[i]);
+    if (pass->listen_fd >= 0)
+        close(pass->listen_fd);
+    if (pass->segment_fd >= 0)
+        close(pass->segment_fd);
+    free(pass->is_served);
+    free(pass);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the segment's descriptor gets from the host's first member to the others:
+ * over an abstract Unix socket with an unguessable name, after the handshake. */
+#ifndef TUTTI_TRANSPORT_PASS_H
+#define TUTTI_TRANSPORT_PASS_H
+
+#include "base/handshake.h"
+
+struct tutti_pass;
+
+struct tutti_pass_args {
+    uint32_t nmembers, me;              /* member 0 makes the segment */
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* of this host's members: names the socket, keys the proofs */
+    uint64_t deadline_ns;
+};
+
+/* Begin. Member 0 makes the segment and listens. */
+int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass);
+
+/* Go on. TUTTI_OK: *ret_fd is the segment, the caller's to close. TUTTI_ERR_SYSTEM and others: this
+ * member cannot have it, and why. Member 0 is done when everybody has been served, or refused. */
+int tutti_pass_step(struct tutti_pass *pass, int *ret_fd);
+
+/* NULL is ignored. */
+void tutti_pass_destroy(struct tutti_pass *pass);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transport "self": a rank's stream to itself. The sender's offer is remembered,
+ * and the receiver copies from it: one copy, nothing allocated. */
+#include "transport/carry.h"
+#include "transport/fabric_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BOUNCE_BYTES 4096
+
+struct self_conn {
+    struct tutti_conn base;
+    const uint8_t *offer; /* what is left of it */
+    size_t offered;
+    size_t taken;         /* of the offer, and not yet reported to the sender */
+    struct tutti_carry carry;
+    bool is_carry_shown;
+    alignas(8) uint8_t bounce[BOUNCE_BYTES]; /* for offers at odd addresses */
+};
+
+static bool self_reach(const struct tutti_fabric *fabric, int peer)
+{
+    return peer == fabric->rank;
+}
+
+static int self_connect(struct tutti_fabric *fabric, int peer, int channel,
+                        struct tutti_conn **conn)
+{
+    *conn = tutti_conn_create(fabric, &tutti_self_ops, peer, channel, sizeof(struct self_conn));
+    return *conn != NULL ? TUTTI_OK : TUTTI_ERR_SYSTEM;
+}
+
+static int self_send(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken)
+{
+    struct self_conn *self = (struct self_conn *)conn;
+
+    *ret_taken = self->taken;
+    self->offer = (const uint8_t *)data + self->taken;
+    self->offered = size - self->taken;
+    self->taken = 0;
+    return TUTTI_OK;
+}
+
+static size_t take(struct self_conn *self, void *data, size_t size)
+{
+    if (size > self->offered)
+        size = self->offered;
+    if (size == 0)
+        return 0;
+    memcpy(data, self->offer, size);
+    self->offer += size;
+    self->offered -= size;
+    self->taken += size;
+    return size;
+}
+
+static int self_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
+{
+    struct self_conn *self = (struct self_conn *)conn;
+    size_t got = tutti_carry_take(&self->carry, data, size);
+
+    *ret_got = got + take(self, (uint8_t *)data + got, size - got);
+    return TUTTI_OK;
+}
+
+/* An element that only part of has been offered so far: taken piece by piece. */
+static size_t gather(struct self_conn *self, size_t least, const void **ret_data)
+{
+    struct tutti_carry *carry = &self->carry;
+
+    if (carry->have < least)
+        carry->have += take(self, carry->bytes + carry->have, least - carry->have);
+    if (carry->have < least)
+        return 0;
+    self->is_carry_shown = true;
+    *ret_data = carry->bytes;
+    return least;
+}
+
+static int self_peek(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
+                     size_t *ret_size)
+{
+    struct self_conn *self = (struct self_conn *)conn;
+    size_t usable = (self->offered < most ? self->offered : most) / least * least;
+
+    self->is_carry_shown = false;
+    *ret_size = 0;
+    if (most < least)
+        return TUTTI_OK;
+    if (self->carry.have > 0 || usable == 0) {
+        *ret_size = gather(self, least, ret_data);
+        return TUTTI_OK;
+    }
+    if ((uintptr_t)self->offer % tutti_peek_alignment(least) != 0) {
+        if (usable > BOUNCE_BYTES)
+            usable = BOUNCE_BYTES / least * least;
+        memcpy(self->bounce, self->offer, usable);
+        *ret_data = self->bounce;
+    } else {
+        *ret_data = self->offer;
+    }
+    *ret_size = usable;
+    return TUTTI_OK;
+}
+
+static void self_consume(struct tutti_conn *conn, size_t size)
+{
+    struct self_conn *self = (struct self_conn *)conn;
+
+    if (self->is_carry_shown) {
+        tutti_carry_drop(&self->carry, size);
+        return;
+    }
+    self->offer += size;
+    self->offered -= size;
+    self->taken += size;
+}
+
+static void self_close(struct tutti_conn *conn)
+{
+    free(conn);
+}
+
+const struct tutti_transport_ops tutti_self_ops = {
+    .name = "self",
+    .reach = self_reach,
+    .connect = self_connect,
+    .send = self_send,
+    .recv = self_recv,
+    .peek = self_peek,
+    .consume = self_consume,
+    .close = self_close,
+};

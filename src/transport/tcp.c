@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transport "tcp": the byte stream over the sockets of a pair. Bytes go straight
+ * from and to the user's memory; only what is peeked at is buffered. */
+#include "transport/tcp.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
+{
+    return tutti_route_tcp(fabric, fabric->rank, peer);
+}
+
+/* ---- connecting --------------------------------------------------------------------------- */
+
+static int min_sockets(const struct tutti_fabric *fabric, int peer)
+{
+    int theirs = fabric->records[peer].nsockets;
+
+    return theirs < fabric->mine.nsockets ? theirs : fabric->mine.nsockets;
+}
+
+int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
+                          struct tutti_tcp_conn **ret_conn)
+{
+    struct tutti_tcp_conn *conn =
+        tutti_conn_create(fabric, &tutti_tcp_ops, peer, channel, sizeof *conn);
+
+    if (conn == NULL)
+        return TUTTI_ERR_SYSTEM;
+    conn->buffer = aligned_alloc(TUTTI_CACHE_LINE, TUTTI_TCP_BUFFER_BYTES);
+    if (conn->buffer == NULL) {
+        free(conn);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a connection to rank %d", peer);
+    }
+    conn->base.private_bytes += TUTTI_TCP_BUFFER_BYTES;
+    conn->nsockets = min_sockets(fabric, peer);
+    conn->out.left = conn->in.left = TUTTI_TCP_STRIPE_BYTES;
+    for (int i = 0; i < TUTTI_TCP_MAX_SOCKETS; i++)
+        conn->fds[i] = -1;
+    fabric->conns[tutti_conn_index(peer, channel)] = &conn->base;
+    *ret_conn = conn;
+    return TUTTI_OK;
+}
+
+int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd)
+{
+    struct tutti_fabric *fabric = conn->base.fabric;
+    int rc = tutti_fabric_hold_fd(fabric, fd);
+
+    if (rc != TUTTI_OK) {
+        close(fd);
+        return rc;
+    }
+    if (conn->fds[index] >= 0) { /* the caller gave the first one up and called again */
+        tutti_fabric_drop_fd(fabric, conn->fds[index]);
+        close(conn->fds[index]);
+    } else {
+        conn->nopen++;
+        fabric->tcp->nsockets_open++;
+    }
+    conn->fds[index] = fd;
+    conn->is_up = conn->nopen == conn->nsockets;
+    return TUTTI_OK;
+}
+
+static int tcp_connect(struct tutti_fabric *fabric, int peer, int channel,
+                       struct tutti_conn **conn)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)*conn;
+    int rc = TUTTI_OK;
+
+    if (tcp == NULL) {
+        TUTTI_TRY(tutti_tcp_conn_create(fabric, peer, channel, &tcp));
+        if (fabric->rank < peer)
+            rc = tutti_tcp_dial_start(tcp);
+        if (rc == TUTTI_OK)
+            tutti_tcp_progress(fabric);
+    }
+    if (rc == TUTTI_OK && tcp->rc == TUTTI_OK) {
+        if (!tcp->is_up)
+            return TUTTI_AGAIN;
+        tutti_tcp_dial_stop(tcp);
+        return TUTTI_OK;
+    }
+    if (rc == TUTTI_OK)
+        rc = tutti_fabric_blame(fabric, peer, tcp->reason);
+    tutti_tcp_ops.close(&tcp->base);
+    *conn = NULL;
+    return rc;
+}
+
+static void tcp_close(struct tutti_conn *conn)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+
+    if (tcp == NULL)
+        return;
+    tutti_tcp_dial_stop(tcp);
+    for (int i = 0; i < tcp->nsockets; i++) {
+        if (tcp->fds[i] < 0)
+            continue;
+        tutti_fabric_drop_fd(conn->fabric, tcp->fds[i]);
+        close(tcp->fds[i]);
+        conn->fabric->tcp->nsockets_open--;
+    }
+    free(tcp->buffer);
+    free(tcp);
+}
+
+static int tcp_count_sockets(const struct tutti_conn *conn)
+{
+    return ((const struct tutti_tcp_conn *)conn)->nopen;
+}
+
+/* ---- the stream ----------------------------------------------------------------------------- */
+
+static int fail_gone(struct tutti_tcp_conn *tcp)
+{
+    return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer,
+                              "closed its connection (it aborted or died)");
+}
+
+static inline void advance(const struct tutti_tcp_conn *tcp, struct tutti_tcp_place *place,
+                           size_t size)
+{
+    place->left -= size;
+    if (place->left > 0)
+        return;
+    place->left = TUTTI_TCP_STRIPE_BYTES;
+    place->socket = place->socket + 1 < tcp->nsockets ? place->socket + 1 : 0;
+}
+
+static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+    const uint8_t *from = data;
+    size_t taken = 0;
+
+    while (taken < size) {
+        size_t part = size - taken < tcp->out.left ? size - taken : tcp->out.left;
+        size_t done;
+
+        if (tutti_socket_send(tcp->fds[tcp->out.socket], from + taken, part, &done) != TUTTI_OK)
+            return fail_gone(tcp);
+        advance(tcp, &tcp->out, done);
+        taken += done;
+        if (done < part)
+            break;
+    }
+    *ret_taken = taken;
+    return TUTTI_OK;
+}
+
+/* From the sockets, past the buffer. Bytes that came before a failure are given first. */
+static int pull(struct tutti_tcp_conn *tcp, uint8_t *to, size_t size, size_t *ret_got)
+{
+    size_t got = 0;
+
+    while (got < size) {
+        size_t part = size - got < tcp->in.left ? size - got : tcp->in.left;
+        size_t done;
+
+        if (tutti_socket_recv(tcp->fds[tcp->in.socket], to + got, part, &done) != TUTTI_OK) {
+            if (got == 0)
+                return fail_gone(tcp);
+            break;
+        }
+        advance(tcp, &tcp->in, done);
+        got += done;
+        if (done < part)
+            break;
+    }
+    *ret_got = got;
+    return TUTTI_OK;
+}
+
+static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+    size_t buffered = size < tcp->have ? size : tcp->have;
+    size_t got = 0;
+
+    memcpy(data, tcp->buffer + tcp->begin, buffered);
+    tcp->begin += buffered;
+    tcp->have -= buffered;
+    if (buffered == 0)
+        TUTTI_TRY(pull(tcp, data, size, &got));
+    *ret_got = buffered + got;
+    return TUTTI_OK;
+}
+
+static int tcp_peek(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
+                    size_t *ret_size)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+    size_t wanted = (most < TUTTI_TCP_BUFFER_BYTES ? most : TUTTI_TCP_BUFFER_BYTES) / least * least;
+    size_t got = 0;
+
+    if (tcp->have < least || tcp->begin % tutti_peek_alignment(least) != 0) {
+        memmove(tcp->buffer, tcp->buffer + tcp->begin, tcp->have);
+        tcp->begin = 0;
+        /* No further than asked for: what follows may go straight to its destination. */
+        if (tcp->have < wanted)
+            TUTTI_TRY(pull(tcp, tcp->buffer + tcp->have, wanted - tcp->have, &got));
+        tcp->have += got;
+    }
+    *ret_data = tcp->buffer + tcp->begin;
+    *ret_size = (tcp->have < wanted ? tcp->have : wanted) / least * least;
+    return TUTTI_OK;
+}
+
+static void tcp_consume(struct tutti_conn *conn, size_t size)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+
+    tcp->begin += size;
+    tcp->have -= size;
+    if (tcp->have == 0)
+        tcp->begin = 0;
+}
+
+const struct tutti_transport_ops tutti_tcp_ops = {
+    .name = "tcp",
+    .reach = tcp_reach,
+    .connect = tcp_connect,
+    .send = tcp_send,
+    .recv = tcp_recv,
+    .peek = tcp_peek,
+    .consume = tcp_consume,
+    .count_sockets = tcp_count_sockets,
+    .close = tcp_close,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of the TCP transport share.
+ *
+ *   tcp.c          the byte stream over a pair's sockets
+ *   tcp_connect.c  the lower rank calls
+ *   tcp_accept.c   the higher rank's listener takes calls
+ *
+ * The stream is cut in stripes; stripe i travels on socket i modulo their number.
+ */
+#ifndef TUTTI_TRANSPORT_TCP_H
+#define TUTTI_TRANSPORT_TCP_H
+
+#include "transport/fabric_private.h"
+
+#define TUTTI_TCP_MAX_SOCKETS 16
+#define TUTTI_TCP_STRIPE_BYTES 65536
+#define TUTTI_TCP_BUFFER_BYTES 65536
+
+/* One direction of the stream: the socket of the next byte, and how many more go there. */
+struct tutti_tcp_place {
+    int socket;
+    size_t left;
+};
+
+/* An attempt to reach one socket's other end (tcp_connect.c). */
+struct tutti_tcp_dial {
+    int fd;
+    bool is_connected, is_proved;
+    size_t candidate;
+    uint32_t refusals;     /* in a row, over all candidates */
+    uint32_t rounds;       /* through all candidates */
+    uint64_t until_ns;     /* of this attempt; or, with fd < 0, of the pause before it */
+    struct tutti_handshake shake;
+};
+
+struct tutti_tcp_conn {
+    struct tutti_conn base;
+    int nsockets, nopen;
+    int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet */
+    bool is_up;                     /* all are open */
+    struct tutti_tcp_place out, in;
+
+    uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES: bytes [begin, begin + have) are next in the stream */
+    size_t begin, have;
+
+    /* While connecting: in the fabric's list. */
+    struct tutti_tcp_conn *next_dialing;
+    struct tutti_tcp_dial *dials; /* [nsockets], the caller's; NULL with the one that is called */
+    int rc;                       /* what went wrong, to be returned by the next connect */
+    char reason[TUTTI_MESSAGE_BYTES];
+};
+
+struct tutti_tcp_caller {
+    struct tutti_tcp_caller *next;
+    int fd;
+    struct tutti_handshake shake;
+};
+
+struct tutti_tcp {
+    int listen_fd;
+    bool takes_calls;        /* after settle */
+    bool has_told_stranger;  /* logged once */
+    int nmissing;            /* sockets that lower ranks may still open to us */
+    int nsockets_open;
+    size_t ncallers;
+    struct tutti_tcp_caller *callers;
+    struct tutti_tcp_conn *dialing;
+};
+
+/* What the handshake says a connection is for. */
+struct tutti_tcp_purpose {
+    int32_t rank, channel, socket;
+};
+
+/* The secret for calls to rank `called`: a caller that has reached the wrong rank fails. */
+void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
+                      uint8_t ret_secret[TUTTI_SECRET_BYTES]);
+
+/* Make the connection's object, without sockets; it is fabric->conns' from then on. */
+int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
+                          struct tutti_tcp_conn **ret_conn);
+
+/* Give an open, proved socket to a connection. Takes over `fd` in any case. */
+int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd);
+
+/* Dialing (tcp_connect.c). */
+int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
+void tutti_tcp_dial_step(struct tutti_fabric *fabric);
+void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who may include whom: each room only what stands below it, rooms of one level never one another,
+ * and the programs for users only the public header. Reads the include lines of the source tree. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LEVEL_API 4
+/* Outside the library: sees the public header, and its own files. */
+#define LEVEL_USER 5
+/* As a user, but may look into some rooms. */
+#define LEVEL_TOOL 6
+
+struct room {
+    const char *path; /* below the root of the tree */
+    int level;
+};
+
+static const struct room rooms[] = {
+    {"src/base", 0},
+    {"src/schedule", 1}, {"src/wrap", 1},
+    {"src/algorithms", 2}, {"src/topology", 2}, {"src/transport", 2}, {"src/bootstrap", 2},
+    {"src/device", 2},
+    {"src/executor", 3}, {"src/simulator", 3}, {"src/tuner", 3}, {"src/fault", 3},
+    {"src", LEVEL_API}, /* and src/api: whatever no room above claims */
+    {"perf", LEVEL_USER}, {"examples", LEVEL_USER},
+    {"tools", LEVEL_TOOL},
+};
+
+static const struct room *room_of(const char *path)
+{
+    for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+        size_t length = strlen(rooms[i].path);
+
+        if (strncmp(path, rooms[i].path, length) == 0 && path[length] == '/')
+            return &rooms[i];
+    }
+    return NULL;
+}
+
+/* What is wrong with the file `from` including the file `to`, both from the root of the tree; NULL:
+ * nothing. */
+static const char *objection(const char *from, const char *to)
+{
+    const struct room *room = room_of(from), *other = room_of(to);
+
+    if (strcmp(to, "include/tutti.h") == 0)
+        return room->level < LEVEL_API ? "rooms below the API do not see the public header" : NULL;
+    if (other == room)
+        return NULL;
+    if (other == NULL)
+        return "a header of no room";
+    if (room->level == LEVEL_USER)
+        return "programs for users see only the public header";
+    if (room->level == LEVEL_TOOL)
+        return other->level <= 1 || strcmp(other->path, "src/topology") == 0 ||
+                       strcmp(other->path, "src/algorithms") == 0 ||
+                       strcmp(other->path, "src/simulator") == 0
+                   ? NULL
+                   : "tools see base, schedule, algorithms, topology and the simulator";
+    if (other->level == room->level)
+        return "rooms of one level do not see each other";
+    return other->level > room->level ? "the header stands above" : NULL;
+}
+
+/* ---- reading the tree ------------------------------------------------------------------------- */
+
+struct scan {
+    const char *root;
+    size_t files, includes, objections;
+};
+
+static int exists(const char *root, const char *path)
+{
+    char full[1024];
+
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    return access(full, R_OK) == 0;
+}
+
+/* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include.
+ * Returns 0 when it is not of this tree. */
+static int resolve(const char *root, const char *from, const char *name, char *ret_path, size_t size)
+{
+    const char *slash = strrchr(from, '/');
+
+    snprintf(ret_path, size, "%.*s/%s", (int)(slash - from), from, name);
+    if (exists(root, ret_path))
+        return 1;
+    snprintf(ret_path, size, "src/%s", name);
+    if (exists(root, ret_path))
+        return 1;
+    snprintf(ret_path, size, "include/%s", name);
+    return exists(root, ret_path);
+}
+
+/* The name in an include line, or NULL. Cuts the line. */
+static char *included(char *line, int *ret_is_quoted)
+{
+    char *at = line + strspn(line, " \t"), *end;
+
+    if (*at != '#')
+        return NULL;
+    at += 1 + strspn(at + 1, " \t");
+    if (strncmp(at, "include", 7) != 0)
+        return NULL;
+    at += 7 + strspn(at + 7, " \t");
+    *ret_is_quoted = *at == '"';
+    end = *at == '"' ? strchr(at + 1, '"') : *at == '<' ? strchr(at + 1, '>') : NULL;
+    if (end == NULL)
+        return NULL;
+    *end = '\0';
+    return at + 1;
+}
+
+static void scan_file(struct scan *scan, const char *path)
+{
+    char full[1024], line[1024], header[1024];
+    FILE *file;
+
+    snprintf(full, sizeof(full), "%s/%s", scan->root, path);
+    file = fopen(full, "r");
+    assert_non_null(file);
+    scan->files++;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        int is_quoted;
+        const char *why = NULL, *name = included(line, &is_quoted);
+
+        if (name == NULL)
+            continue;
+        if (resolve(scan->root, path, name, header, sizeof(header)))
+            why = objection(path, header);
+        else if (is_quoted && strstr(name, "..") != NULL)
+            why = "paths do not climb";
+        else
+            continue;
+        scan->includes++;
+        if (why != NULL) {
+            print_error("%s includes %s: %s\n", path, name, why);
+            scan->objections++;
+        }
+    }
+    fclose(file);
+}
+
+static int is_source(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".h") == 0);
+}
+
+static void scan_folder(struct scan *scan, const char *path)
+{
+    char full[1024];
+    struct dirent *entry;
+    DIR *folder;
+
+    snprintf(full, sizeof(full), "%s/%s", scan->root, path);
+    folder = opendir(full);
+    if (folder == NULL)
+        return; /* a room that has not been built */
+    while ((entry = readdir(folder)) != NULL) {
+        char below[768];
+
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
+        if (entry->d_type == DT_DIR)
+            scan_folder(scan, below);
+        else if (is_source(entry->d_name))
+            scan_file(scan, below);
+    }
+    closedir(folder);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------ */
+
+static void every_include_of_the_tree_goes_down(void **state)
+{
+    struct scan scan = {.root = TUTTI_SOURCE_DIR};
+    static const char *const tops[] = {"src", "perf", "examples", "tools"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++)
+        scan_folder(&scan, tops[i]);
+    /* A reader that finds nothing would find nothing wrong. */
+    assert_true(scan.files > 30);
+    assert_true(scan.includes > 60);
+    assert_int_equal(scan.objections, 0);
+}
+
+static void an_include_that_goes_up_or_sideways_is_objected_to(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        int is_allowed;
+    } cases[] = {
+        {"src/base/log.c", "src/base/log.h", 1},
+        {"src/base/log.c", "src/schedule/step.h", 0},
+        {"src/base/log.c", "include/tutti.h", 0},
+        {"src/schedule/bind.c", "src/base/types.h", 1},
+        {"src/schedule/bind.c", "src/wrap/cuda.h", 0},
+        {"src/schedule/bind.c", "src/algorithms/algorithm.h", 0},
+        {"src/algorithms/ring.c", "src/schedule/build.h", 1},
+        {"src/algorithms/ring.c", "src/topology/graph.h", 0},
+        {"src/transport/tcp.c", "src/bootstrap/bootstrap.h", 0},
+        {"src/device/cpu/cpu.c", "src/device/cpu/cpu.h", 1},
+        {"src/device/cpu/cpu.c", "src/transport/transport.h", 0},
+        {"src/executor/host_run.c", "src/transport/transport.h", 1},
+        {"src/executor/host_run.c", "src/tuner/tuner.h", 0},
+        {"src/executor/host_run.c", "src/comm.h", 0},
+        {"src/comm_form.c", "src/executor/plan.h", 1},
+        {"src/comm_form.c", "include/tutti.h", 1},
+        {"src/api/collectives.c", "src/comm.h", 1},
+        {"perf/main.c", "perf/launch.h", 1},
+        {"perf/main.c", "include/tutti.h", 1},
+        {"perf/main.c", "src/base/clock.h", 0},
+        {"examples/01_threads.c", "src/base/clock.h", 0},
+        {"tools/tutti_params.c", "src/base/param.h", 1},
+        {"tools/tutti_params.c", "src/comm.h", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *why = objection(cases[i].from, cases[i].to);
+
+        if ((why == NULL) != (cases[i].is_allowed != 0))
+            fail_msg("%s including %s: %s", cases[i].from, cases[i].to, why ? why : "allowed");
+    }
+}
+
+static void include_lines_are_found_in_all_their_forms(void **state)
+{
+    static const struct {
+        const char *line, *name;
+    } cases[] = {
+        {"#include \"base/log.h\"", "base/log.h"},
+        {"#include <tutti.h>", "tutti.h"},
+        {"  #  include\t\"a.h\" /* why */", "a.h"},
+        {"/* #include \"a.h\" */", NULL},
+        {"#include MACRO", NULL},
+        {"#define include \"a.h\"", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char line[64];
+        const char *name;
+        int is_quoted;
+
+        snprintf(line, sizeof(line), "%s", cases[i].line);
+        name = included(line, &is_quoted);
+        if (cases[i].name == NULL)
+            assert_null(name);
+        else
+            assert_string_equal(name, cases[i].name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_include_of_the_tree_goes_down),
+        cmocka_unit_test(an_include_that_goes_up_or_sideways_is_objected_to),
+        cmocka_unit_test(include_lines_are_found_in_all_their_forms),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Elements of every type for the tests of this folder: names, random ones, comparisons. */
+#ifndef TUTTI_TESTS_DEVICE_ELEMENTS_H
+#define TUTTI_TESTS_DEVICE_ELEMENTS_H
+
+#include "base/types.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+    const char *name;
+    unsigned exponent_bits, fraction_bits; /* of floating types */
+} type_facts[TUTTI_TYPE_COUNT] = {
+    [TUTTI_INT8] = {"int8", 0, 0},       [TUTTI_UINT8] = {"uint8", 0, 0},
+    [TUTTI_INT32] = {"int32", 0, 0},     [TUTTI_UINT32] = {"uint32", 0, 0},
+    [TUTTI_INT64] = {"int64", 0, 0},     [TUTTI_UINT64] = {"uint64", 0, 0},
+    [TUTTI_FLOAT16] = {"float16", 5, 10}, [TUTTI_FLOAT32] = {"float32", 8, 23},
+    [TUTTI_FLOAT64] = {"float64", 11, 52}, [TUTTI_BFLOAT16] = {"bfloat16", 8, 7},
+    [TUTTI_FLOAT8E4M3] = {"e4m3", 4, 3}, [TUTTI_FLOAT8E5M2] = {"e5m2", 5, 2},
+};
+
+/* splitmix64: the same numbers on every machine. */
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ (bits >> 31);
+}
+
+/* A third of the floats are any bits at all, a third are near 1 so that sums round and cancel, a
+ * third are zeros, subnormals, the largest, infinities and NaN of either sign. */
+static inline uint64_t random_element(enum tutti_type type, uint64_t *state)
+{
+    const unsigned exponent_bits = type_facts[type].exponent_bits;
+    const unsigned fraction_bits = type_facts[type].fraction_bits;
+    const uint64_t bits = next_random(state), choice = next_random(state);
+    const uint64_t fraction = bits & ((UINT64_C(1) << fraction_bits) - 1);
+    const uint64_t bias = (UINT64_C(1) << exponent_bits) / 2 - 1;
+    const uint64_t sign = (bits >> 63) << (exponent_bits + fraction_bits);
+
+    if (exponent_bits == 0 || choice % 3 == 0)
+        return bits;
+    if (choice % 3 == 1)
+        return sign | (bias - 1 + (bits >> 61 & 3)) << fraction_bits | fraction;
+    switch (choice / 3 % 8) {
+    case 0: return sign | (2 * bias + 1) << fraction_bits;
+    case 1: return sign | (2 * bias + 1) << fraction_bits | fraction;
+    case 2: return sign | fraction;
+    case 3: return sign | (((2 * bias + 1) << fraction_bits) - 1);
+    default: return sign;
+    }
+}
+
+static inline void fill_elements(enum tutti_type type, void *buffer, size_t count, uint64_t seed)
+{
+    const size_t size = tutti_type_size(type);
+    uint64_t state = seed;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t element = random_element(type, &state);
+
+        memcpy((char *)buffer + i * size, &element, size);
+    }
+}
+
+/* Index of the first element that differs, or `count`. */
+static inline size_t first_difference(enum tutti_type type, const void *a, const void *b,
+                                      size_t count)
+{
+    const size_t size = tutti_type_size(type);
+    size_t i = 0;
+
+    if (memcmp(a, b, count * size) == 0)
+        return count;
+    while (memcmp((const char *)a + i * size, (const char *)b + i * size, size) == 0)
+        i++;
+    return i;
+}
+
+/* The element's bits, for messages. */
+static inline unsigned long long bits_at(enum tutti_type type, const void *buffer, size_t i)
+{
+    uint64_t bits = 0;
+
+    memcpy(&bits, (const char *)buffer + i * tutti_type_size(type), tutti_type_size(type));
+    return bits;
+}
+
+#endif
