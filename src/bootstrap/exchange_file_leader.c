@@ -127,10 +127,8 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
     }
     if (head.nonce == known->nonce)
         return;
-    if (known->has_answered) {
-        fail_duplicate(boot, rank);
-        return;
-    }
+    if (known->has_answered)
+        fail_duplicate(boot, rank); /* and welcome, so that it hears of that */
     known->nonce = head.nonce;
     put_welcome(boot, rank, head.nonce);
 }
