@@ -111,7 +111,7 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
     struct tutti_address all[64], chosen[CANDIDATES];
     struct tutti_address anywhere = {.family = 0};
     struct listener *listener;
-    size_t count;
+    size_t count = 0;
     uint16_t port_be;
     int rc;
 
@@ -203,7 +203,7 @@ int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, 
 {
     struct tutti_address candidates[CANDIDATES];
     char where[TUTTI_ADDRESS_TEXT_BYTES];
-    size_t count;
+    size_t count = 0;
     int listen_fd;
 
     TUTTI_TRY(tutti_exchange_check(nranks, rank));

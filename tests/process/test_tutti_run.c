@@ -138,7 +138,7 @@ static void lines_are_tagged_with_their_rank_and_completed(void **state)
     (void)state;
     assert_int_equal(run_shell("3", "--tag", "echo out; echo err >&2; echo; printf end"), 0);
     for (int rank = 0; rank < 3; rank++) {
-        char line[16];
+        char line[32];
 
         snprintf(line, sizeof line, "[%d] out", rank);
         assert_int_equal(count_lines(run.text[0], line), 1);
@@ -159,7 +159,7 @@ static void lines_of_ranks_never_mix(void **state)
     assert_int_equal(run_shell("4", "--tag", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 "
                                              "18 19 20; do printf a; printf b; echo c; done"), 0);
     for (int rank = 0; rank < 4; rank++) {
-        char line[16];
+        char line[32];
 
         snprintf(line, sizeof line, "[%d] abc", rank);
         assert_int_equal(count_lines(run.text[0], line), 20);
