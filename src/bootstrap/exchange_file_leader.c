@@ -106,7 +106,8 @@ static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t 
     if (tutti_directory_get(&boot->dir, join, &asks, NULL, 0) != TUTTI_OK)
         return;
     if (tutti_directory_get(&boot->dir, name, &given, &welcome, sizeof welcome) == TUTTI_OK &&
-        given.nonce == asks.nonce && memcmp(welcome.key, boot->leader->key, sizeof welcome.key) == 0)
+        given.nonce == asks.nonce &&
+        memcmp(welcome.key, boot->leader->key, sizeof welcome.key) == 0)
         return;
     put_welcome(boot, rank, asks.nonce);
 }

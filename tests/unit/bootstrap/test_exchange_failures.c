@@ -3,6 +3,7 @@
 #include "crew.h"
 
 #include "base/socket.h"
+#include "bootstrap/exchange.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -223,6 +225,65 @@ static void a_wrong_secret_joins_nothing(void **state)
     crew_close(&crew);
 }
 
+/* Prove to be a rank, then send these bytes. The crew's root is stepped meanwhile. */
+static int join_and_send(const void *bytes, size_t size)
+{
+    uint8_t text_secret[TUTTI_SECRET_BYTES], secret[TUTTI_SECRET_BYTES];
+    struct tutti_handshake shake;
+    struct tutti_purpose purpose;
+    int fd = crew_call(&crew), rc;
+
+    tutti_secret_from_text("secret", text_secret);
+    tutti_secret_derive(text_secret, "bootstrap", 0, secret);
+    tutti_exchange_purpose(3, 2, &purpose);
+    tutti_handshake_start(&shake, fd, false, secret, &purpose, plenty());
+    while ((rc = tutti_handshake_step(&shake)) == TUTTI_AGAIN)
+        crew_step(&crew, 16);
+    assert_int_equal(rc, TUTTI_OK);
+    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+    return fd;
+}
+
+static void a_member_that_talks_nonsense_is_named_and_ends_all(void **state)
+{
+    static const struct {
+        struct tutti_frame frame;
+        size_t body_bytes;
+    } cases[] = {
+        {{.kind = TUTTI_FRAME_RECORD, .size = UINT32_MAX}, 0},
+        {{.kind = TUTTI_FRAME_RECORD, .size = TUTTI_BOOTSTRAP_RECORD_MAX + 1}, 0},
+        {{.kind = TUTTI_FRAME_RECORD, .size = 16, .round = 1}, 16},
+        {{.kind = TUTTI_FRAME_RECORD, .size = 15}, 15},
+        {{.kind = TUTTI_FRAME_TABLE, .size = 16}, 16},
+        {{.kind = TUTTI_FRAME_ERROR, .size = UINT32_MAX, .code = 17}, 0},
+        {{.kind = TUTTI_FRAME_ERROR, .size = 3, .code = 17}, 3},
+        {{.kind = 0, .size = 0}, 0},
+        {{.kind = UINT32_MAX, .size = 0}, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t bytes[TUTTI_FRAME_BYTES + 16] = {0};
+        int fd;
+
+        crew_open(&crew, BY_TCP);
+        crew_add(&crew, 3, 0, plenty(), "secret");
+        crew_add(&crew, 3, 1, plenty(), "secret");
+        tutti_put_u32(bytes, cases[i].frame.kind);
+        tutti_put_u32(bytes + 4, cases[i].frame.round);
+        tutti_put_u32(bytes + 8, cases[i].frame.size);
+        tutti_put_u32(bytes + 12, (uint32_t)cases[i].frame.code);
+        fd = join_and_send(bytes, TUTTI_FRAME_BYTES + cases[i].body_bytes);
+        crew_round(&crew, 16);
+        for (int rank = 0; rank < 2; rank++) {
+            assert_true(crew.rc[rank] == TUTTI_ERR_REMOTE || crew.rc[rank] == TUTTI_ERR_USAGE);
+            assert_non_null(strstr(crew.message[rank], "rank 2"));
+        }
+        close(fd);
+        crew_close(&crew);
+    }
+}
+
 static void an_id_with_any_flipped_byte_is_refused(void **state)
 {
     struct tutti_bootstrap *boot = NULL;
@@ -341,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_member_that_vanishes_is_named_at_once),
         cmocka_unit_test(a_root_that_leaves_is_noticed_by_all),
         cmocka_unit_test(a_wrong_secret_joins_nothing),
+        cmocka_unit_test(a_member_that_talks_nonsense_is_named_and_ends_all),
         cmocka_unit_test(an_id_with_any_flipped_byte_is_refused),
         cmocka_unit_test(ranks_out_of_range_are_refused),
         cmocka_unit_test(stores_that_are_none_are_refused_by_name),
