@@ -52,7 +52,7 @@ static void the_others_are_told_who_died(void **state)
         struct death death = {.call = {.kind = kind, .count = rand_r(&seed) % 2 ? 50000 : 500,
                                        .type = tuttiFloat32, .root = rand_r(&seed) % NRANKS},
                               .victim = rand_r(&seed) % NRANKS,
-                              .after_steps = (uint32_t)rand_r(&seed) % 20,
+                              .after_steps = 1 + (uint32_t)rand_r(&seed) % 20,
                               .after_us = rand_r(&seed) % 5000};
         struct crew_board *board =
             crew_run(&(struct crew){.nranks = NRANKS, .environment = way->environment,
