@@ -60,8 +60,9 @@ static int send_header(struct tutti_run *run, struct tutti_lane_state *state)
     return TUTTI_OK;
 }
 
-static int receive_header(struct tutti_run *run, struct tutti_lane_state *state)
+static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *state)
 {
+    struct tutti_run *run = &engine->run;
     size_t got;
 
     if (state->header_bytes == sizeof run->header)
@@ -77,7 +78,7 @@ static int receive_header(struct tutti_run *run, struct tutti_lane_state *state)
     }
     if (state->header.sequence != run->header.sequence ||
         !tutti_signature_equal(&state->header.signature, &run->header.signature))
-        return tutti_signature_mismatch(&run->header, state->conn->peer, &state->header);
+        return tutti_run_mismatch(engine, state->conn->peer, &state->header);
     return TUTTI_OK;
 }
 
@@ -229,7 +230,7 @@ static int advance_lane(struct tutti_engine *engine, uint32_t number)
                 TUTTI_TRY(tutti_fabric_connect(engine->fabric, lane->peer, lane->channel,
                                                &state->conn));
             if (lane->is_receive) {
-                TUTTI_TRY(receive_header(run, state));
+                TUTTI_TRY(receive_header(engine, state));
                 TUTTI_TRY(receive_step(run, state, step, index));
             } else {
                 TUTTI_TRY(send_header(run, state));

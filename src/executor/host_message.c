@@ -87,6 +87,7 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
 {
     const struct tutti_call *call = &message->call;
     void *at = call->kind == TUTTI_CALL_SEND ? (void *)(uintptr_t)call->input : call->output;
+    int rc;
 
     if (message->is_complete)
         return TUTTI_OK;
@@ -95,8 +96,15 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
     if (message->conn == NULL)
         TUTTI_TRY(tutti_fabric_connect(engine->fabric, call->root, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
-    TUTTI_TRY(move_header(message, moved));
-    TUTTI_TRY(move(message, at, call->count * tutti_type_size(call->type), &message->moved, moved));
+    /* When somebody has given up, the caller's next look at the peers says so. */
+    if (!tutti_fabric_enter(engine->fabric))
+        return TUTTI_AGAIN;
+    rc = move_header(message, moved);
+    if (rc == TUTTI_OK)
+        rc = move(message, at, call->count * tutti_type_size(call->type), &message->moved, moved);
+    if (!tutti_fabric_exit(engine->fabric) && rc == TUTTI_OK)
+        return TUTTI_AGAIN;
+    TUTTI_TRY(rc);
     message->is_complete = true;
     *moved = true;
     return TUTTI_OK;

@@ -6,6 +6,7 @@
  *   fabric_route.c which transport serves a pair of ranks
  *   fabric_wait.c  spin, yield, sleep, wake
  *   fabric_fail.c  abort, leave, check, blame
+ *   fabric_guard.c who is inside whose memory
  */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H
@@ -74,6 +75,7 @@ struct tutti_fabric {
     uint32_t *members;             /* ranks of my host that may share memory, ascending */
     uint32_t nmembers, my_index;
     bool has_domain, is_one_domain, all_store, all_read;
+    bool shares_memory;            /* a member reads another's own memory */
 
     /* Connections. */
     const struct tutti_transport_ops **routes; /* [nranks] */

@@ -39,6 +39,7 @@ struct tutti_segment_header {
 /* A member is present from its lock on the segment's byte [index] until it says otherwise. */
 struct tutti_member {
     alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; written by its owner */
+    uint32_t is_inside; /* other members' memory, just now; written by its owner */
 };
 enum { TUTTI_MEMBER_PRESENT, TUTTI_MEMBER_LEFT, TUTTI_MEMBER_DROPPED };
 

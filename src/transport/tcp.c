@@ -39,6 +39,7 @@ int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
     conn->out.left = conn->in.left = TUTTI_TCP_STRIPE_BYTES;
     for (int i = 0; i < TUTTI_TCP_MAX_SOCKETS; i++)
         conn->fds[i] = -1;
+    tutti_tcp_probe_init(&conn->probe);
     fabric->conns[tutti_conn_index(peer, channel)] = &conn->base;
     *ret_conn = conn;
     return TUTTI_OK;
@@ -79,10 +80,13 @@ static int tcp_connect(struct tutti_fabric *fabric, int peer, int channel,
             tutti_tcp_progress(fabric);
     }
     if (rc == TUTTI_OK && tcp->rc == TUTTI_OK) {
-        if (!tcp->is_up)
+        if (tcp->is_up) {
+            tutti_tcp_dial_stop(tcp);
+            tutti_tcp_probe_fini(&tcp->probe);
+            return TUTTI_OK;
+        }
+        if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
             return TUTTI_AGAIN;
-        tutti_tcp_dial_stop(tcp);
-        return TUTTI_OK;
     }
     if (rc == TUTTI_OK)
         rc = tutti_fabric_blame(fabric, peer, tcp->reason);
@@ -98,6 +102,7 @@ static void tcp_close(struct tutti_conn *conn)
     if (tcp == NULL)
         return;
     tutti_tcp_dial_stop(tcp);
+    tutti_tcp_probe_fini(&tcp->probe);
     for (int i = 0; i < tcp->nsockets; i++) {
         if (tcp->fds[i] < 0)
             continue;
