@@ -12,7 +12,7 @@
  * two pieces or blocks of them are alike. */
 enum { PERIOD = 4093 };
 
-const char *const value_op_names[OP_COUNT] = {"prod", "max", "min", "avg",
+const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg",
                                               "premultiplied sum (immediate)",
                                               "premultiplied sum (device)"};
 
