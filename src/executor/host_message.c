@@ -125,9 +125,9 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
     /* When somebody has given up, the caller's next look at the peers says so. */
     if (!tutti_fabric_enter(engine->fabric))
         return TUTTI_AGAIN;
-    rc = move_header(message, moved);
+    rc = move_header(message, size, moved);
     if (rc == TUTTI_OK)
-        rc = move(message, at, call->count * tutti_type_size(call->type), &message->moved, moved);
+        rc = move(message, at, size, &message->moved, moved);
     if (!tutti_fabric_exit(engine->fabric) && rc == TUTTI_OK)
         return TUTTI_AGAIN;
     TUTTI_TRY(rc);
