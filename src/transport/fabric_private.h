@@ -88,6 +88,7 @@ struct tutti_fabric {
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
     uint32_t yields;
+    uint32_t sleeps_how;          /* as announced */
     int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
 
     /* Failing. `lock` guards what abort and wake, from other threads, look at. */
@@ -136,7 +137,7 @@ uint32_t tutti_member_index(const struct tutti_fabric *fabric, int rank);
 
 void tutti_wait_init(struct tutti_fabric *fabric);
 
-/* Get what sleeping on sockets needs. */
+/* Get what sleeping on sockets, and on the domain besides, needs. */
 int tutti_wait_open_sockets(struct tutti_fabric *fabric);
 
 /* Let the end of a sleep depend on `fd`, too, until it is closed. */

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a small read takes along: little enough that copying it again costs nothing. */
+enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = 8192 };
+
 static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
 {
     return tutti_route_tcp(fabric, fabric->rank, peer);
@@ -184,13 +187,18 @@ static int pull(struct tutti_tcp_conn *tcp, uint8_t *to, size_t size, size_t *re
 static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
 {
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
-    size_t buffered = size < tcp->have ? size : tcp->have;
-    size_t got = 0;
+    size_t buffered, got = 0;
 
+    /* A small piece is likely followed by another: one system call for both. */
+    if (tcp->have == 0 && size <= SMALL_READ_BYTES) {
+        tcp->begin = 0;
+        TUTTI_TRY(pull(tcp, tcp->buffer, READ_AHEAD_BYTES, &tcp->have));
+    }
+    buffered = size < tcp->have ? size : tcp->have;
     memcpy(data, tcp->buffer + tcp->begin, buffered);
     tcp->begin += buffered;
     tcp->have -= buffered;
-    if (buffered == 0)
+    if (buffered == 0 && size > SMALL_READ_BYTES)
         TUTTI_TRY(pull(tcp, data, size, &got));
     *ret_got = buffered + got;
     return TUTTI_OK;
