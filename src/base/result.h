@@ -32,14 +32,19 @@ enum {
 /* Longest message, with its terminating zero. Longer ones are cut. */
 #define TUTTI_MESSAGE_BYTES 512
 
+static inline int tutti_recorded(int code)
+{
+    return code;
+}
+
 /* Record why, for this thread, log it at level "warn", and give `code` back.
  * Called once, by the function that finds the failure; all others pass it on.
  * A macro, so that the compiler sees the code and knows that outputs stay unset. */
-#define tutti_fail(code, ...) (tutti_record_failure(__VA_ARGS__), (code))
+#define tutti_fail(code, ...) tutti_recorded((tutti_record_failure(__VA_ARGS__), (code)))
 void tutti_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* The same without logging: for failures that the caller may mend by trying another way. */
-#define tutti_note(code, ...) (tutti_record_message(__VA_ARGS__), (code))
+#define tutti_note(code, ...) tutti_recorded((tutti_record_message(__VA_ARGS__), (code)))
 void tutti_record_message(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* The last message recorded on this thread; "" if none. Never NULL. */

@@ -10,7 +10,7 @@
 /* Locks tested per call: each costs a system call. */
 #define CHECKS_PER_CALL 32
 
-/* ---- what others are told ------------------------------------------------------------------ */
+/* ---- what others are told ------------------------------------------------------------ */
 
 static void post_note(struct tutti_segment *segment, int code, int rank, const char *reason)
 {
@@ -94,7 +94,7 @@ void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd)
     pthread_mutex_unlock(&fabric->lock);
 }
 
-/* ---- what this rank learns ------------------------------------------------------------------ */
+/* ---- what this rank learns ----------------------------------------------------------- */
 
 static int remember(struct tutti_fabric *fabric, int rc)
 {

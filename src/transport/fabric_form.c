@@ -22,7 +22,7 @@ static int check_own_abort(const struct tutti_fabric *fabric)
     return tutti_fail(fabric->abort_code, "this rank aborted: %s", fabric->abort_reason);
 }
 
-/* ---- joining ---------------------------------------------------------------------------- */
+/* ---- joining ------------------------------------------------------------------------- */
 
 static int check_record(const struct tutti_fabric *fabric, int rank)
 {
@@ -143,7 +143,7 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
     return TUTTI_OK;
 }
 
-/* ---- settling ----------------------------------------------------------------------------- */
+/* ---- settling ------------------------------------------------------------------------ */
 
 /* A host's segment is used by all its members or by none. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)

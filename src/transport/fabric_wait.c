@@ -35,7 +35,9 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 #define PASSES_PER_LOOK 64
 #define PASSES_PER_CLOCK 16
 /* Where cores are short, spinning longer than a rank on another core takes to answer at once only
- * keeps the core from the rank that is waited for; it is given up many times before sleeping. */
+ * keeps the core from the rank that is waited for; it is given up many times before sleeping. That
+ * other programs want our core we do not know: after as long a spin the core is offered at every
+ * look at the clock, which costs little when nobody takes it. */
 #define CROWDED_SPIN_NS 1000
 #define CROWDED_YIELDS 40
 #define YIELDS 20
@@ -74,7 +76,7 @@ void tutti_wait_init(struct tutti_fabric *fabric)
     }
 }
 
-/* ---- sockets ---------------------------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------------------- */
 
 int tutti_wait_open_sockets(struct tutti_fabric *fabric)
 {
@@ -101,7 +103,7 @@ int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
     return TUTTI_OK;
 }
 
-/* ---- sleeping --------------------------------------------------------------------------- */
+/* ---- sleeping ------------------------------------------------------------------------ */
 
 static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
@@ -146,7 +148,7 @@ static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
     syscall(SYS_futex, &fabric->door->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-/* ---- the pass that made no progress -------------------------------------------------------- */
+/* ---- the pass that made no progress -------------------------------------------------- */
 
 static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
@@ -158,8 +160,11 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
     now = tutti_now_ns();
     if (idle->since_ns == 0)
         idle->since_ns = now;
-    if (now - idle->since_ns < fabric->spin_ns)
+    if (now - idle->since_ns < fabric->spin_ns) {
+        if (now - idle->since_ns >= CROWDED_SPIN_NS)
+            sched_yield();
         return;
+    }
     idle->phase = PHASE_YIELD;
     idle->passes = 1;
 }

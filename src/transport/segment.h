@@ -61,9 +61,9 @@ struct tutti_segment {
 /* Make the file for `nmembers` members. Sizes come from the parameters. */
 int tutti_segment_create(uint32_t nmembers, int *ret_fd);
 
-/* Map the file and take its lock as member `me`. Takes over `fd` in any case: a process's locks on
- * a file vanish when it closes any descriptor of it, so closing is left to the segments of the process
- * together. `ranks` (ascending) is copied. Pids and access are zero. */
+/* Map the file (once per process) and take its lock as member `me`. Takes over `fd` in any case: a
+ * process's locks on a file vanish when it closes any descriptor of it, so closing is left to the
+ * segments of the process together. `ranks` (ascending) is copied. Pids and access are zero. */
 int tutti_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
                       struct tutti_segment **ret_segment);
 

@@ -12,7 +12,7 @@ static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
     return tutti_route_tcp(fabric, fabric->rank, peer);
 }
 
-/* ---- connecting --------------------------------------------------------------------------- */
+/* ---- connecting ---------------------------------------------------------------------- */
 
 static int min_sockets(const struct tutti_fabric *fabric, int peer)
 {
@@ -114,7 +114,7 @@ static int tcp_count_sockets(const struct tutti_conn *conn)
     return ((const struct tutti_tcp_conn *)conn)->nopen;
 }
 
-/* ---- the stream ----------------------------------------------------------------------------- */
+/* ---- the stream ---------------------------------------------------------------------- */
 
 static int fail_gone(struct tutti_tcp_conn *tcp)
 {

@@ -40,7 +40,7 @@ struct tutti_tcp_conn {
     bool is_up;                     /* all are open */
     struct tutti_tcp_place out, in;
 
-    uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES: bytes [begin, begin + have) are next in the stream */
+    uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
     size_t begin, have;
 
     /* While connecting: in the fabric's list. */

@@ -23,7 +23,7 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(fabric->secret, "tcp", (uint64_t)called, ret_secret);
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------- */
 
 int tutti_tcp_open(struct tutti_fabric *fabric)
 {
@@ -35,7 +35,8 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
 
     if (tcp == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
-    TUTTI_TRY_OR(free_tcp, rc, tutti_address_list(mine->candidates, TUTTI_MAX_CANDIDATES, &count));
+    TUTTI_TRY_OR(free_tcp, rc,
+                 tutti_address_list(mine->candidates, TUTTI_MAX_CANDIDATES, &count));
     TUTTI_TRY_OR(free_tcp, rc, tutti_socket_listen(&any, &tcp->listen_fd, &mine->port_be));
     mine->ncandidates = (uint8_t)count;
     mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
@@ -79,7 +80,7 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
     return TUTTI_OK;
 }
 
-/* ---- taking calls ----------------------------------------------------------------------------- */
+/* ---- taking calls -------------------------------------------------------------------- */
 
 static void note_stranger(struct tutti_fabric *fabric, const char *why)
 {
