@@ -44,7 +44,8 @@ static void misuse(struct member *member)
     int here;
 
     EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemAlloc(NULL, 1));
-    EXPECT_RESULT(member, tuttiSystemError, tuttiMemAlloc(&kept, SIZE_MAX / 2));
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemAlloc(&kept, SIZE_MAX));
+    EXPECT_RESULT(member, tuttiSystemError, tuttiMemAlloc(&kept, SIZE_MAX / 4));
     EXPECT(member, kept == &block);
     EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemFree(&here));
     EXPECT_OK(member, tuttiMemAlloc(&block, 1 << 16));
