@@ -12,8 +12,12 @@
 
 static int exchange_records(struct tutti_comm *comm)
 {
-    return comm->boot->ops->allgather(comm->boot, tutti_fabric_record(comm->fabric),
-                                      TUTTI_FABRIC_RECORD_BYTES, comm->gathered);
+    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, tutti_fabric_record(comm->fabric),
+                                         TUTTI_FABRIC_RECORD_BYTES, comm->gathered));
+    /* A store's ranks agree on the secret as they meet: only now is it known. */
+    memcpy(comm->secret, comm->boot->secret, sizeof comm->secret);
+    tutti_fabric_trust(comm->fabric, comm->secret);
+    return TUTTI_OK;
 }
 
 static int join_hosts(struct tutti_comm *comm)
@@ -84,8 +88,6 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     memcpy(comm->name, settings->name, sizeof comm->name);
 
     args.deadline_ns = boot->deadline_ns;
-    memcpy(comm->secret, boot->secret, sizeof comm->secret);
-    memcpy(args.secret, boot->secret, sizeof args.secret);
     comm->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
     if (comm->gathered == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);

@@ -35,9 +35,11 @@ TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
 TUTTI_PARAM_INT(FIFO_BYTES, "TUTTI_FIFO_BYTES", "64K", 4096, 16777216,
     "Size of the FIFO between two ranks of a host, per direction and channel, in bytes; rounded up "
     "to a power of two. The host's first rank decides.")
-TUTTI_PARAM_INT(CMA_THRESHOLD, "TUTTI_CMA_THRESHOLD", "32K", 1, INT32_MAX,
+TUTTI_PARAM_INT(CMA_THRESHOLD, "TUTTI_CMA_THRESHOLD", "16M", 1, INT32_MAX,
     "Messages from this size on, in bytes, are copied once, straight from the sender's memory, "
-    "between ranks of a host that can read each other's memory.")
+    "between processes of a host that can read each other's memory (between ranks of one process "
+    "from 16K on at the latest). High by default: through the FIFO sender and receiver copy at the "
+    "same time, which was 2 to 4 times as fast up to 16M where it was measured.")
 TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
     "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
     "ranks than cores on a host it does not spin.")

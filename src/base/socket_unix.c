@@ -29,7 +29,7 @@ static int name_to_native(const char *name, struct sockaddr_un *ret_native, sock
 int tutti_socket_listen_unix(const char *name, int *ret_fd)
 {
     struct sockaddr_un native;
-    socklen_t size;
+    socklen_t size = 0;
     int fd, rc;
 
     TUTTI_TRY(name_to_native(name, &native, &size));
@@ -48,7 +48,7 @@ int tutti_socket_listen_unix(const char *name, int *ret_fd)
 int tutti_socket_connect_unix(const char *name, int *ret_fd)
 {
     struct sockaddr_un native;
-    socklen_t size;
+    socklen_t size = 0;
     int fd, error;
 
     TUTTI_TRY(name_to_native(name, &native, &size));

@@ -50,13 +50,13 @@ struct tutti_bootstrap {
 
 /* ---- the kinds -------------------------------------------------------------- */
 
-/* unique_id.c: 128 bytes = magic, version, addresses, secret, checksum. Opens the listener and keeps
- * it in the process until a rank of this process starts with this id. */
+/* unique_id.c: 128 bytes = magic, version, addresses, secret, checksum. Opens the listener and
+ * keeps it in the process until a rank of this process starts with this id. */
 #define TUTTI_UNIQUE_ID_SIZE 128
 int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE]);
 
-/* Over a unique id. TUTTI_ERR_ARGUMENT: corrupted id (checksum, magic, version). The first rank to start in the
- * process that made the id serves as root. */
+/* Over a unique id. TUTTI_ERR_ARGUMENT: corrupted id (checksum, magic, version). The first rank to
+ * start in the process that made the id serves as root; a child made by fork is another process. */
 int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, int rank,
                             uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 

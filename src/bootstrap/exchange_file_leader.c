@@ -106,7 +106,8 @@ static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t 
     if (tutti_directory_get(&boot->dir, join, &asks, NULL, 0) != TUTTI_OK)
         return;
     if (tutti_directory_get(&boot->dir, name, &given, &welcome, sizeof welcome) == TUTTI_OK &&
-        given.nonce == asks.nonce && memcmp(welcome.key, boot->leader->key, sizeof welcome.key) == 0)
+        given.nonce == asks.nonce &&
+        memcmp(welcome.key, boot->leader->key, sizeof welcome.key) == 0)
         return;
     put_welcome(boot, rank, asks.nonce);
 }
@@ -127,10 +128,8 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
     }
     if (head.nonce == known->nonce)
         return;
-    if (known->has_answered) {
-        fail_duplicate(boot, rank);
-        return;
-    }
+    if (known->has_answered)
+        fail_duplicate(boot, rank); /* and welcome, so that it hears of that */
     known->nonce = head.nonce;
     put_welcome(boot, rank, head.nonce);
 }

@@ -46,7 +46,7 @@ static int read_number(const char *launcher, const char *name, long low, long hi
 
 static int read_ranks(struct tutti_launch *launch, const char *rank_name, const char *nranks_name)
 {
-    long nranks, rank;
+    long nranks = 1, rank = 0;
 
     TUTTI_TRY(read_number(launch->launcher, nranks_name, 1, INT32_MAX, &nranks));
     TUTTI_TRY(read_number(launch->launcher, rank_name, 0, nranks - 1, &rank));
@@ -118,7 +118,7 @@ static int from_torchrun(struct tutti_launch *launch)
     const char *run = getenv("TORCHELASTIC_RUN_ID");
     const char *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
     bool is_ipv6;
-    long port;
+    long port = 0;
 
     TUTTI_TRY(read_ranks(launch, "RANK", "WORLD_SIZE"));
     if (launch->nranks == 1)
@@ -169,7 +169,7 @@ static int from_mpich(struct tutti_launch *launch)
     if (launch->nranks == 1 || launch->store[0] != '\0')
         return TUTTI_OK;
     if (is_set("MPI_LOCALNRANKS")) {
-        long local;
+        long local = 0;
 
         TUTTI_TRY(read_number(launch->launcher, "MPI_LOCALNRANKS", 1, INT32_MAX, &local));
         is_one_host = local == launch->nranks;
@@ -185,7 +185,7 @@ static int from_slurm(struct tutti_launch *launch)
     const char *nodes = getenv("SLURM_STEP_NODELIST");
     const char *ntasks = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
     char host[128];
-    long job, step;
+    long job = 0, step = 0;
     unsigned port;
 
     TUTTI_TRY(read_ranks(launch, "SLURM_PROCID", ntasks));

@@ -52,7 +52,9 @@ static bool parse_tcp(const char *text, struct tcp_store *ret_store)
     ret_store->last_port = ret_store->first_port;
     if (*at == '-') {
         at++;
-        if (!parse_port(&at, &ret_store->last_port) || ret_store->last_port < ret_store->first_port)
+        if (!parse_port(&at, &ret_store->last_port) ||
+            ret_store->last_port < ret_store->first_port ||
+            ret_store->last_port - ret_store->first_port >= TUTTI_CANDIDATES_MAX)
             return false;
     }
     return *at == '\0';

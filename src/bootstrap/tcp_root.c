@@ -51,18 +51,18 @@ void tutti_root_fail_missing(struct root *root)
         for (int rank = 0; rank < root->base.nranks; rank++) {
             const struct seat *seat = root->seat_of_rank[rank];
 
-            is_here[rank] = rank == root->base.rank ||
-                            (seat != NULL && (root->is_sending ? seat->outbox.size == 0
-                                                               : seat->has_record));
+            is_here[rank] =
+                rank == root->base.rank ||
+                (seat != NULL && (root->is_sending ? seat->outbox.size == 0 : seat->has_record));
         }
         tutti_exchange_name_missing(is_here, root->base.nranks, missing, sizeof missing);
         free(is_here);
     }
     tutti_root_fail(root, TUTTI_ERR_TIMEOUT,
-         "%s not %s within %llu ms; check that they %s and can reach %s", missing,
-         is_joining ? "joined" : "gone on",
-         (unsigned long long)((tutti_now_ns() - root->begun_ns) / TUTTI_NS_PER_MS),
-         is_joining ? "were started" : "still run", root->where);
+                    "%s not %s within %llu ms; check that they %s and can reach %s", missing,
+                    is_joining ? "joined" : "gone on",
+                    (unsigned long long)((tutti_now_ns() - root->begun_ns) / TUTTI_NS_PER_MS),
+                    is_joining ? "were started" : "still run", root->where);
 }
 
 /* ---- a round --------------------------------------------------------------------------- */
@@ -87,15 +87,18 @@ static bool reserve_table(struct root *root, size_t size_bytes)
 static void answer(struct root *root, const void *mine, size_t size)
 {
     size_t table_bytes = size * (size_t)root->base.nranks;
-    struct tutti_frame frame = {.kind = TUTTI_FRAME_TABLE, .round = root->round,
-                                .size = (uint32_t)table_bytes, .session = root->session};
+    struct tutti_frame frame = {.kind = TUTTI_FRAME_TABLE,
+                                .round = root->round,
+                                .size = (uint32_t)table_bytes,
+                                .session = root->session};
 
     for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->record_size != size) {
-            tutti_root_fail(root, TUTTI_ERR_USAGE,
-                 "ranks disagree on the record of round %u: rank %d gives %zu bytes, rank %d %u; "
-                 "use one version and one configuration on all ranks",
-                 root->round, root->base.rank, size, seat->rank, seat->record_size);
+            tutti_root_fail(
+                root, TUTTI_ERR_USAGE,
+                "ranks disagree on the record of round %u: rank %d gives %zu bytes, rank %d %u; "
+                "use one version and one configuration on all ranks",
+                root->round, root->base.rank, size, seat->rank, seat->record_size);
             return;
         }
     if (!reserve_table(root, table_bytes))
@@ -120,8 +123,9 @@ static void fail_gone(struct root *root)
 {
     for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->fd < 0)
-            tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d left before round %u of the bootstrap",
-                 seat->rank, root->base.nranks, root->round);
+            tutti_root_fail(root, TUTTI_ERR_REMOTE,
+                            "rank %d of %d left before round %u of the bootstrap", seat->rank,
+                            root->base.nranks, root->round);
 }
 
 /* After a failure: has everybody been told, or waited for long enough? */
@@ -187,7 +191,7 @@ static void root_destroy(struct tutti_bootstrap *boot, const char *reason)
         return;
     if (reason != NULL)
         tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %.*s", root->base.rank,
-             root->base.nranks, TUTTI_MESSAGE_BYTES / 2, reason);
+                        root->base.nranks, TUTTI_MESSAGE_BYTES / 2, reason);
     tutti_root_free_seats(root);
     tutti_watch_close(&root->watch, &root->listen_fd);
     tutti_watch_fini(&root->watch);

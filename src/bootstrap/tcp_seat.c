@@ -13,7 +13,7 @@
 /* Most events handled in one call, so that strangers cannot keep us inside. */
 #define EVENTS_PER_CALL 4096
 /* Callers that have not proved themselves: for how long, and how many beside the ranks due. */
-#define HANDSHAKE_NS (10 * TUTTI_NS_PER_S)
+#define HANDSHAKE_NS  (10 * TUTTI_NS_PER_S)
 #define STRANGERS_MAX 64
 
 /* ---- lists of seats --------------------------------------------------------------- */
@@ -59,7 +59,8 @@ static void load_error(struct root *root, struct seat *seat)
 {
     /* A failure of our own machine is, to others, a rank that gave up. */
     bool is_shared = root->failure == TUTTI_ERR_USAGE || root->failure == TUTTI_ERR_TIMEOUT;
-    struct tutti_frame frame = {.kind = TUTTI_FRAME_ERROR, .round = root->round,
+    struct tutti_frame frame = {.kind = TUTTI_FRAME_ERROR,
+                                .round = root->round,
                                 .size = (uint32_t)strlen(root->reason),
                                 .code = is_shared ? root->failure : TUTTI_ERR_REMOTE};
 
@@ -78,8 +79,9 @@ static void left(struct root *root, struct seat *seat)
     /* Who has its table of the last round may go while others still get theirs. */
     root->gone++;
     if (is_owed)
-        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d left while the communicator was formed: %s",
-             seat->rank, root->base.nranks, tutti_last_message());
+        tutti_root_fail(root, TUTTI_ERR_REMOTE,
+                        "rank %d of %d left while the communicator was formed: %s", seat->rank,
+                        root->base.nranks, tutti_last_message());
 }
 
 /* Send on, and follow the table by the error if there is one. */
@@ -112,8 +114,9 @@ static void take_record(struct root *root, struct seat *seat)
     if (seat->rank < 0)
         return; /* it is being told that it is not wanted */
     if (seat->has_record || frame->round != seat->rounds) {
-        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d gave a record of round %u where round %u is due",
-             seat->rank, frame->round, seat->rounds);
+        tutti_root_fail(root, TUTTI_ERR_REMOTE,
+                        "rank %d gave a record of round %u where round %u is due", seat->rank,
+                        frame->round, seat->rounds);
         return;
     }
     seat->has_record = true;
@@ -129,10 +132,10 @@ static void gave_up(struct root *root, struct seat *seat)
     if (seat->rank < 0)
         return;
     if (tutti_inbox_error(&seat->inbox, text, sizeof text) == TUTTI_ERR_TIMEOUT)
-        tutti_root_fail_missing(root); /* its deadline came before ours: conclude as if it were ours */
+        tutti_root_fail_missing(root); /* its deadline came before ours: conclude all the same */
     else
-        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %s", seat->rank, root->base.nranks,
-             text);
+        tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %s", seat->rank,
+                        root->base.nranks, text);
 }
 
 static void hear_member(struct root *root, struct seat *seat)
@@ -152,7 +155,7 @@ static void hear_member(struct root *root, struct seat *seat)
             gave_up(root, seat);
         else
             tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d sent a frame of kind %u", seat->rank,
-                 seat->inbox.frame.kind);
+                            seat->inbox.frame.kind);
     }
 }
 
@@ -174,7 +177,7 @@ static void take_in(struct root *root, struct seat *seat)
     uint32_t nranks, rank;
 
     if (!tutti_exchange_purpose_read(&seat->shake.purpose, &nranks, &rank)) {
-        (void)tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
+        tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
         drop_stranger(root, seat);
         return;
     }
@@ -191,13 +194,14 @@ static void take_in(struct root *root, struct seat *seat)
     append(&root->members, seat);
 
     if (nranks != (uint32_t)root->base.nranks)
-        tutti_root_fail(root, TUTTI_ERR_USAGE,
-             "ranks disagree on nranks: rank %d says %d, rank %u says %u; start all with one value",
-             root->base.rank, root->base.nranks, rank, nranks);
+        tutti_root_fail(
+            root, TUTTI_ERR_USAGE,
+            "ranks disagree on nranks: rank %d says %d, rank %u says %u; start all with one value",
+            root->base.rank, root->base.nranks, rank, nranks);
     else if (rank >= nranks || (int)rank == root->base.rank || root->seat_of_rank[rank] != NULL)
         tutti_root_fail(root, TUTTI_ERR_USAGE,
-             "two ranks of %d claim number %u; give each a number of its own", root->base.nranks,
-             rank);
+                        "two ranks of %d claim number %u; give each a number of its own",
+                        root->base.nranks, rank);
     else
         seat->rank = (int)rank;
     if (seat->rank >= 0)
@@ -223,10 +227,10 @@ static void expire_callers(struct root *root)
 {
     uint64_t now_ns = tutti_now_ns();
 
-    while (root->callers.oldest != NULL && (root->callers.oldest->shake.deadline_ns <= now_ns ||
-                                            root->callers.count > root->base.nranks +
-                                                                      STRANGERS_MAX)) {
-        (void)tutti_note(TUTTI_ERR_TIMEOUT, "the caller did not prove itself in time");
+    while (root->callers.oldest != NULL &&
+           (root->callers.oldest->shake.deadline_ns <= now_ns ||
+            root->callers.count > root->base.nranks + STRANGERS_MAX)) {
+        tutti_note(TUTTI_ERR_TIMEOUT, "the caller did not prove itself in time");
         drop_stranger(root, root->callers.oldest);
     }
 }
@@ -281,7 +285,6 @@ void tutti_root_handle_events(struct root *root)
     }
     expire_callers(root);
 }
-
 
 void tutti_root_free_seats(struct root *root)
 {

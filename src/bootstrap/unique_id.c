@@ -19,6 +19,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const uint8_t magic[4] = {'T', 'U', 'i', 'd'};
 
@@ -38,6 +39,7 @@ enum {
 struct listener {
     uint8_t id[TUTTI_UNIQUE_ID_SIZE];
     int fd;
+    pid_t maker; /* a child made by fork has a copy of this table, but must not serve as well */
     struct listener *next;
 };
 
@@ -111,7 +113,7 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
     struct tutti_address all[64], chosen[CANDIDATES];
     struct tutti_address anywhere = {.family = 0};
     struct listener *listener;
-    size_t count;
+    size_t count = 0;
     uint16_t port_be;
     int rc;
 
@@ -133,6 +135,7 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
     }
     encode(chosen, count, port_be, listener->id);
     memcpy(ret_id, listener->id, TUTTI_UNIQUE_ID_SIZE);
+    listener->maker = getpid();
 
     pthread_mutex_lock(&lock);
     listener->next = listeners;
@@ -151,7 +154,7 @@ static int claim(const uint8_t id[TUTTI_UNIQUE_ID_SIZE])
 
     pthread_mutex_lock(&lock);
     for (struct listener **at = &listeners; *at != NULL; at = &(*at)->next)
-        if (sodium_memcmp((*at)->id, id, TUTTI_UNIQUE_ID_SIZE) == 0) {
+        if ((*at)->maker == getpid() && sodium_memcmp((*at)->id, id, TUTTI_UNIQUE_ID_SIZE) == 0) {
             found = *at;
             *at = found->next;
             break;
@@ -203,7 +206,7 @@ int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, 
 {
     struct tutti_address candidates[CANDIDATES];
     char where[TUTTI_ADDRESS_TEXT_BYTES];
-    size_t count;
+    size_t count = 0;
     int listen_fd;
 
     TUTTI_TRY(tutti_exchange_check(nranks, rank));

@@ -31,7 +31,8 @@ struct check {
     uint32_t nsteps;      /* of all ranks, in one run */
     uint32_t *first_step; /* per rank, and the end */
     uint32_t *step_rank;
-    /* Per half, NONE where there is none: its neighbours in its lane, and the other end of its message. */
+    /* Per half, NONE where there is none: its neighbours in its lane, the other end of its
+     * message. */
     uint32_t *lane_before, *lane_after, *mate;
     uint32_t *local_index;  /* per step of a local lane: its place in it */
     uint32_t *local_count;  /* per rank */

@@ -6,8 +6,8 @@
  *                     the ends of all halves of the steps that it depends on;
  *                     a receiving one also after the begin of the sending one;
  *                     the sending half of a fused step after the begin of its receiving half
- *   end of a half     after its begin; a receiving one after the end of the sending one; the sending
- *                     half of a fused step after the end of the receiving one;
+ *   end of a half     after its begin; a receiving one after the end of the sending one;
+ *                     the sending half of a fused step after the end of its receiving half;
  *                     that of a WAIT after the end of each signal that it waits for
  *   begin of a run    after the rank's last run, and the first signals of the others in it
  *   end of a run      after the ends of all its halves

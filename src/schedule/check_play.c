@@ -31,7 +31,7 @@ struct play {
     bool *local_over;     /* per rank, in its run */
     uint32_t *todo;       /* halves to try to start, or whose message may move */
     uint32_t ntodo, todo_capacity;
-    uint32_t *waiting; /* halves of WAIT steps, and NONE - 1 - rank for ranks before their next run */
+    uint32_t *waiting; /* halves of WAIT steps; NONE - 1 - rank: that rank, before its next run */
     uint32_t nwaiting, waiting_capacity;
 };
 

@@ -40,26 +40,38 @@ static const char *form(const struct races *races)
     return races->is_overlaid ? "in place" : "out of place";
 }
 
-static int check_pair(struct races *races, uint32_t who, const struct touch *touch, uint32_t chunk,
-                      const char *did)
+/* Tells of the step that should have waited: of two of one rank the later one, else the one that
+ * reaches into the other's memory. */
+static int report_race(struct races *races, uint32_t run, uint32_t half, const struct touch *touch,
+                       uint32_t chunk)
 {
     struct check *check = races->check;
-    uint32_t nhalves = 2 * check->nsteps, run = who / nhalves, half = who % nhalves;
-    uint32_t rank = check->step_rank[touch->half / 2], other = check->step_rank[half / 2];
+    uint32_t at = touch->half / 2, other = half / 2;
+
+    if (check->step_rank[at] == check->step_rank[other] ? other > at
+                                                        : check->step_rank[at] == touch->owner) {
+        at = other;
+        other = touch->half / 2;
+    }
+    return tutti_check_found(check, check->step_rank[at], at,
+                             "race %s: touches %s %u of rank %u, and so does step %u of rank %u, "
+                             "in no order, and one of them writes (runs %u and %u)",
+                             form(races),
+                             tutti_buffer_name((enum tutti_buffer)touch->span.buffer), chunk,
+                             touch->owner, other - check->first_step[check->step_rank[other]],
+                             check->step_rank[other], touch->run, run);
+}
+
+static int check_pair(struct races *races, uint32_t who, const struct touch *touch, uint32_t chunk)
+{
+    uint32_t nhalves = 2 * races->check->nsteps, run = who / nhalves, half = who % nhalves;
     bool is_ordered;
 
     if (run == touch->run && half / 2 == touch->half / 2)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_check_is_ordered(check, run, half, touch->run, touch->half, &is_ordered));
-    if (is_ordered)
-        return TUTTI_OK;
-    return tutti_check_found(check, rank, touch->half / 2,
-                             "race %s: %s %s %u of rank %u, which step %u of rank %u %s; run %u "
-                             "and run %u, unordered",
-                             form(races), touch->is_write ? "writes" : "reads",
-                             tutti_buffer_name((enum tutti_buffer)touch->span.buffer), chunk,
-                             touch->owner, half / 2 - check->first_step[other], other, did,
-                             touch->run, run);
+    TUTTI_TRY(tutti_check_is_ordered(races->check, run, half, touch->run, touch->half,
+                                     &is_ordered));
+    return is_ordered ? TUTTI_OK : report_race(races, run, half, touch, chunk);
 }
 
 static int add_reader(struct races *races, uint32_t cell, uint32_t who)
@@ -88,11 +100,11 @@ static int touch_chunk(struct races *races, const struct touch *touch, uint32_t 
                                      chunk);
 
     if (races->writers[cell] != NONE)
-        TUTTI_TRY(check_pair(races, races->writers[cell], touch, chunk, "writes"));
+        TUTTI_TRY(check_pair(races, races->writers[cell], touch, chunk));
     if (!touch->is_write)
         return add_reader(races, cell, who);
     for (uint32_t r = races->readers[cell]; r != NONE; r = races->pool[r].next)
-        TUTTI_TRY(check_pair(races, races->pool[r].who, touch, chunk, "reads"));
+        TUTTI_TRY(check_pair(races, races->pool[r].who, touch, chunk));
     races->writers[cell] = who;
     races->readers[cell] = NONE;
     return TUTTI_OK;
@@ -109,7 +121,8 @@ static int check_presence(struct races *races, const struct touch *touch)
 
     if (first == check->signal_first[owner + 1])
         return tutti_check_found(check, rank, touch->half / 2,
-                                 "touches the %s of rank %u, which gives no signal that it is there",
+                                 "touches the %s of rank %u, which gives no signal that it is "
+                                 "there",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     before += check->local_index[check->signal_steps[first]];
     if (check_clock(check, check_begin(check, touch->run, touch->half), owner) <= before)

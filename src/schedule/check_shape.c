@@ -86,8 +86,8 @@ struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t ste
                : own->src;
 }
 
-/* All spans of a step must have the same sizes, chunk for chunk, where they have any of their own. */
-static int check_sizes(struct check *check, uint32_t rank, uint32_t at, uint32_t ranks[],
+/* All spans of a step must have the same sizes, chunk for chunk, where they have their own. */
+static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const uint32_t ranks[],
                        const struct tutti_access accesses[], uint32_t naccesses)
 {
     uint32_t count = naccesses > 0 ? accesses[0].span.count : 0;

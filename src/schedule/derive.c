@@ -199,7 +199,8 @@ static void release(struct derive *derive)
 
 static int prepare(struct derive *derive, struct tutti_schedule *schedule)
 {
-    size_t nsteps = schedule->nsteps, nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
+    size_t nsteps = schedule->nsteps;
+    size_t nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
 
     *derive = (struct derive){.schedule = schedule, .last_wait = NONE, .last_signal = NONE};
     tutti_cells_init(&derive->cells, schedule, schedule->rank, true);

@@ -18,6 +18,8 @@
 #include <string.h>
 
 #define PIECE_BYTES 16384
+/* In one process a copy costs no system call. */
+#define ONE_PROCESS_THRESHOLD 16384
 /* Copied between two looks of the sender at what it may reuse. */
 #define COPY_BYTES (512 * 1024)
 #define BOUNCE_BYTES 65536
@@ -76,6 +78,8 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
     cma->peer_index = other;
     cma->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
     cma->threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
+    if (cma->is_one_process && cma->threshold > ONE_PROCESS_THRESHOLD)
+        cma->threshold = ONE_PROCESS_THRESHOLD;
     tutti_fifo_writer_init(&cma->out, tutti_segment_fifo(segment, channel, me, other),
                            segment->header->fifo_bytes);
     tutti_fifo_reader_init(&cma->in, tutti_segment_fifo(segment, channel, other, me),
@@ -96,7 +100,7 @@ static int fail_gone(struct cma_conn *cma)
     return tutti_fabric_blame(cma->base.fabric, cma->base.peer, "closed its connection");
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ------------------------------------------------------------------------- */
 
 static inline size_t padding_of(size_t size)
 {
@@ -180,7 +184,7 @@ static int cma_send(struct tutti_conn *conn, const void *data, size_t size, size
     return TUTTI_OK;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------- */
 
 static void skip_in_ring(struct cma_conn *cma, size_t size)
 {
@@ -273,7 +277,7 @@ static int cma_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
     return TUTTI_OK;
 }
 
-/* ---- showing in place ------------------------------------------------------------------------ */
+/* ---- showing in place ---------------------------------------------------------------- */
 
 /* An element across two records, put together. */
 static int show_carry(struct cma_conn *cma, size_t least, const void **ret_data, size_t *ret_size)

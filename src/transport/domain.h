@@ -3,14 +3,16 @@
  *
  * The segment is one memfd, made by the first of these ranks and passed to the
  * others over a Unix socket (so it needs no common file system and no IPC
- * namespace). Its pages exist once touched. For n members:
+ * namespace). Its pages exist once touched. A process maps it once, however many
+ * of the ranks are its threads. For n members:
  *
- *     header | doors[n] | activities[n] | posts[n][2] | windows[n][2] | fifos[channel][n][n]
+ *     header | members[n] | doors[n] | activities[n] | posts[n][2] | windows[n][2]
+ *            | fifos[channel][n][n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns posts[m][0..1],
  * used in turns by successive rounds (a round is one run of a one-sided
- * schedule, over one piece). The owner alone writes; everybody reads. A post is one cache line, so that
- * counter, signature and addresses travel together.
+ * schedule, over one piece). The owner alone writes; everybody reads. A post is
+ * one cache line, so that counter, signature and addresses travel together.
  */
 #ifndef TUTTI_TRANSPORT_DOMAIN_H
 #define TUTTI_TRANSPORT_DOMAIN_H
@@ -36,8 +38,10 @@ _Static_assert(sizeof(struct tutti_post) == TUTTI_CACHE_LINE, "a post is one lin
 /* Where a member sleeps. */
 struct tutti_door {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: grows with every ring */
-    uint32_t is_sleeping;                     /* set by the owner before its last look */
+    uint32_t is_sleeping;                     /* how (below): set by the owner before its last look,
+                                                 cleared by it or by whoever rings */
 };
+enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
 
 /* The operation that a member runs, by whatever schedule: what others look at when they have waited
  * for long. Three words that mean something to the executor alone. The first is a number that grows,
@@ -59,10 +63,12 @@ struct tutti_domain {
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
-    uint32_t *sleepers;              /* in the header: how many members sleep, so that a signal looks at one word */
+    uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
+                                        signal looks at one word */
 };
 
-/* Rouse every member that sleeps (the rare half of tutti_domain_publish), or one. */
+/* Rouse every other member that sleeps (the rare half of tutti_domain_publish), or one, sleeping
+ * or not. Any thread. */
 void tutti_domain_ring_all(struct tutti_domain *domain);
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index);
 

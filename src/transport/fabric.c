@@ -14,7 +14,7 @@
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
 #define RECORD_VERSION 1
 
-/* ---- opening ---------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------- */
 
 static int parse_uses(uint32_t *ret_uses)
 {
@@ -52,7 +52,7 @@ static int parse_uses(uint32_t *ret_uses)
 static int describe(struct tutti_fabric *fabric)
 {
     union tutti_record *mine = &fabric->mine;
-    uint32_t uses;
+    uint32_t uses = 0;
 
     TUTTI_TRY(parse_uses(&uses));
     mine->magic = RECORD_MAGIC;
@@ -114,6 +114,11 @@ destroy:
     return rc;
 }
 
+void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES])
+{
+    memcpy(fabric->secret, secret, sizeof fabric->secret);
+}
+
 const void *tutti_fabric_record(const struct tutti_fabric *fabric)
 {
     return &fabric->mine;
@@ -129,7 +134,7 @@ const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer)
     return fabric->routes[peer] != NULL ? fabric->routes[peer]->name : "none";
 }
 
-/* ---- connecting ------------------------------------------------------------------------- */
+/* ---- connecting ---------------------------------------------------------------------- */
 
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                         int peer, int channel, size_t size)
@@ -172,7 +177,7 @@ int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
     return TUTTI_OK;
 }
 
-/* ---- report and end ----------------------------------------------------------------------- */
+/* ---- report and end ------------------------------------------------------------------ */
 
 void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_usage *ret_usage)
 {
@@ -196,8 +201,9 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
     if (fabric->has_domain) {
         usage.shared_bytes = tutti_segment_touched(fabric->segment);
         usage.reserved_bytes = fabric->segment->header->total_bytes;
-        usage.private_bytes += sizeof *fabric->segment +
-                               fabric->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_access));
+        usage.private_bytes += sizeof *fabric->segment;
+        usage.private_bytes +=
+            fabric->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_access));
     }
     *ret_usage = usage;
 }

@@ -28,7 +28,9 @@ enum { TUTTI_CHANNEL_COLLECTIVE = 0, TUTTI_CHANNEL_POINT_TO_POINT = 1, TUTTI_CHA
 
 struct tutti_fabric_args {
     int nranks, rank;
-    uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
+    /* The communicator's. May be left zero here when the ranks agree on it only as they meet:
+     * then tutti_fabric_trust gives it before the join. */
+    uint8_t secret[TUTTI_SECRET_BYTES];
     uint64_t deadline_ns;               /* of forming */
 };
 
@@ -39,8 +41,12 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
 const void *tutti_fabric_record(const struct tutti_fabric *fabric);
 const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
 
-/* `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A host whose segment cannot be made
- * is no error: its verdict says so and its ranks use TCP. Records are checked before use. */
+/* The secret, once it is known; before the join. */
+void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
+
+/* `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A host whose segment cannot be
+ * made is no error: its verdict says so and its ranks use TCP. Records are checked before use:
+ * TUTTI_ERR_USAGE names the rank whose record is not of this version or this communicator. */
 int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
 
 /* Agree from all verdicts. TUTTI_ERR_USAGE when some pair of ranks has no transport left (names the
@@ -52,7 +58,8 @@ int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
-/* The load/store domain of this rank's host; NULL when there is none (one rank on the host, or no shared memory). */
+/* The load/store domain of this rank's host; NULL when there is none (one rank on the host, or no
+ * shared memory). */
 struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
 
 /* Do all ranks of the communicator share my domain? And is every pair of them (a) of one process,
@@ -64,7 +71,7 @@ bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
 /* Name of the transport to a peer, for messages and reports. */
 const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer);
 
-/* ---- waiting ------------------------------------------------------------------ */
+/* ---- waiting ------------------------------------------------------------------------- */
 
 /* Call after a pass that made no progress, with a state zeroed when the wait begins (and after
  * every pass that made some). First it spins, then yields the core, then
@@ -82,21 +89,42 @@ void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle);
 /* End the sleep of whoever is in tutti_fabric_idle of this fabric. Any thread. */
 void tutti_fabric_wake(struct tutti_fabric *fabric);
 
-/* ---- failure -------------------------------------------------------------------- */
+/* ---- failure ------------------------------------------------------------------------- */
 
-/* Has a peer aborted or died? TUTTI_OK, or the error, naming the rank and its reason (recorded
- * once). Costs system calls: for slow paths, every few milliseconds. */
+/* Has this rank or a peer aborted, has a peer of this host died? TUTTI_OK, or the error: the
+ * code of our own abort; TUTTI_ERR_USAGE when a peer gave up with that code (a mistake of the
+ * program, which all ranks share); else TUTTI_ERR_REMOTE naming the rank and its reason or
+ * death. The first error is kept and returned for ever. Costs up to 32 system calls: for slow
+ * paths, every few milliseconds; on a host with more ranks it takes several calls to look at
+ * all. A rank reached by TCP is noticed by the calls on its connection, as "closed its
+ * connection". */
 int tutti_fabric_check(struct tutti_fabric *fabric);
 
-/* Give up: tell all peers that can be told (segment flag, sockets) the result code and reason. Any thread, any time;
- * only the first call counts. Connections stay allocated. */
+/* Give up: ranks of this host are told the result code and reason; sockets are shut down. Any
+ * thread, any time; only the first call counts. Connections stay allocated. */
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason);
 
-/* This rank is leaving in good order: peers must not take its silence for death. Idempotent. */
+/* This rank is leaving in good order: peers must not take its silence for death. Idempotent. A
+ * fabric destroyed without it is reported to the peers of its host as dropped. */
 void tutti_fabric_leave(struct tutti_fabric *fabric);
 
-/* ---- report and end ---------------------------------------------------------------- */
+/* Has `rank` left, as far as can be seen from here? What it sent before can be received. */
+bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank);
 
+/* Around every pass that may touch the memory that peers of this host lend, other than windows and
+ * FIFOs. False: somebody has given up, so nothing may be touched, or what was read may be wrong;
+ * tutti_fabric_check will tell. */
+bool tutti_fabric_enter(struct tutti_fabric *fabric);
+bool tutti_fabric_exit(struct tutti_fabric *fabric);
+
+/* After tutti_fabric_abort, before the caller gets its buffers back: wait for the ranks of this
+ * process that are inside. They need no help to come out. */
+void tutti_fabric_expel(struct tutti_fabric *fabric);
+
+/* ---- report and end ------------------------------------------------------------------ */
+
+/* private: heap. shared: pages of the host's segment that hold this rank's windows, posts and
+ * outgoing FIFOs, as touched so far by anybody. reserved: address space of the whole segment. */
 struct tutti_fabric_usage {
     size_t private_bytes, shared_bytes, reserved_bytes;
     int connections, sockets;

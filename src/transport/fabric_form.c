@@ -22,7 +22,7 @@ static int check_own_abort(const struct tutti_fabric *fabric)
     return tutti_fail(fabric->abort_code, "this rank aborted: %s", fabric->abort_reason);
 }
 
-/* ---- joining ---------------------------------------------------------------------------- */
+/* ---- joining ------------------------------------------------------------------------- */
 
 static int check_record(const struct tutti_fabric *fabric, int rank)
 {
@@ -143,7 +143,7 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
     return TUTTI_OK;
 }
 
-/* ---- settling ----------------------------------------------------------------------------- */
+/* ---- settling ------------------------------------------------------------------------ */
 
 /* A host's segment is used by all its members or by none. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
@@ -184,6 +184,9 @@ static void take_domain(struct tutti_fabric *fabric)
 
     fabric->has_domain = fabric->segment != NULL && fabric->verdicts[fabric->rank].has_segment;
     pthread_mutex_lock(&fabric->lock);
+    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
+        if (index != fabric->my_index && fabric->segment->access[index] != TUTTI_ACCESS_NONE)
+            fabric->shares_memory = true;
     if (fabric->has_domain) {
         fabric->door = &fabric->segment->domain.doors[fabric->my_index];
     } else {

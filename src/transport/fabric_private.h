@@ -6,6 +6,7 @@
  *   fabric_route.c which transport serves a pair of ranks
  *   fabric_wait.c  spin, yield, sleep, wake
  *   fabric_fail.c  abort, leave, check, blame
+ *   fabric_guard.c who is inside whose memory
  */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H
@@ -51,7 +52,12 @@ union tutti_verdict {
 };
 _Static_assert(sizeof(union tutti_verdict) == TUTTI_FABRIC_VERDICT_BYTES, "the verdict fits");
 
-enum tutti_form_phase { TUTTI_FORM_OPEN, TUTTI_FORM_PASSING, TUTTI_FORM_JOINED, TUTTI_FORM_SETTLED };
+enum tutti_form_phase {
+    TUTTI_FORM_OPEN,
+    TUTTI_FORM_PASSING,
+    TUTTI_FORM_JOINED,
+    TUTTI_FORM_SETTLED,
+};
 
 struct tutti_fabric {
     int nranks, rank;
@@ -69,6 +75,7 @@ struct tutti_fabric {
     uint32_t *members;             /* ranks of my host that may share memory, ascending */
     uint32_t nmembers, my_index;
     bool has_domain, is_one_domain, all_store, all_read;
+    bool shares_memory;            /* a member reads another's own memory */
 
     /* Connections. */
     const struct tutti_transport_ops **routes; /* [nranks] */
@@ -81,6 +88,7 @@ struct tutti_fabric {
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
     uint32_t yields;
+    uint32_t sleeps_how;          /* as announced */
     int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
 
     /* Failing. `lock` guards what abort and wake, from other threads, look at. */
@@ -101,14 +109,14 @@ static inline size_t tutti_conn_index(int peer, int channel)
     return (size_t)peer * TUTTI_CHANNEL_COUNT + (size_t)channel;
 }
 
-/* ---- fabric.c ---- */
+/* ---- fabric.c ------------------------------------------------------------------------ */
 
-/* A zeroed connection of `size` bytes with its base filled in; NULL, having failed, when there is no
- * memory. Freed with free(). */
+/* A zeroed connection of `size` bytes with its base filled in; NULL, having failed, when there is
+ * no memory. Freed with free(). */
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                         int peer, int channel, size_t size);
 
-/* ---- fabric_route.c ---- */
+/* ---- fabric_route.c ------------------------------------------------------------------ */
 
 /* Can `a` and `b` use it, as all records and verdicts tell? Symmetric. After settle has begun. */
 bool tutti_route_shm(const struct tutti_fabric *fabric, int a, int b);
@@ -125,17 +133,17 @@ size_t tutti_route_candidates(const struct tutti_fabric *fabric, int from, int t
 /* Index of a rank in this rank's domain, which it must share. */
 uint32_t tutti_member_index(const struct tutti_fabric *fabric, int rank);
 
-/* ---- fabric_wait.c ---- */
+/* ---- fabric_wait.c ------------------------------------------------------------------- */
 
 void tutti_wait_init(struct tutti_fabric *fabric);
 
-/* Get what sleeping on sockets needs. */
+/* Get what sleeping on sockets, and on the domain besides, needs. */
 int tutti_wait_open_sockets(struct tutti_fabric *fabric);
 
 /* Let the end of a sleep depend on `fd`, too, until it is closed. */
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd);
 
-/* ---- fabric_fail.c ---- */
+/* ---- fabric_fail.c ------------------------------------------------------------------- */
 
 /* The error for a call that could not go on because of `peer`: why the fabric failed if that is
  * known (an abort, a death), else "rank N <what>". Remembered. */
@@ -145,7 +153,7 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
 int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd);
 void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd);
 
-/* ---- tcp ---- */
+/* ---- tcp ----------------------------------------------------------------------------- */
 
 /* Listen. TUTTI_ERR_SYSTEM: this host cannot. Fills the record's port, sockets and candidates. */
 int tutti_tcp_open(struct tutti_fabric *fabric);

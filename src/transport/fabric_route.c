@@ -54,7 +54,7 @@ bool tutti_route_tcp(const struct tutti_fabric *fabric, int a, int b)
            tutti_route_candidates(fabric, a < b ? a : b, a < b ? b : a, addresses) > 0;
 }
 
-/* ---- addresses ------------------------------------------------------------------------- */
+/* ---- addresses ----------------------------------------------------------------------- */
 
 static bool is_link_local(const struct tutti_address *address)
 {
@@ -121,7 +121,7 @@ size_t tutti_route_candidates(const struct tutti_fabric *fabric, int from, int t
     return count;
 }
 
-/* ---- settling --------------------------------------------------------------------------- */
+/* ---- settling ------------------------------------------------------------------------ */
 
 static const char *why_no_shm(const struct tutti_fabric *fabric, int a, int b)
 {

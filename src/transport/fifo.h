@@ -53,7 +53,8 @@ void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo 
 void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo *fifo,
                             size_t bytes);
 
-/* How many bytes can be put; looks at the reader's counter only if fewer than `wanted` are known. */
+/* How many bytes can be put; looks at the reader's counter only if it knows of fewer than
+ * `wanted`. */
 static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wanted)
 {
     size_t room = (size_t)(writer->bytes - (writer->tail - writer->head_seen));
@@ -86,7 +87,8 @@ static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer)
     tutti_store_release(&writer->fifo->tail, writer->tail);
 }
 
-/* How many bytes can be got; looks at the writer's counter only if fewer than `wanted` are known. */
+/* How many bytes can be got; looks at the writer's counter only if it knows of fewer than
+ * `wanted`. */
 static inline size_t tutti_fifo_ready(struct tutti_fifo_reader *reader, size_t wanted)
 {
     size_t ready = (size_t)(reader->tail_seen - reader->head);
@@ -113,7 +115,7 @@ static inline void tutti_fifo_get(struct tutti_fifo_reader *reader, void *data, 
     reader->head += size;
 }
 
-/* Give space back, if it is worth it. True when the writer can see it, and may have to be roused. */
+/* Give space back, if it is worth it. True when the writer can see it and may have to be roused. */
 static inline bool tutti_fifo_release(struct tutti_fifo_reader *reader)
 {
     if (reader->head - reader->released < reader->bytes / 4)
@@ -132,8 +134,8 @@ static inline size_t tutti_peek_alignment(size_t least)
     return lowest > 8 ? 8 : lowest;
 }
 
-/* Show up to `most` bytes in place: a multiple of `least` of them, or none; aligned as above. Valid
- * until the next get or view. */
+/* Show up to `most` bytes in place: a multiple of `least` of them, or none; aligned as above.
+ * Valid until the next get or view. */
 size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t most,
                        const void **ret_data);
 

@@ -147,7 +147,7 @@ static int step_first(struct tutti_pass *pass)
     return TUTTI_OK;
 }
 
-/* ---- the others ------------------------------------------------------------------------ */
+/* ---- the others ---------------------------------------------------------------------- */
 
 static int step_other(struct tutti_pass *pass)
 {

@@ -10,7 +10,7 @@ struct tutti_pass;
 
 struct tutti_pass_args {
     uint32_t nmembers, me;              /* member 0 makes the segment */
-    uint8_t secret[TUTTI_SECRET_BYTES]; /* of this host's members: names the socket, keys the proofs */
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* these members': names the socket, keys the proofs */
     uint64_t deadline_ns;
 };
 

@@ -23,7 +23,7 @@ static size_t round_up(size_t size, size_t unit)
     return (size + unit - 1) / unit * unit;
 }
 
-/* ---- layout --------------------------------------------------------------------- */
+/* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
     size_t members, doors, activities, posts, windows, fifos, fifo_stride, total;
@@ -78,7 +78,7 @@ int tutti_segment_create(uint32_t nmembers, int *ret_fd)
     return TUTTI_OK;
 }
 
-/* ---- descriptors ------------------------------------------------------------------- */
+/* ---- descriptors --------------------------------------------------------------------- */
 
 /* POSIX locks belong to (process, file) and go when the process closes any descriptor of
  * the file, even one that another rank of the process has received. So every descriptor
@@ -91,23 +91,23 @@ struct tutti_kept_fd {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tutti_segment *list;
 
-static void enter_list(struct tutti_segment *segment)
+static struct tutti_segment *find_relative(const struct tutti_segment *segment)
 {
-    pthread_mutex_lock(&list_lock);
-    segment->next = list;
-    list = segment;
-    pthread_mutex_unlock(&list_lock);
+    for (struct tutti_segment *at = list; at != NULL; at = at->next)
+        if (at != segment && at->device == segment->device && at->inode == segment->inode)
+            return at;
+    return NULL;
 }
 
-static void set_lock(const struct tutti_segment *segment, short type)
+static int set_lock(const struct tutti_segment *segment, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET,
                          .l_start = (off_t)segment->domain.me, .l_len = 1};
 
-    fcntl(segment->fd, F_SETLK, &lock);
+    return fcntl(segment->fd, F_SETLK, &lock);
 }
 
-/* Out of the list; the descriptors go to a relative, or are closed if there is none. */
+/* Out of the list. Mapping and descriptors go to a relative, or away if there is none. */
 static void leave_list(struct tutti_segment *segment)
 {
     struct tutti_segment **link = &list;
@@ -118,17 +118,17 @@ static void leave_list(struct tutti_segment *segment)
     while (*link != segment)
         link = &(*link)->next;
     *link = segment->next;
-    for (heir = list; heir != NULL; heir = heir->next)
-        if (heir->device == segment->device && heir->inode == segment->inode)
-            break;
+    heir = find_relative(segment);
 
     if (heir != NULL) {
-        set_lock(segment, F_UNLCK);
+        (void)set_lock(segment, F_UNLCK);
         while (*end != NULL)
             end = &(*end)->next;
         *end = heir->kept;
         heir->kept = segment->kept;
         segment->kept = NULL;
+    } else if (segment->header != NULL) {
+        munmap(segment->header, segment->header->total_bytes);
     }
     /* Closed under the lock: a relative that is just being mapped would lose its lock by it. */
     while (segment->kept != NULL) {
@@ -141,13 +141,14 @@ static void leave_list(struct tutti_segment *segment)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* ---- mapping ----------------------------------------------------------------------- */
+/* ---- mapping ------------------------------------------------------------------------- */
 
 static int check_header(int fd, uint32_t nmembers, struct tutti_segment_header *ret_header,
                         struct stat *ret_status)
 {
     struct tutti_segment_header *header = ret_header;
 
+    *ret_status = (struct stat){.st_ino = 0};
     if (fstat(fd, ret_status) != 0 || pread(fd, header, sizeof *header, 0) != sizeof *header)
         return tutti_fail(TUTTI_ERR_SYSTEM, "read the shared segment: %s", strerror(errno));
     if (header->magic != MAGIC || header->nmembers != nmembers ||
@@ -197,6 +198,7 @@ static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmember
     if (segment == NULL)
         return NULL;
     segment->fd = fd;
+    segment->bell.fd = -1;
     segment->ranks = calloc(nmembers, sizeof *segment->ranks);
     segment->pids = calloc(nmembers, sizeof *segment->pids);
     segment->access = calloc(nmembers, sizeof *segment->access);
@@ -212,56 +214,65 @@ static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmember
     return segment;
 }
 
+/* One mapping per process: its ranks share page tables, and tools that watch threads see that
+ * they look at the same memory. */
+static int map_or_share(struct tutti_segment *segment, const struct tutti_segment_header *header)
+{
+    struct tutti_segment *relative = find_relative(segment);
+    void *base;
+
+    if (relative != NULL && relative->header != NULL) {
+        point_into(segment, (uint8_t *)relative->header, header);
+        return TUTTI_OK;
+    }
+    base = mmap(NULL, header->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                segment->fd, 0);
+    if (base == MAP_FAILED)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "map the shared segment of %llu bytes: %s",
+                          (unsigned long long)header->total_bytes, strerror(errno));
+    point_into(segment, base, header);
+    return TUTTI_OK;
+}
+
 int tutti_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
                       struct tutti_segment **ret_segment)
 {
     struct tutti_segment_header header;
     struct tutti_segment *segment = alloc_segment(fd, me, nmembers, ranks);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)me,
-                         .l_len = 1};
     struct stat status;
-    void *base;
     int rc;
 
     if (segment == NULL) {
         close(fd);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the segment of %u ranks", nmembers);
     }
-    TUTTI_TRY_OR(drop_fd, rc, check_header(fd, nmembers, &header, &status));
+    rc = check_header(fd, nmembers, &header, &status);
+
+    pthread_mutex_lock(&list_lock);
     segment->device = status.st_dev;
     segment->inode = status.st_ino;
+    if (rc == TUTTI_OK)
+        rc = map_or_share(segment, &header);
+    segment->next = list;
+    list = segment;
+    pthread_mutex_unlock(&list_lock);
 
-    base = mmap(NULL, header.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                0);
-    if (base == MAP_FAILED) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "map the shared segment of %llu bytes: %s",
-                        (unsigned long long)header.total_bytes, strerror(errno));
-        goto drop_fd;
-    }
-    point_into(segment, base, &header);
-    /* From here on a relative's end leaves our descriptors and locks alone. */
-    enter_list(segment);
-    if (fcntl(fd, F_SETLK, &lock) != 0) {
+    if (rc == TUTTI_OK && set_lock(segment, F_WRLCK) != 0)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "lock byte %u of the shared segment: %s", me,
                         strerror(errno));
+    if (rc != TUTTI_OK) {
         tutti_segment_destroy(segment);
         return rc;
     }
     *ret_segment = segment;
     return TUTTI_OK;
-
-drop_fd:
-    enter_list(segment); /* the file may be a relative's: closing must go the same way */
-    leave_list(segment);
-    free_segment(segment);
-    return rc;
 }
 
 void tutti_segment_destroy(struct tutti_segment *segment)
 {
     if (segment == NULL)
         return;
-    munmap(segment->header, segment->header->total_bytes);
+    tutti_bell_close(&segment->bell);
     leave_list(segment);
     free_segment(segment);
 }

@@ -23,7 +23,7 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(fabric->secret, "tcp", (uint64_t)called, ret_secret);
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------- */
 
 int tutti_tcp_open(struct tutti_fabric *fabric)
 {
@@ -35,7 +35,8 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
 
     if (tcp == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
-    TUTTI_TRY_OR(free_tcp, rc, tutti_address_list(mine->candidates, TUTTI_MAX_CANDIDATES, &count));
+    TUTTI_TRY_OR(free_tcp, rc,
+                 tutti_address_list(mine->candidates, TUTTI_MAX_CANDIDATES, &count));
     TUTTI_TRY_OR(free_tcp, rc, tutti_socket_listen(&any, &tcp->listen_fd, &mine->port_be));
     mine->ncandidates = (uint8_t)count;
     mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
@@ -47,7 +48,6 @@ free_tcp:
     return rc;
 }
 
-/* Nobody is expected (any more): strangers find a closed door. */
 static void stop_listening(struct tutti_tcp *tcp)
 {
     if (tcp->listen_fd >= 0)
@@ -73,13 +73,11 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * (theirs < ours ? theirs : ours);
     }
-    if (tcp->nmissing == 0)
-        stop_listening(tcp);
     tcp->takes_calls = true;
     return TUTTI_OK;
 }
 
-/* ---- taking calls ----------------------------------------------------------------------------- */
+/* ---- taking calls -------------------------------------------------------------------- */
 
 static void note_stranger(struct tutti_fabric *fabric, const char *why)
 {
@@ -145,9 +143,14 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         return;
     }
     is_replacement = conn->fds[purpose.socket] >= 0;
-    if (tutti_tcp_conn_add(conn, purpose.socket, shake->fd) == TUTTI_OK && !is_replacement &&
-        --fabric->tcp->nmissing == 0)
-        stop_listening(fabric->tcp);
+    if (tutti_tcp_conn_add(conn, purpose.socket, shake->fd) == TUTTI_OK && !is_replacement)
+        fabric->tcp->nmissing--;
+}
+
+/* Gone before a byte: one who only wanted to know whether we live (tcp_probe.c). */
+static bool was_probe(const struct tutti_handshake *shake, int rc)
+{
+    return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
 }
 
 static void step_callers(struct tutti_fabric *fabric)
@@ -165,7 +168,8 @@ static void step_callers(struct tutti_fabric *fabric)
         if (rc == TUTTI_OK) {
             admit(fabric, &caller->shake);
         } else {
-            note_stranger(fabric, tutti_last_message());
+            if (!was_probe(&caller->shake, rc))
+                note_stranger(fabric, tutti_last_message());
             close(caller->fd);
         }
         *link = caller->next;

@@ -126,8 +126,8 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
         char text[TUTTI_ADDRESS_TEXT_BYTES];
 
         snprintf(conn->reason, sizeof conn->reason,
-                 "takes no calls at %s (and %zu other addresses): it has ended, or a firewall is in "
-                 "the way (%.200s)",
+                 "takes no calls at %s (and %zu other addresses): it has ended, or a firewall is "
+                 "in the way (%.200s)",
                  tutti_address_format(&candidates[0], text), count - 1, tutti_last_message());
         return TUTTI_ERR_REMOTE;
     }
@@ -135,7 +135,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
     return TUTTI_AGAIN;
 }
 
-/* ---- all of a fabric's ------------------------------------------------------------------------- */
+/* ---- all of a fabric's --------------------------------------------------------------- */
 
 int tutti_tcp_dial_start(struct tutti_tcp_conn *conn)
 {

@@ -36,22 +36,26 @@ struct tutti_transport_ops {
      * again at the next call, from the same address, possibly followed by more
      * (the offer may grow, not shrink): a single-copy transport exposes the offered memory itself
      * and takes it when the peer has read it. Result TUTTI_OK also when nothing
-     * was taken. TUTTI_ERR_REMOTE when the peer is gone. Required. */
+     * was taken. TUTTI_ERR_REMOTE when the peer is gone; bytes that it had sent before are still
+     * received. Required. */
     int (*send)(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken);
 
     /* Move up to `size` arrived bytes to `data`. *ret_got may be 0. Required. */
     int (*recv)(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
 
-    /* Show arrived bytes in place: *ret_data .. + *ret_size, valid until the next
-     * call on the connection. At most `most` bytes; either at least `least` (<= 64, aligned to 8 as
-     * the stream position is) of them or *ret_size = 0. Always a multiple of `least`. Required. */
+    /* Show arrived bytes in place: *ret_data .. + *ret_size, valid until the next call on the
+     * connection. At most `most` bytes; either at least `least` (1 .. 64) of them or *ret_size =
+     * 0. Always a multiple of `least`, and aligned to the largest power of two in it, up to 8,
+     * wherever the stream stands: elements that wrap or lie at odd places are shown as copies.
+     * Required. */
     int (*peek)(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
                 size_t *ret_size);
     /* Done with the first `size` of them. Required. */
     void (*consume)(struct tutti_conn *conn, size_t size);
 
     /* Sockets that this connection waits on while it has nothing to do: how many there are.
-     * Optional: absent for connections that wake sleepers themselves. */
+     * Optional: absent for connections that wake sleepers themselves. Sockets are registered with
+     * tutti_wait_watch (fabric_private.h) when opened. */
     int (*count_sockets)(const struct tutti_conn *conn);
 
     /* Release. Not collective. Accepts NULL. Required. */

@@ -4,15 +4,15 @@
 
 #include "base/socket.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -43,7 +43,18 @@ static void every_meeting_serves_every_number_of_ranks_for_many_rounds(void **st
 
 static void hundreds_of_ranks_meet_over_tcp(void **state)
 {
+    struct rlimit limit;
+
     (void)state;
+    /* Four descriptors per rank, and all in one process. */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max < 2000) {
+        print_message("skipped: this process may have only %lu descriptors\n",
+                      (unsigned long)limit.rlim_max);
+        skip();
+    }
     crew_open(&crew, BY_ID);
     crew_fill(&crew, 256, plenty());
     crew_round(&crew, 512);
@@ -297,6 +308,28 @@ static void what_a_dead_run_left_in_the_directory_is_no_hindrance(void **state)
     crew_close(&crew);
 }
 
+static void a_forked_child_does_not_serve_in_place_of_its_parent(void **state)
+{
+    int status;
+    pid_t child;
+
+    (void)state;
+    crew_open(&crew, BY_ID);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        crew_add(&crew, 2, 1, plenty(), NULL);
+        crew_round(&crew, 8);
+        _exit(crew.rc[0] == TUTTI_OK ? 0 : 1);
+    }
+    crew_add(&crew, 2, 0, plenty(), NULL);
+    crew_round(&crew, 8);
+    crew_expect(&crew, TUTTI_OK, "");
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    crew_close(&crew);
+}
+
 static void one_rank_alone_needs_nobody(void **state)
 {
     struct tutti_bootstrap *boot;
@@ -328,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_range_of_ports_passes_by_what_others_occupy),
         cmocka_unit_test(a_directory_is_made_when_absent_and_goes_when_all_have_gone),
         cmocka_unit_test(what_a_dead_run_left_in_the_directory_is_no_hindrance),
+        cmocka_unit_test(a_forked_child_does_not_serve_in_place_of_its_parent),
         cmocka_unit_test(one_rank_alone_needs_nobody),
     };
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every transport promises of its byte streams, for all transports. */
+#include "flow.h"
+#include "harness.h"
+
+#include "base/param.h"
+#include "base/result.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct setting settings[] = {
+    {.name = "shm", .route = "shm", .transports = "self,shm"},
+    {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
+    {.name = "tcp over IPv4", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
+    {.name = "tcp over IPv6", .route = "tcp", .transports = "self,tcp", .family = "ipv6"},
+};
+#define SETTING_COUNT (sizeof settings / sizeof settings[0])
+#define SEEDS 12
+
+static bool is_possible(const struct setting *setting)
+{
+    if (setting->family == NULL || strcmp(setting->family, "ipv6") != 0 || has_ipv6())
+        return true;
+    print_message("skipped: %s: this machine has no IPv6 loopback\n", setting->name);
+    return false;
+}
+
+struct traffic {
+    uint32_t nmessages;
+    size_t most_bytes;
+    uint64_t seed;
+};
+
+static uint64_t seed_of(const struct traffic *traffic, int from, int to)
+{
+    return traffic->seed * 1000003 + (uint64_t)from * 1009 + (uint64_t)to;
+}
+
+/* ---- in one thread ------------------------------------------------------------------- */
+
+static void exchange_in_one_thread(int nranks, struct tutti_conn **conns,
+                                   const struct traffic *traffic)
+{
+    struct flow *out = calloc((size_t)(nranks * nranks), sizeof *out);
+    struct flow *in = calloc((size_t)(nranks * nranks), sizeof *in);
+    int ndone = 0;
+
+    for (int i = 0; i < nranks * nranks; i++) {
+        int rank = i / nranks, peer = i % nranks;
+
+        flow_start(&out[i], seed_of(traffic, rank, peer), traffic->seed + (uint64_t)i,
+                   traffic->nmessages, traffic->most_bytes);
+        flow_start(&in[i], seed_of(traffic, peer, rank), traffic->seed - (uint64_t)i,
+                   traffic->nmessages, traffic->most_bytes);
+    }
+    while (ndone < 2 * nranks * nranks) {
+        ndone = 0;
+        for (int i = 0; i < nranks * nranks; i++) {
+            assert_true(flow_send(&out[i], conns[i]) >= 0);
+            assert_true(flow_recv(&in[i], conns[i]) >= 0);
+            ndone += flow_is_done(&out[i]) + flow_is_done(&in[i]);
+        }
+    }
+    for (int i = 0; i < nranks * nranks; i++) {
+        flow_end(&out[i]);
+        flow_end(&in[i]);
+    }
+    free(out);
+    free(in);
+}
+
+static void run_in_one_thread(const struct setting *setting, int nranks,
+                              const struct traffic *traffic)
+{
+    struct tutti_fabric *fabrics[16];
+    struct tutti_conn *conns[16 * 16];
+
+    apply_setting(setting);
+    form_in_one_thread(nranks, fabrics);
+    for (int rank = 0; rank < nranks; rank++)
+        for (int peer = 0; peer < nranks; peer++)
+            assert_string_equal(tutti_fabric_route(fabrics[rank], peer),
+                                rank == peer ? "self" : setting->route);
+    for (int channel = 0; channel < TUTTI_CHANNEL_COUNT; channel++) {
+        connect_all(nranks, fabrics, channel, conns);
+        exchange_in_one_thread(nranks, conns, traffic);
+    }
+    destroy_all(nranks, fabrics);
+}
+
+static void messages_arrive_byte_for_byte_in_both_directions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        for (uint64_t seed = 1; seed <= SEEDS && is_possible(&settings[i]); seed++)
+            run_in_one_thread(&settings[i], 2, &(struct traffic){60, 1 << 17, seed});
+}
+
+static void small_messages_keep_elements_whole_at_odd_positions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        for (uint64_t seed = 1; seed <= SEEDS && is_possible(&settings[i]); seed++) {
+            struct setting tight = settings[i];
+
+            tight.fifo_bytes = "4096";
+            tight.threshold = "100";
+            run_in_one_thread(&tight, 2, &(struct traffic){400, 4096, seed});
+        }
+}
+
+static void all_pairs_of_many_ranks_exchange_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (is_possible(&settings[i]))
+            run_in_one_thread(&settings[i], 9, &(struct traffic){10, 1 << 14, 77});
+}
+
+/* ---- in processes -------------------------------------------------------------------- */
+
+/* All pairs exchange; waiting is done as an executor does it. */
+static int exchange_as_process(struct tutti_fabric *fabric, int rank, int nranks, void *context)
+{
+    const struct traffic *traffic = context;
+    struct flow out[16], in[16];
+    struct tutti_conn *conns[16];
+    struct tutti_idle idle = {.passes = 0};
+    int ndone = 0;
+
+    for (int peer = 0; peer < nranks; peer++) {
+        /* Some connect upwards, some downwards. */
+        int other = rank % 2 == 0 ? peer : nranks - 1 - peer;
+
+        conns[other] = connect_waiting(fabric, other, TUTTI_CHANNEL_COLLECTIVE);
+        flow_start(&out[other], seed_of(traffic, rank, other), (uint64_t)other,
+                   traffic->nmessages, traffic->most_bytes);
+        flow_start(&in[other], seed_of(traffic, other, rank), (uint64_t)rank, traffic->nmessages,
+                   traffic->most_bytes);
+    }
+    while (ndone < 2 * nranks) {
+        int nmoved = 0;
+
+        ndone = 0;
+        for (int peer = 0; peer < nranks; peer++) {
+            int sent = flow_send(&out[peer], conns[peer]);
+            int got = flow_recv(&in[peer], conns[peer]);
+
+            CHECK(sent >= 0 && got >= 0);
+            nmoved += sent + got;
+            ndone += flow_is_done(&out[peer]) + flow_is_done(&in[peer]);
+        }
+        if (nmoved == 0)
+            tutti_fabric_idle(fabric, &idle);
+        else
+            idle = (struct tutti_idle){.passes = 0};
+    }
+    for (int peer = 0; peer < nranks; peer++) {
+        flow_end(&out[peer]);
+        flow_end(&in[peer]);
+    }
+    return 0;
+}
+
+static void processes_exchange_byte_for_byte(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        for (uint64_t seed = 1; seed <= 3 && is_possible(&settings[i]); seed++) {
+            apply_setting(&settings[i]);
+            run_processes(3, exchange_as_process, &(struct traffic){60, 1 << 17, seed}, -1);
+        }
+}
+
+struct thread_rank {
+    struct tutti_fabric *fabric;
+    int rank, nranks;
+    struct traffic traffic;
+};
+
+static void *run_thread_rank(void *argument)
+{
+    struct thread_rank *self = argument;
+
+    CHECK(exchange_as_process(self->fabric, self->rank, self->nranks, &self->traffic) == 0);
+    return NULL;
+}
+
+static void threads_exchange_byte_for_byte(void **state)
+{
+    enum { NRANKS = 4 };
+
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        struct tutti_fabric *fabrics[NRANKS];
+        struct thread_rank ranks[NRANKS];
+        pthread_t threads[NRANKS];
+
+        if (!is_possible(&settings[i]))
+            continue;
+        apply_setting(&settings[i]);
+        form_in_one_thread(NRANKS, fabrics);
+        for (int rank = 0; rank < NRANKS; rank++) {
+            ranks[rank] = (struct thread_rank){fabrics[rank], rank, NRANKS, {40, 1 << 17, 21}};
+            assert_int_equal(pthread_create(&threads[rank], NULL, run_thread_rank, &ranks[rank]),
+                             0);
+        }
+        for (int rank = 0; rank < NRANKS; rank++)
+            pthread_join(threads[rank], NULL);
+        destroy_all(NRANKS, fabrics);
+    }
+}
+
+static void large_messages_stream_through(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        if (!is_possible(&settings[i]))
+            continue;
+        apply_setting(&settings[i]);
+        run_processes(2, exchange_as_process, &(struct traffic){6, 8 << 20, 5}, -1);
+    }
+}
+
+static void peers_that_sleep_are_woken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        struct setting sleepy = settings[i];
+
+        if (!is_possible(&sleepy))
+            continue;
+        sleepy.spin_us = "0";
+        apply_setting(&sleepy);
+        run_processes(6, exchange_as_process, &(struct traffic){40, 1 << 12, 9}, -1);
+    }
+}
+
+static void two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between(void **state)
+{
+    struct tutti_fabric *fabrics[4];
+    struct tutti_conn *conns[16];
+
+    (void)state;
+    apply_setting(&(struct setting){.transports = NULL});
+    form_on_hosts(4, 2, fabrics);
+    for (int rank = 0; rank < 4; rank++) {
+        assert_false(tutti_fabric_is_one_domain(fabrics[rank]));
+        assert_false(tutti_fabric_all_store(fabrics[rank]));
+        assert_int_equal(tutti_fabric_domain(fabrics[rank])->nmembers, 2);
+        assert_int_equal(tutti_fabric_domain(fabrics[rank])->me, rank % 2);
+        assert_string_equal(tutti_fabric_route(fabrics[rank], rank ^ 1), "cma");
+        assert_string_equal(tutti_fabric_route(fabrics[rank], rank ^ 2), "tcp");
+    }
+    connect_all(4, fabrics, TUTTI_CHANNEL_POINT_TO_POINT, conns);
+    exchange_in_one_thread(4, conns, &(struct traffic){20, 1 << 16, 3});
+    destroy_all(4, fabrics);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_arrive_byte_for_byte_in_both_directions),
+        cmocka_unit_test(small_messages_keep_elements_whole_at_odd_positions),
+        cmocka_unit_test(all_pairs_of_many_ranks_exchange_at_once),
+        cmocka_unit_test(processes_exchange_byte_for_byte),
+        cmocka_unit_test(threads_exchange_byte_for_byte),
+        cmocka_unit_test(large_messages_stream_through),
+        cmocka_unit_test(peers_that_sleep_are_woken),
+        cmocka_unit_test(two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-run: start the ranks of a communicator on this host.
+ *
+ * Ranks meet in a fresh directory ("file:" store) rather than at a port: a port
+ * that is free when we choose it may be taken when rank 0 listens, and a sandbox
+ * may have no loopback at all. The directory is ours alone and removed at the end.
+ *
+ * All ranks share one process group, led by a keeper: a child that does nothing
+ * but wait for the end of a pipe that we hold. When we end in any way, also by
+ * SIGKILL, the pipe ends, and the keeper kills the group, with whatever the ranks
+ * have started in it, and removes the directory.
+ */
+#include "tutti_run_output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GRACE_MS 5000 /* from SIGTERM to SIGKILL */
+#define RANKS_MAX 4096
+#define EXIT_USAGE 2
+#define EXIT_TIMEOUT 124
+#define EXIT_NO_EXEC 127
+
+static const char help[] =
+    "usage: tutti-run -n RANKS [options] program [arguments]\n"
+    "\n"
+    "Starts RANKS processes of the program on this host; tuttiCommInitFromEnv() joins them.\n"
+    "\n"
+    "  -n, --ranks RANKS   number of ranks, 1 to 4096\n"
+    "  -e, --env NAME=TEXT set a variable for all ranks; may be repeated\n"
+    "      --tag           begin each line of output with its rank, [0] (default)\n"
+    "      --no-tag        leave output alone\n"
+    "  -t, --timeout S     end all ranks after S seconds, with status 124\n"
+    "  -h, --help          show this\n"
+    "\n"
+    "When one rank fails, the others are ended (SIGTERM, SIGKILL after 5 s), and tutti-run exits\n"
+    "with its status, or 128 + signal. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all.\n";
+
+struct run {
+    int nranks;
+    bool is_tagged;
+    double timeout_s; /* 0: none */
+    char **command;
+
+    sigset_t kept_mask;
+    int signal_fd;
+    int keeper_fd; /* its end ends all */
+    pid_t keeper;
+    char directory[256];
+    char secret[65];
+
+    pid_t *pids; /* 0: has ended */
+    struct output *outputs;
+    int running;
+    int status; /* of the first rank that failed; 0: none has */
+    int64_t kill_ms;    /* when SIGKILL is due; -1: not */
+    int64_t timeout_ms; /* when the run's time is over; -1: never */
+};
+
+static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void complain(const char *format, ...)
+{
+    char line[512] = "tutti-run: ";
+    size_t length = strlen(line);
+    va_list args;
+
+    va_start(args, format);
+    length += (size_t)vsnprintf(line + length, sizeof line - length - 1, format, args);
+    va_end(args);
+    if (length > sizeof line - 2)
+        length = sizeof line - 2;
+    line[length++] = '\n';
+    write_fully(STDERR_FILENO, line, length);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- options ------------------------------------------------------------------------- */
+
+static bool parse_options(struct run *run, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"ranks", required_argument, NULL, 'n'}, {"env", required_argument, NULL, 'e'},
+        {"tag", no_argument, NULL, 'T'},         {"no-tag", no_argument, NULL, 'N'},
+        {"timeout", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    char *end;
+    long number;
+
+    opterr = 0;
+    /* "+": the program's own options are not ours. */
+    while ((option = getopt_long(argc, argv, "+:n:e:t:h", options, NULL)) != -1)
+        switch (option) {
+        case 'n':
+            number = strtol(optarg, &end, 10);
+            if (end == optarg || *end != '\0' || number < 1 || number > RANKS_MAX) {
+                complain("-n %s is not a number from 1 to %d", optarg, RANKS_MAX);
+                return false;
+            }
+            run->nranks = (int)number;
+            break;
+        case 'e':
+            if (strchr(optarg, '=') == NULL || *optarg == '=') {
+                complain("--env %s is not NAME=TEXT", optarg);
+                return false;
+            }
+            putenv(optarg);
+            break;
+        case 't':
+            run->timeout_s = strtod(optarg, &end);
+            if (end == optarg || *end != '\0' || !(run->timeout_s > 0 && run->timeout_s < 1e9)) {
+                complain("--timeout %s is not a number of seconds above 0", optarg);
+                return false;
+            }
+            break;
+        case 'T': run->is_tagged = true; break;
+        case 'N': run->is_tagged = false; break;
+        case 'h': fputs(help, stdout); exit(0);
+        default:
+            complain("%s %s; see tutti-run --help", argv[optind - 1],
+                     option == ':' ? "needs a value" : "is no option");
+            return false;
+        }
+    run->command = argv + optind;
+    if (run->nranks == 0 || *run->command == NULL) {
+        complain("%s is missing; see tutti-run --help",
+                 run->nranks == 0 ? "-n RANKS" : "the program");
+        return false;
+    }
+    return true;
+}
+
+/* ---- the meeting place and its keeper ----------------------------------------------------- */
+
+static bool make_meeting_place(struct run *run)
+{
+    const char *parent = getenv("TMPDIR");
+    uint8_t bytes[32];
+
+    if (parent == NULL || *parent != '/')
+        parent = "/tmp";
+    snprintf(run->directory, sizeof run->directory, "%s/tutti-run-XXXXXX", parent);
+    if (mkdtemp(run->directory) == NULL) {
+        complain("make a directory in %s: %s", parent, strerror(errno));
+        return false;
+    }
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+        complain("no random bytes for a secret: %s", strerror(errno));
+        rmdir(run->directory);
+        return false;
+    }
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(run->secret + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+static void remove_meeting_place(const struct run *run)
+{
+    DIR *stream = opendir(run->directory);
+
+    if (stream != NULL) {
+        for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
+            unlinkat(dirfd(stream), entry->d_name, 0);
+        closedir(stream);
+    }
+    rmdir(run->directory);
+}
+
+static void be_keeper(const struct run *run, int pipe_fd)
+{
+    char byte;
+
+    /* Signals to the group are meant for the ranks. Those we block stay blocked; the
+     * terminal's must not stop us. */
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    /* Hold nothing that somebody may wait to see closed. */
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    remove_meeting_place(run);
+    kill(0, SIGKILL);
+    _exit(0);
+}
+
+static bool start_keeper(struct run *run)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        complain("pipe: %s", strerror(errno));
+        return false;
+    }
+    run->keeper = fork();
+    if (run->keeper < 0) {
+        complain("fork: %s", strerror(errno));
+        return false;
+    }
+    if (run->keeper == 0) {
+        setpgid(0, 0);
+        close(ends[1]);
+        be_keeper(run, ends[0]);
+    }
+    setpgid(run->keeper, run->keeper); /* whoever comes first */
+    close(ends[0]);
+    run->keeper_fd = ends[1];
+    return true;
+}
+
+/* ---- ranks --------------------------------------------------------------------------------- */
+
+static void set_number(const char *name, int number)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", number);
+    setenv(name, text, 1);
+}
+
+static void be_rank(const struct run *run, int rank, pid_t parent, const int *out, const int *err)
+{
+    char root[sizeof run->directory + 8];
+
+    setpgid(0, run->keeper);
+    /* The keeper would end us too; this is quicker when our parent is killed. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_NO_EXEC);
+    snprintf(root, sizeof root, "file:%s", run->directory);
+    set_number("TUTTI_RANK", rank);
+    set_number("TUTTI_NRANKS", run->nranks);
+    set_number("TUTTI_LOCAL_RANK", rank);
+    set_number("TUTTI_LOCAL_NRANKS", run->nranks);
+    setenv("TUTTI_ROOT", root, 1);
+    setenv("TUTTI_SECRET", run->secret, 1);
+    /* Input is rank 0's; from a terminal a background group cannot read. */
+    if (rank > 0 || isatty(STDIN_FILENO)) {
+        int null = open("/dev/null", O_RDONLY);
+
+        dup2(null, STDIN_FILENO);
+        close(null);
+    }
+    if (run->is_tagged) {
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+    }
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &run->kept_mask, NULL);
+    execvp(run->command[0], run->command);
+    complain("cannot run %s: %s", run->command[0], strerror(errno));
+    _exit(EXIT_NO_EXEC);
+}
+
+static bool start_rank(struct run *run, int rank)
+{
+    pid_t parent = getpid();
+    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    bool has_pipes = !run->is_tagged ||
+                     (pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0);
+
+    run->pids[rank] = has_pipes ? fork() : -1;
+    if (run->pids[rank] < 0) {
+        complain("start rank %d: %s", rank, strerror(errno));
+        run->pids[rank] = 0;
+        return false;
+    }
+    if (run->pids[rank] == 0)
+        be_rank(run, rank, parent, out, err);
+    setpgid(run->pids[rank], run->keeper); /* whoever comes first */
+    run->running++;
+    if (run->is_tagged) {
+        close(out[1]);
+        close(err[1]);
+        fcntl(out[0], F_SETFL, O_NONBLOCK);
+        fcntl(err[0], F_SETFL, O_NONBLOCK);
+    }
+    run->outputs[2 * rank] = (struct output){.rank = rank, .from_fd = out[0], .to_fd = 1};
+    run->outputs[2 * rank + 1] = (struct output){.rank = rank, .from_fd = err[0], .to_fd = 2};
+    return true;
+}
+
+/* To the ranks and to what they have started; the keeper ignores it. */
+static void signal_all(const struct run *run, int number)
+{
+    if (number != SIGKILL) {
+        kill(-run->keeper, number);
+        return;
+    }
+    for (int rank = 0; rank < run->nranks; rank++)
+        if (run->pids[rank] > 0)
+            kill(run->pids[rank], SIGKILL);
+}
+
+static void end_all(struct run *run, int status)
+{
+    if (run->status != 0)
+        return;
+    run->status = status;
+    if (run->running == 0)
+        return;
+    signal_all(run, SIGTERM);
+    signal_all(run, SIGCONT); /* a stopped rank could not obey */
+    run->kill_ms = now_ms() + GRACE_MS;
+}
+
+static void rank_ended(struct run *run, int rank, int status)
+{
+    run->pids[rank] = 0;
+    run->running--;
+    if (status == 0 || run->status != 0)
+        return;
+    if (WIFSIGNALED(status))
+        complain("rank %d was killed by signal %d (%s)", rank, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        complain("rank %d exited with status %d", rank, WEXITSTATUS(status));
+    end_all(run, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static void reap(struct run *run)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (int rank = 0; rank < run->nranks; rank++)
+            if (run->pids[rank] == pid) {
+                /* What it said last stands before what we say of its end. */
+                output_pump(&run->outputs[2 * rank]);
+                output_pump(&run->outputs[2 * rank + 1]);
+                rank_ended(run, rank, status);
+            }
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+static void handle_signals(struct run *run)
+{
+    struct signalfd_siginfo info;
+
+    while (read(run->signal_fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            signal_all(run, (int)info.ssi_signo);
+    reap(run);
+}
+
+static void handle_time(struct run *run)
+{
+    int64_t now = now_ms();
+
+    if (run->timeout_ms >= 0 && now >= run->timeout_ms) {
+        run->timeout_ms = -1;
+        if (run->status == 0)
+            complain("%d of %d ranks still run after %g s", run->running, run->nranks,
+                     run->timeout_s);
+        end_all(run, EXIT_TIMEOUT);
+    }
+    if (run->kill_ms >= 0 && now >= run->kill_ms) {
+        run->kill_ms = -1;
+        signal_all(run, SIGKILL);
+    }
+}
+
+static int sleep_limit_ms(const struct run *run)
+{
+    int64_t at = run->kill_ms >= 0 ? run->kill_ms : run->timeout_ms;
+    int64_t left;
+
+    if (at < 0)
+        return -1;
+    left = at - now_ms();
+    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+}
+
+static void supervise(struct run *run)
+{
+    int count = run->is_tagged ? 2 * run->nranks : 0;
+    struct pollfd *fds = calloc((size_t)count + 1, sizeof *fds);
+
+    if (fds == NULL) {
+        complain("no memory for %d ranks", run->nranks);
+        end_all(run, 1);
+        return;
+    }
+    while (run->running > 0) {
+        fds[count] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+        for (int i = 0; i < count; i++)
+            fds[i] = (struct pollfd){.fd = run->outputs[i].from_fd, .events = POLLIN};
+        if (poll(fds, (nfds_t)count + 1, sleep_limit_ms(run)) > 0) {
+            for (int i = 0; i < count; i++)
+                if (fds[i].revents != 0)
+                    output_pump(&run->outputs[i]);
+            if (fds[count].revents != 0)
+                handle_signals(run);
+        }
+        handle_time(run);
+    }
+    free(fds);
+}
+
+/* Nothing of ours stays: neither processes of the group, nor the directory. */
+static void clean_up(struct run *run)
+{
+    kill(-run->keeper, SIGKILL);
+    while (waitpid(run->keeper, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+    for (int i = 0; i < 2 * run->nranks; i++) {
+        output_pump(&run->outputs[i]);
+        output_finish(&run->outputs[i]);
+    }
+    remove_meeting_place(run);
+}
+
+static bool prepare(struct run *run)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    for (size_t i = 0; i < 6; i++)
+        sigaddset(&mask, (const int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}[i]);
+    sigprocmask(SIG_BLOCK, &mask, &run->kept_mask);
+    run->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    run->pids = calloc((size_t)run->nranks, sizeof *run->pids);
+    run->outputs = calloc(2 * (size_t)run->nranks, sizeof *run->outputs);
+    if (run->signal_fd < 0 || run->pids == NULL || run->outputs == NULL) {
+        complain("no memory for %d ranks", run->nranks);
+        return false;
+    }
+    for (int i = 0; i < 2 * run->nranks; i++)
+        run->outputs[i].from_fd = -1;
+    if (!make_meeting_place(run))
+        return false;
+    if (start_keeper(run))
+        return true;
+    remove_meeting_place(run);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = {.is_tagged = true, .kill_ms = -1, .timeout_ms = -1};
+
+    if (!parse_options(&run, argc, argv))
+        return EXIT_USAGE;
+    /* A reader of our output that leaves must not end the ranks. */
+    signal(SIGPIPE, SIG_IGN);
+    if (!prepare(&run))
+        return 1;
+    for (int rank = 0; rank < run.nranks && run.status == 0; rank++)
+        if (!start_rank(&run, rank))
+            end_all(&run, 1);
+    if (run.timeout_s > 0)
+        run.timeout_ms = now_ms() + (int64_t)(run.timeout_s * 1000);
+    supervise(&run);
+    clean_up(&run);
+    free(run.pids);
+    free(run.outputs);
+    return run.status;
+}
