@@ -104,6 +104,11 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
     if (rc == TUTTI_OK && !comm->is_blocking &&
         tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
         rc = tutti_comm_form(comm);
+    if (rc == TUTTI_OK && tutti_load_acquire(&comm->state) == TUTTI_COMM_READY) {
+        rc = tutti_fabric_news(comm->fabric);
+        if (rc != TUTTI_OK)
+            tutti_comm_fail(comm, rc, tutti_last_message());
+    }
     *asyncError = tutti_public(rc);
     return tuttiSuccess;
 }

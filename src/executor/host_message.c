@@ -86,6 +86,15 @@ static int send_joined(struct tutti_message *message, size_t payload, bool *move
     return message->header_bytes == size ? TUTTI_OK : TUTTI_AGAIN;
 }
 
+static int send_header(struct tutti_message *message, bool *moved)
+{
+    size_t done = message->header_bytes;
+    int rc = move(message, &message->header, sizeof message->header, &done, moved);
+
+    message->header_bytes = (uint32_t)done;
+    return rc;
+}
+
 static int receive_header(struct tutti_message *message, bool *moved)
 {
     size_t done = message->header_bytes;
@@ -105,7 +114,10 @@ static int move_header(struct tutti_message *message, size_t size, bool *moved)
         return TUTTI_OK;
     if (message->call.kind == TUTTI_CALL_RECV)
         return receive_header(message, moved);
-    return send_joined(message, size <= JOINED_BYTES ? size : 0, moved);
+    /* What the transport would lend to the peer must not lie on our stack. */
+    if (size <= JOINED_BYTES && sizeof message->header + size < message->conn->lends_from)
+        return send_joined(message, size, moved);
+    return send_header(message, moved);
 }
 
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)
@@ -125,9 +137,9 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
     /* When somebody has given up, the caller's next look at the peers says so. */
     if (!tutti_fabric_enter(engine->fabric))
         return TUTTI_AGAIN;
-    rc = move_header(message, moved);
+    rc = move_header(message, size, moved);
     if (rc == TUTTI_OK)
-        rc = move(message, at, call->count * tutti_type_size(call->type), &message->moved, moved);
+        rc = move(message, at, size, &message->moved, moved);
     if (!tutti_fabric_exit(engine->fabric) && rc == TUTTI_OK)
         return TUTTI_AGAIN;
     TUTTI_TRY(rc);

@@ -68,6 +68,7 @@ struct tutti_conn {
     struct tutti_fabric *fabric;
     int peer, channel;
     size_t private_bytes; /* heap held, for the memory report */
+    size_t lends_from;    /* offers of this size on may be read from where they lie until taken */
 };
 
 extern const struct tutti_transport_ops tutti_self_ops;
