@@ -163,6 +163,22 @@ static int time_out(const struct tutti_batch *batch)
                       describe(batch, what), batch->comm->timeout_ms, whom);
 }
 
+/* Does the batch wait for a rank that is not there any more? What that rank sent before it left must
+ * still be received, so only a whole pass in vain after it was seen to have left proves anything. */
+static int check_leaving(struct tutti_batch *batch)
+{
+    char what[DESCRIPTION_BYTES];
+    int rank = waits_for(batch);
+    bool has_left = rank >= 0 && tutti_fabric_has_left(batch->comm->fabric, rank);
+
+    if (has_left && batch->left_rank == rank)
+        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d has destroyed its communicator while it is "
+                          "waited for (%s); every rank must make the same calls before that", rank,
+                          describe(batch, what));
+    batch->left_rank = has_left ? rank : -1;
+    return TUTTI_OK;
+}
+
 /* Once in a while: has anything happened that ends the wait? */
 static int watch(struct tutti_batch *batch)
 {
@@ -182,6 +198,8 @@ static int watch(struct tutti_batch *batch)
     rc = tutti_fabric_check(batch->comm->fabric);
     if (rc == TUTTI_OK)
         rc = tutti_run_check_peers(&batch->comm->engine);
+    if (rc == TUTTI_OK)
+        rc = check_leaving(batch);
     return rc;
 }
 
@@ -238,6 +256,8 @@ static int finish(struct tutti_batch *batch, int rc)
         tutti_comm_fail(comm, rc, rc == TUTTI_ERR_TIMEOUT ? tutti_last_message() : message);
     }
     if (rc != TUTTI_OK) {
+        /* Whoever has recorded the error may not have told the peers yet. */
+        tutti_fabric_abort(comm->fabric, tutti_load_acquire(&comm->error), comm->error_text);
         tutti_run_cancel(&comm->engine);
         rc = tutti_comm_error(comm);
     }
@@ -259,6 +279,7 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
         batch->is_started = true;
         if (tutti_load_acquire(&comm->error) != 0)
             return finish(batch, tutti_comm_error(comm));
+        batch->left_rank = -1;
         batch->watched_ns = tutti_now_ns();
         batch->deadline_ns = tutti_deadline_ns(comm->timeout_ms);
     }
@@ -270,8 +291,10 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
         return finish(batch, messages);
     if (collectives == TUTTI_OK && messages == TUTTI_OK)
         return finish(batch, TUTTI_OK);
-    if (*moved)
+    if (*moved) {
+        batch->left_rank = -1;
         return TUTTI_AGAIN;
+    }
     rc = watch(batch);
     return rc == TUTTI_OK ? TUTTI_AGAIN : finish(batch, rc);
 }

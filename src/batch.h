@@ -24,6 +24,7 @@ struct tutti_batch {
     size_t vector_count;
     uint32_t passes;           /* since the last look at deadline and peers */
     uint64_t watched_ns;       /* when that was */
+    int left_rank;             /* that we then waited for though it had left; -1: none */
     struct tutti_idle idle;
 
     /* On streams. */

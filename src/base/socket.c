@@ -139,8 +139,9 @@ static int note_refused(const struct tutti_address *address, int *fd, int error)
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-    return tutti_note(TUTTI_ERR_REMOTE, "connect to %s: %s", tutti_address_format(address, text),
-                      strerror(error));
+    tutti_record_message("connect to %s: %s", tutti_address_format(address, text), strerror(error));
+    errno = error;
+    return TUTTI_ERR_REMOTE;
 }
 
 int tutti_socket_connect(const struct tutti_address *address, int *fd)

@@ -53,7 +53,7 @@ int tutti_socket_accept(int listen_fd, int *ret_fd);
 
 /* Start connecting: *fd is -1 at the first call and kept between calls while
  * TUTTI_AGAIN. On failure (TUTTI_ERR_REMOTE: refused, unreachable) *fd is closed
- * and -1 again, the reason is recorded but not logged as a failure: the caller
+ * and -1 again, the reason is in errno and recorded, but not logged as a failure: the caller
  * may try another address. */
 int tutti_socket_connect(const struct tutti_address *address, int *fd);
 

@@ -86,6 +86,9 @@ struct tutti_engine {
     uint64_t base, previous_base;      /* signals given before it, and before the one before */
     uint64_t all_entered;              /* last round of which I have seen everybody's first signal */
     uint64_t sequence;                 /* collectives begun */
+    /* What was called before, since some ranks learn late that others called something else. */
+    struct tutti_header previous;      /* the collective before */
+    struct tutti_header in_round;      /* the one of the last round begun */
     /* memory shared by successive runs */
     uint8_t *arena;
     size_t arena_bytes;
@@ -109,7 +112,8 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 /* Go on. TUTTI_OK: complete. */
 int tutti_run_progress(struct tutti_engine *engine);
 
-/* Drop the run, in whatever state: after an error. */
+/* Drop the run, in whatever state: after an error that peers have been told. Returns when no rank
+ * of this process touches the caller's buffers any more. */
 void tutti_run_cancel(struct tutti_engine *engine);
 
 /* The rank that the active run waits for, -1 if none in particular: for messages. */
@@ -120,6 +124,10 @@ int tutti_run_waits_for(const struct tutti_engine *engine);
 int tutti_run_check_peers(const struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
+
+/* `theirs` is not what I expected of `rank`: say what was called instead. */
+int tutti_run_mismatch(const struct tutti_engine *engine, int rank,
+                       const struct tutti_header *theirs);
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */

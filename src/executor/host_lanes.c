@@ -9,6 +9,9 @@
 /* What RECV_REDUCE_SEND may hold on its way. */
 enum { BOUNCE_BYTES = 32 * 1024 };
 
+/* A step of up to this many bytes travels with its header. */
+enum { JOINED_BYTES = 8192 };
+
 static const struct tutti_step *current_step(const struct tutti_run *run,
                                              const struct tutti_lane *lane,
                                              const struct tutti_lane_state *state,
@@ -44,24 +47,40 @@ static void advance(struct tutti_run *run, struct tutti_lane_state *state,
         run->moved = true;
 }
 
-static int send_header(struct tutti_run *run, struct tutti_lane_state *state)
+/* The header, and with it the whole step if that is small: one message, not two. */
+static int send_header(struct tutti_run *run, struct tutti_lane_state *state,
+                       const struct tutti_step *step, const struct tutti_bound_step *bound)
 {
-    size_t taken;
+    uint8_t joined[sizeof run->header + JOINED_BYTES];
+    const uint8_t *offer = (const uint8_t *)&run->header;
+    const struct tutti_segment *segment = &run->bound->segments[bound->first];
+    size_t size = sizeof run->header, taken;
 
-    while (state->header_bytes < sizeof run->header) {
-        TUTTI_TRY(state->conn->ops->send(state->conn,
-                                         (const uint8_t *)&run->header + state->header_bytes,
-                                         sizeof run->header - state->header_bytes, &taken));
-        if (taken == 0)
-            return TUTTI_AGAIN;
-        state->header_bytes += (uint32_t)taken;
-        run->moved = true;
+    if (state->header_bytes == size)
+        return TUTTI_OK;
+    if (step->kind == TUTTI_STEP_SEND && bound->count == 1 && bound->bytes <= JOINED_BYTES &&
+        state->conn->ops->takes_by_copy) {
+        memcpy(joined, &run->header, size);
+        memcpy(joined + size, run->base[step->src.buffer] + segment->at[TUTTI_AT_SRC],
+               bound->bytes);
+        size += bound->bytes;
+        offer = joined;
     }
-    return TUTTI_OK;
+    TUTTI_TRY(state->conn->ops->send(state->conn, offer + state->header_bytes,
+                                     size - state->header_bytes, &taken));
+    if (taken == 0)
+        return TUTTI_AGAIN;
+    run->moved = true;
+    taken += state->header_bytes;
+    state->header_bytes = (uint32_t)(taken < sizeof run->header ? taken : sizeof run->header);
+    if (taken > sizeof run->header)
+        advance(run, state, segment, taken - sizeof run->header);
+    return state->header_bytes == sizeof run->header ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-static int receive_header(struct tutti_run *run, struct tutti_lane_state *state)
+static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *state)
 {
+    struct tutti_run *run = &engine->run;
     size_t got;
 
     if (state->header_bytes == sizeof run->header)
@@ -77,7 +96,7 @@ static int receive_header(struct tutti_run *run, struct tutti_lane_state *state)
     }
     if (state->header.sequence != run->header.sequence ||
         !tutti_signature_equal(&state->header.signature, &run->header.signature))
-        return tutti_signature_mismatch(&run->header, state->conn->peer, &state->header);
+        return tutti_run_mismatch(engine, state->conn->peer, &state->header);
     return TUTTI_OK;
 }
 
@@ -229,10 +248,10 @@ static int advance_lane(struct tutti_engine *engine, uint32_t number)
                 TUTTI_TRY(tutti_fabric_connect(engine->fabric, lane->peer, lane->channel,
                                                &state->conn));
             if (lane->is_receive) {
-                TUTTI_TRY(receive_header(run, state));
+                TUTTI_TRY(receive_header(engine, state));
                 TUTTI_TRY(receive_step(run, state, step, index));
             } else {
-                TUTTI_TRY(send_header(run, state));
+                TUTTI_TRY(send_header(run, state, step, &run->bound->steps[index]));
                 TUTTI_TRY(send_step(run, state, step, index));
             }
         }

@@ -64,29 +64,60 @@ static int move(struct tutti_message *message, void *at, size_t size, size_t *do
     return TUTTI_OK;
 }
 
-static int move_header(struct tutti_message *message, bool *moved)
-{
-    bool is_send = message->call.kind == TUTTI_CALL_SEND;
-    size_t done = message->header_bytes;
-    int rc;
+/* A payload of up to this many bytes travels with its header: one message, not two. */
+enum { JOINED_BYTES = 8192 };
 
-    if (done == sizeof message->header)
-        return TUTTI_OK;
-    rc = move(message, is_send ? &message->header : &message->theirs, sizeof message->header, &done,
-              moved);
+static int send_header(struct tutti_message *message, size_t payload, bool *moved)
+{
+    uint8_t joined[sizeof message->header + JOINED_BYTES];
+    const uint8_t *offer = (const uint8_t *)&message->header;
+    size_t taken, size = sizeof message->header, offered = size;
+
+    if (payload > 0 && payload <= JOINED_BYTES && message->conn->ops->takes_by_copy) {
+        memcpy(joined, &message->header, size);
+        memcpy(joined + size, message->call.input, payload);
+        offered += payload;
+        offer = joined;
+    }
+    TUTTI_TRY(message->conn->ops->send(message->conn, offer + message->header_bytes,
+                                       offered - message->header_bytes, &taken));
+    if (taken == 0)
+        return TUTTI_AGAIN;
+    *moved = true;
+    taken += message->header_bytes;
+    message->header_bytes = (uint32_t)(taken < size ? taken : size);
+    message->moved = taken - message->header_bytes;
+    return message->header_bytes == size ? TUTTI_OK : TUTTI_AGAIN;
+}
+
+static int receive_header(struct tutti_message *message, bool *moved)
+{
+    size_t done = message->header_bytes;
+    int rc = move(message, &message->theirs, sizeof message->header, &done, moved);
+
     message->header_bytes = (uint32_t)done;
-    if (rc != TUTTI_OK || is_send)
-        return rc;
+    TUTTI_TRY(rc);
     if (message->theirs.sequence != message->header.sequence ||
         !tutti_signature_equal(&message->theirs.signature, &message->header.signature))
         return tutti_signature_mismatch(&message->header, message->call.root, &message->theirs);
     return TUTTI_OK;
 }
 
+static int move_header(struct tutti_message *message, size_t size, bool *moved)
+{
+    if (message->header_bytes == sizeof message->header)
+        return TUTTI_OK;
+    if (message->call.kind == TUTTI_CALL_RECV)
+        return receive_header(message, moved);
+    return send_header(message, size, moved);
+}
+
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)
 {
     const struct tutti_call *call = &message->call;
     void *at = call->kind == TUTTI_CALL_SEND ? (void *)(uintptr_t)call->input : call->output;
+    size_t size = call->count * tutti_type_size(call->type);
+    int rc;
 
     if (message->is_complete)
         return TUTTI_OK;
@@ -95,8 +126,15 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
     if (message->conn == NULL)
         TUTTI_TRY(tutti_fabric_connect(engine->fabric, call->root, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
-    TUTTI_TRY(move_header(message, moved));
-    TUTTI_TRY(move(message, at, call->count * tutti_type_size(call->type), &message->moved, moved));
+    /* When somebody has given up, the caller's next look at the peers says so. */
+    if (!tutti_fabric_enter(engine->fabric))
+        return TUTTI_AGAIN;
+    rc = move_header(message, size, moved);
+    if (rc == TUTTI_OK)
+        rc = move(message, at, size, &message->moved, moved);
+    if (!tutti_fabric_exit(engine->fabric) && rc == TUTTI_OK)
+        return TUTTI_AGAIN;
+    TUTTI_TRY(rc);
     message->is_complete = true;
     *moved = true;
     return TUTTI_OK;

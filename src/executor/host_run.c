@@ -197,6 +197,19 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
+/* `rank` has entered the round before this one: for the same call as I? Its post of that round stays
+ * until I have entered this one. */
+static int check_last_round(const struct tutti_engine *engine, uint32_t rank)
+{
+    const struct tutti_post *post = tutti_domain_post(engine->domain, rank, engine->round - 1);
+    struct tutti_header theirs = {.sequence = engine->in_round.sequence};
+
+    if (memcmp(post->signature, &engine->in_round.signature, sizeof post->signature) == 0)
+        return TUTTI_OK;
+    memcpy(&theirs.signature, post->signature, sizeof theirs.signature);
+    return tutti_signature_mismatch(&engine->in_round, (int)rank, &theirs);
+}
+
 /* The reuse rule: everybody has entered the round before this one. */
 static int enter_round(struct tutti_engine *engine)
 {
@@ -205,17 +218,21 @@ static int enter_round(struct tutti_engine *engine)
     struct tutti_post *post;
 
     if (engine->round > 1 && engine->all_entered + 1 < engine->round) {
-        for (; run->wait_index < domain->nmembers; run->wait_index++)
-            if (run->wait_index != domain->me &&
-                tutti_domain_counter(domain, run->wait_index, engine->round - 1) <=
-                    engine->previous_base)
+        for (; run->wait_index < domain->nmembers; run->wait_index++) {
+            if (run->wait_index == domain->me)
+                continue;
+            if (tutti_domain_counter(domain, run->wait_index, engine->round - 1) <=
+                engine->previous_base)
                 return TUTTI_AGAIN;
+            TUTTI_TRY(check_last_round(engine, run->wait_index));
+        }
         run->wait_index = 0;
         engine->all_entered = engine->round - 1;
     }
     run->base[TUTTI_BUF_WINDOW] = tutti_domain_window(domain, domain->me, engine->round);
     post = tutti_domain_post(domain, domain->me, engine->round);
     memcpy(post->signature, &run->call.signature, sizeof post->signature);
+    engine->in_round = run->header;
     post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
     post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
     return TUTTI_OK;
@@ -231,7 +248,7 @@ static void leave_round(struct tutti_engine *engine)
     engine->base += nsignals;
 }
 
-static int run_steps(struct tutti_engine *engine)
+static int run_steps_inside(struct tutti_engine *engine)
 {
     int local = tutti_run_local(engine), lanes = TUTTI_OK;
 
@@ -240,6 +257,22 @@ static int run_steps(struct tutti_engine *engine)
     if (!engine->run.program->plan->schedule->is_one_sided)
         lanes = tutti_run_lanes(engine);
     return lanes != TUTTI_OK ? lanes : local;
+}
+
+static int run_steps(struct tutti_engine *engine)
+{
+    const struct tutti_schedule *schedule = engine->run.program->plan->schedule;
+    int rc;
+
+    /* Windows and FIFOs outlive us all. */
+    if (schedule->is_one_sided &&
+        (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) == 0)
+        return run_steps_inside(engine);
+    /* When somebody has given up, the caller's next look at the peers says so. */
+    if (!tutti_fabric_enter(engine->fabric))
+        return TUTTI_AGAIN;
+    rc = run_steps_inside(engine);
+    return tutti_fabric_exit(engine->fabric) || rc != TUTTI_OK ? rc : TUTTI_AGAIN;
 }
 
 static void announce(struct tutti_domain *domain, const struct tutti_header *header)
@@ -274,6 +307,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     run->staged_input = engine->arena;
     run->staged_output = engine->arena + input;
     run->scratch = engine->arena + input + output;
+    engine->previous = run->header;
     run->header = (struct tutti_header){.sequence = ++engine->sequence,
                                         .signature = call->signature};
     if (engine->domain != NULL)
@@ -323,6 +357,19 @@ int tutti_run_progress(struct tutti_engine *engine)
 void tutti_run_cancel(struct tutti_engine *engine)
 {
     engine->run.is_active = false;
+    tutti_fabric_expel(engine->fabric);
+}
+
+int tutti_run_mismatch(const struct tutti_engine *engine, int rank,
+                       const struct tutti_header *theirs)
+{
+    const struct tutti_header *mine = &engine->run.header;
+
+    /* Left over from the call before, of which I asked nothing of that rank. */
+    if (theirs->sequence == engine->previous.sequence &&
+        !tutti_signature_equal(&theirs->signature, &engine->previous.signature))
+        mine = &engine->previous;
+    return tutti_signature_mismatch(mine, rank, theirs);
 }
 
 int tutti_run_waits_for(const struct tutti_engine *engine)
@@ -344,6 +391,9 @@ int tutti_run_waits_for(const struct tutti_engine *engine)
     }
     for (uint32_t i = 0; !plan->schedule->is_one_sided && i < plan->nlanes; i++)
         if (run->lanes[i].position < plan->lanes[i].count && plan->lanes[i].is_receive)
+            return plan->lanes[i].peer;
+    for (uint32_t i = 0; !plan->schedule->is_one_sided && i < plan->nlanes; i++)
+        if (run->lanes[i].position < plan->lanes[i].count)
             return plan->lanes[i].peer;
     return TUTTI_NO_RANK;
 }

@@ -27,8 +27,10 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
             program->run_type = TUTTI_FLOAT32;
         program->scales_output = call->is_average && has_output;
     }
+    /* Peers who read my input know its counts, not its displacements: packed, they are known. */
     program->stages_input = has_input &&
-        (program->widens || (reduces && call->is_premultiplied) || is_own_overlay);
+        (program->widens || (reduces && call->is_premultiplied) || is_own_overlay ||
+         (schedule->is_one_sided && call->input_displs != NULL));
     program->input_blocks =
         has_input ? tutti_input_blocks(call->collective, schedule->nranks) : 0;
     program->output_blocks =

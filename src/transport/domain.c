@@ -18,12 +18,17 @@
  * again costs its peers nothing. */
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
+    const struct tutti_segment *segment = (const struct tutti_segment *)domain;
     struct tutti_door *door = &domain->doors[index];
+    uint32_t how = tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE);
 
-    if (tutti_exchange(&door->is_sleeping, 0) != 0)
+    if (how != TUTTI_AWAKE)
         (void)tutti_fetch_add(domain->sleepers, -1u);
     (void)tutti_fetch_add(&door->rings, 1);
-    syscall(SYS_futex, &door->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    if (how == TUTTI_SLEEPS_ON_SOCKETS)
+        tutti_bell_ring(&segment->bell, index);
+    else
+        syscall(SYS_futex, &door->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void tutti_domain_ring_all(struct tutti_domain *domain)

@@ -38,9 +38,10 @@ _Static_assert(sizeof(struct tutti_post) == TUTTI_CACHE_LINE, "a post is one lin
 /* Where a member sleeps. */
 struct tutti_door {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: grows with every ring */
-    uint32_t is_sleeping;                     /* set by the owner before its last look; cleared by
-                                                 it or by whoever rings */
+    uint32_t is_sleeping;                     /* how (below): set by the owner before its last look,
+                                                 cleared by it or by whoever rings */
 };
+enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
 
 /* The operation that a member runs, by whatever schedule: what others look at when they have waited
  * for long. Three words that mean something to the executor alone. The first is a number that grows,

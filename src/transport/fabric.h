@@ -108,6 +108,19 @@ void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reaso
  * fabric destroyed without it is reported to the peers of its host as dropped. */
 void tutti_fabric_leave(struct tutti_fabric *fabric);
 
+/* Has `rank` left, as far as can be seen from here? What it sent before can be received. */
+bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank);
+
+/* Around every pass that may touch the memory that peers of this host lend, other than windows and
+ * FIFOs. False: somebody has given up, so nothing may be touched, or what was read may be wrong;
+ * tutti_fabric_check will tell. */
+bool tutti_fabric_enter(struct tutti_fabric *fabric);
+bool tutti_fabric_exit(struct tutti_fabric *fabric);
+
+/* After tutti_fabric_abort, before the caller gets its buffers back: wait for the ranks of this
+ * process that are inside. They need no help to come out. */
+void tutti_fabric_expel(struct tutti_fabric *fabric);
+
 /* ---- report and end ------------------------------------------------------------------ */
 
 /* private: heap. shared: pages of the host's segment that hold this rank's windows, posts and

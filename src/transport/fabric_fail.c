@@ -57,6 +57,16 @@ void tutti_fabric_leave(struct tutti_fabric *fabric)
                             (uint32_t)TUTTI_MEMBER_LEFT);
 }
 
+bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
+{
+    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
+        if ((int)fabric->members[index] == rank)
+            /* acquire: pairs with the release in tutti_fabric_leave; all it sent is visible */
+            return tutti_load_acquire(&fabric->segment->members[index].presence) ==
+                   TUTTI_MEMBER_LEFT;
+    return false;
+}
+
 int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd)
 {
     int rc = TUTTI_OK;
@@ -121,8 +131,10 @@ static int read_note(struct tutti_fabric *fabric)
     note = &fabric->segment->header->note;
     if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return TUTTI_OK;
-    /* Calls that do not fit together are everybody's mistake; all else is that rank's. */
-    code = note->code == TUTTI_ERR_USAGE ? TUTTI_ERR_USAGE : TUTTI_ERR_REMOTE;
+    /* Calls that do not fit together are everybody's mistake and a deadline everybody's; all else
+     * is that rank's. */
+    code = note->code == TUTTI_ERR_USAGE || note->code == TUTTI_ERR_TIMEOUT ? note->code
+                                                                            : TUTTI_ERR_REMOTE;
     return remember(fabric, tutti_fail(code, "rank %d aborted: %.*s", (int)note->rank,
                                        (int)sizeof note->reason - 1, note->reason));
 }

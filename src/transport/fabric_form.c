@@ -184,6 +184,9 @@ static void take_domain(struct tutti_fabric *fabric)
 
     fabric->has_domain = fabric->segment != NULL && fabric->verdicts[fabric->rank].has_segment;
     pthread_mutex_lock(&fabric->lock);
+    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
+        if (index != fabric->my_index && fabric->segment->access[index] != TUTTI_ACCESS_NONE)
+            fabric->shares_memory = true;
     if (fabric->has_domain) {
         fabric->door = &fabric->segment->domain.doors[fabric->my_index];
     } else {

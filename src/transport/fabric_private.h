@@ -6,6 +6,7 @@
  *   fabric_route.c which transport serves a pair of ranks
  *   fabric_wait.c  spin, yield, sleep, wake
  *   fabric_fail.c  abort, leave, check, blame
+ *   fabric_guard.c who is inside whose memory
  */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H
@@ -74,6 +75,7 @@ struct tutti_fabric {
     uint32_t *members;             /* ranks of my host that may share memory, ascending */
     uint32_t nmembers, my_index;
     bool has_domain, is_one_domain, all_store, all_read;
+    bool shares_memory;            /* a member reads another's own memory */
 
     /* Connections. */
     const struct tutti_transport_ops **routes; /* [nranks] */
@@ -86,6 +88,7 @@ struct tutti_fabric {
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
     uint32_t yields;
+    uint32_t sleeps_how;          /* as announced */
     int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
 
     /* Failing. `lock` guards what abort and wake, from other threads, look at. */
@@ -134,7 +137,7 @@ uint32_t tutti_member_index(const struct tutti_fabric *fabric, int rank);
 
 void tutti_wait_init(struct tutti_fabric *fabric);
 
-/* Get what sleeping on sockets needs. */
+/* Get what sleeping on sockets, and on the domain besides, needs. */
 int tutti_wait_open_sockets(struct tutti_fabric *fabric);
 
 /* Let the end of a sleep depend on `fd`, too, until it is closed. */

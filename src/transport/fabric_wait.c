@@ -3,7 +3,7 @@
  *
  *   sleeper                               ringer
  *     remember door's rings                 publish data
- *     sleepers += 1, is_sleeping = 1        full fence
+ *     is_sleeping = how, sleepers += 1      full fence
  *     full fence                            is_sleeping set? clear it, ring
  *     look once more (the caller)
  *     rings unchanged: sleep
@@ -28,9 +28,8 @@
 enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 
 #define SLEEP_MS 10
-/* With sockets and a segment to watch, sleep on the sockets and look at the segment this often:
- * a futex cannot be polled. */
-#define SLEEP_ON_BOTH_MS 1
+/* With sockets and a segment to watch, but no bell that could be rung. */
+#define SLEEP_WITHOUT_BELL_MS 1
 /* How often a spinning rank looks for callers, and at the clock: passes, powers of two. */
 #define PASSES_PER_LOOK 64
 #define PASSES_PER_CLOCK 16
@@ -78,6 +77,22 @@ void tutti_wait_init(struct tutti_fabric *fabric)
 
 /* ---- sockets ------------------------------------------------------------------------- */
 
+static int open_bell(struct tutti_fabric *fabric)
+{
+    uint8_t secret[TUTTI_SECRET_BYTES];
+    int rc = TUTTI_OK;
+
+    if (!fabric->has_domain)
+        return TUTTI_OK;
+    tutti_secret_derive(fabric->secret, "segment", fabric->records[fabric->members[0]].nonce,
+                        secret);
+    pthread_mutex_lock(&fabric->lock);
+    if (tutti_bell_open(&fabric->segment->bell, secret, fabric->my_index) == TUTTI_OK)
+        rc = tutti_wait_watch(fabric, fabric->segment->bell.fd);
+    pthread_mutex_unlock(&fabric->lock);
+    return rc;
+}
+
 int tutti_wait_open_sockets(struct tutti_fabric *fabric)
 {
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -89,7 +104,8 @@ int tutti_wait_open_sockets(struct tutti_fabric *fabric)
     pthread_mutex_unlock(&fabric->lock);
     if (epoll_fd < 0 || event_fd < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "epoll and eventfd descriptors: %s", strerror(errno));
-    return tutti_wait_watch(fabric, event_fd);
+    TUTTI_TRY(tutti_wait_watch(fabric, event_fd));
+    return open_bell(fabric);
 }
 
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
@@ -111,11 +127,13 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 
     idle->door_seen = tutti_load_acquire(&door->rings);
     idle->phase = PHASE_ANNOUNCED;
-    if (tutti_load_relaxed(&door->is_sleeping) == 0) {
-        if (fabric->has_domain)
-            (void)tutti_fetch_add(&fabric->segment->header->sleepers, 1);
-        (void)tutti_exchange(&door->is_sleeping, 1);
-    }
+    fabric->sleeps_how = TUTTI_SLEEPS_ON_DOOR;
+    if (fabric->epoll_fd >= 0 && tutti_tcp_is_busy(fabric))
+        fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
+    if (tutti_load_relaxed(&door->is_sleeping) != fabric->sleeps_how &&
+        tutti_exchange(&door->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
+        fabric->has_domain)
+        (void)tutti_fetch_add(&fabric->segment->header->sleepers, 1);
     tutti_fence_full();
 }
 
@@ -123,9 +141,10 @@ static void retract(struct tutti_fabric *fabric)
 {
     struct tutti_door *door = fabric->door;
 
-    if (tutti_load_relaxed(&door->is_sleeping) == 0)
+    if (tutti_load_relaxed(&door->is_sleeping) == TUTTI_AWAKE)
         return;
-    if (tutti_exchange(&door->is_sleeping, 0) != 0 && fabric->has_domain)
+    if (tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
+        fabric->has_domain)
         (void)tutti_fetch_add(&fabric->segment->header->sleepers, -1u);
 }
 
@@ -133,10 +152,13 @@ static void retract(struct tutti_fabric *fabric)
 static bool sleep_on_sockets(struct tutti_fabric *fabric)
 {
     struct epoll_event events[16];
-    int timeout_ms = fabric->has_domain ? SLEEP_ON_BOTH_MS : SLEEP_MS;
+    bool lacks_bell = fabric->has_domain && fabric->segment->bell.fd < 0;
+    int timeout_ms = lacks_bell ? SLEEP_WITHOUT_BELL_MS : SLEEP_MS;
 
     if (epoll_wait(fabric->epoll_fd, events, sizeof events / sizeof events[0], timeout_ms) <= 0)
         return false;
+    if (fabric->has_domain)
+        tutti_bell_quiet(&fabric->segment->bell);
     tutti_tcp_progress(fabric);
     return true;
 }
@@ -175,7 +197,7 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
     bool has_news = false;
 
     if (tutti_load_acquire(&door->rings) == idle->door_seen) {
-        if (fabric->epoll_fd >= 0 && tutti_tcp_is_busy(fabric))
+        if (fabric->sleeps_how == TUTTI_SLEEPS_ON_SOCKETS)
             has_news = sleep_on_sockets(fabric);
         else
             sleep_on_door(fabric, idle->door_seen);

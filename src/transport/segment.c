@@ -198,6 +198,7 @@ static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmember
     if (segment == NULL)
         return NULL;
     segment->fd = fd;
+    segment->bell.fd = -1;
     segment->ranks = calloc(nmembers, sizeof *segment->ranks);
     segment->pids = calloc(nmembers, sizeof *segment->pids);
     segment->access = calloc(nmembers, sizeof *segment->access);
@@ -271,6 +272,7 @@ void tutti_segment_destroy(struct tutti_segment *segment)
 {
     if (segment == NULL)
         return;
+    tutti_bell_close(&segment->bell);
     leave_list(segment);
     free_segment(segment);
 }

@@ -10,6 +10,7 @@
 #ifndef TUTTI_TRANSPORT_SEGMENT_H
 #define TUTTI_TRANSPORT_SEGMENT_H
 
+#include "transport/bell.h"
 #include "transport/domain.h"
 #include "transport/fifo.h"
 #include "transport/identity.h"
@@ -39,6 +40,7 @@ struct tutti_segment_header {
 /* A member is present from its lock on the segment's byte [index] until it says otherwise. */
 struct tutti_member {
     alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; written by its owner */
+    uint32_t is_inside; /* other members' memory, just now; written by its owner */
 };
 enum { TUTTI_MEMBER_PRESENT, TUTTI_MEMBER_LEFT, TUTTI_MEMBER_DROPPED };
 
@@ -51,6 +53,7 @@ struct tutti_segment {
     uint32_t *ranks;            /* [nmembers], the domain's */
     int32_t *pids;              /* [nmembers] */
     enum tutti_access *access;  /* [nmembers], the domain's */
+    struct tutti_bell bell;     /* this member's; without one (fd -1) unless opened later */
     int fd;
     struct tutti_segment *next; /* in the process's list of segments, under its lock */
     struct tutti_kept_fd *kept; /* descriptors of this file to close with the last mapping */

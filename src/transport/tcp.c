@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a small read takes along: little enough that copying it again costs nothing. */
+enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = 8192 };
+
 static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
 {
     return tutti_route_tcp(fabric, fabric->rank, peer);
@@ -39,6 +42,7 @@ int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
     conn->out.left = conn->in.left = TUTTI_TCP_STRIPE_BYTES;
     for (int i = 0; i < TUTTI_TCP_MAX_SOCKETS; i++)
         conn->fds[i] = -1;
+    tutti_tcp_probe_init(&conn->probe);
     fabric->conns[tutti_conn_index(peer, channel)] = &conn->base;
     *ret_conn = conn;
     return TUTTI_OK;
@@ -79,10 +83,13 @@ static int tcp_connect(struct tutti_fabric *fabric, int peer, int channel,
             tutti_tcp_progress(fabric);
     }
     if (rc == TUTTI_OK && tcp->rc == TUTTI_OK) {
-        if (!tcp->is_up)
+        if (tcp->is_up) {
+            tutti_tcp_dial_stop(tcp);
+            tutti_tcp_probe_fini(&tcp->probe);
+            return TUTTI_OK;
+        }
+        if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
             return TUTTI_AGAIN;
-        tutti_tcp_dial_stop(tcp);
-        return TUTTI_OK;
     }
     if (rc == TUTTI_OK)
         rc = tutti_fabric_blame(fabric, peer, tcp->reason);
@@ -98,6 +105,7 @@ static void tcp_close(struct tutti_conn *conn)
     if (tcp == NULL)
         return;
     tutti_tcp_dial_stop(tcp);
+    tutti_tcp_probe_fini(&tcp->probe);
     for (int i = 0; i < tcp->nsockets; i++) {
         if (tcp->fds[i] < 0)
             continue;
@@ -179,13 +187,18 @@ static int pull(struct tutti_tcp_conn *tcp, uint8_t *to, size_t size, size_t *re
 static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
 {
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
-    size_t buffered = size < tcp->have ? size : tcp->have;
-    size_t got = 0;
+    size_t buffered, got = 0;
 
+    /* A small piece is likely followed by another: one system call for both. */
+    if (tcp->have == 0 && size <= SMALL_READ_BYTES) {
+        tcp->begin = 0;
+        TUTTI_TRY(pull(tcp, tcp->buffer, READ_AHEAD_BYTES, &tcp->have));
+    }
+    buffered = size < tcp->have ? size : tcp->have;
     memcpy(data, tcp->buffer + tcp->begin, buffered);
     tcp->begin += buffered;
     tcp->have -= buffered;
-    if (buffered == 0)
+    if (buffered == 0 && size > SMALL_READ_BYTES)
         TUTTI_TRY(pull(tcp, data, size, &got));
     *ret_got = buffered + got;
     return TUTTI_OK;
@@ -223,6 +236,7 @@ static void tcp_consume(struct tutti_conn *conn, size_t size)
 
 const struct tutti_transport_ops tutti_tcp_ops = {
     .name = "tcp",
+    .takes_by_copy = true,
     .reach = tcp_reach,
     .connect = tcp_connect,
     .send = tcp_send,

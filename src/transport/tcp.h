@@ -4,6 +4,7 @@
  *   tcp.c          the byte stream over a pair's sockets
  *   tcp_connect.c  the lower rank calls
  *   tcp_accept.c   the higher rank's listener takes calls
+ *   tcp_probe.c    the higher rank looks whether the lower one still lives
  *
  * The stream is cut in stripes; stripe i travels on socket i modulo their number.
  */
@@ -33,6 +34,16 @@ struct tutti_tcp_dial {
     struct tutti_handshake shake;
 };
 
+/* Looking whether the rank that is to call us still listens (tcp_probe.c). */
+struct tutti_tcp_probe {
+    int fd;
+    size_t candidate;
+    bool is_refused;       /* in this round through the candidates */
+    uint32_t refused_rounds; /* in a row */
+    uint64_t pause_ns;
+    uint64_t until_ns;     /* of this attempt; or, with fd < 0, of the pause before it */
+};
+
 struct tutti_tcp_conn {
     struct tutti_conn base;
     int nsockets, nopen;
@@ -45,6 +56,7 @@ struct tutti_tcp_conn {
 
     /* While connecting: in the fabric's list. */
     struct tutti_tcp_conn *next_dialing;
+    struct tutti_tcp_probe probe; /* the called one's */
     struct tutti_tcp_dial *dials; /* [nsockets], the caller's; NULL with the one that is called */
     int rc;                       /* what went wrong, to be returned by the next connect */
     char reason[TUTTI_MESSAGE_BYTES];
@@ -87,5 +99,11 @@ int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd);
 int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
 void tutti_tcp_dial_step(struct tutti_fabric *fabric);
 void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
+
+/* Probing (tcp_probe.c), while we wait to be called. TUTTI_ERR_REMOTE: the rank has ended; the reason is
+ * in the connection. */
+void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
+void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
+int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
 
 #endif

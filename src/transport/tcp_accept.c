@@ -48,7 +48,6 @@ free_tcp:
     return rc;
 }
 
-/* Nobody is expected (any more): strangers find a closed door. */
 static void stop_listening(struct tutti_tcp *tcp)
 {
     if (tcp->listen_fd >= 0)
@@ -74,8 +73,6 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * (theirs < ours ? theirs : ours);
     }
-    if (tcp->nmissing == 0)
-        stop_listening(tcp);
     tcp->takes_calls = true;
     return TUTTI_OK;
 }
@@ -146,9 +143,14 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         return;
     }
     is_replacement = conn->fds[purpose.socket] >= 0;
-    if (tutti_tcp_conn_add(conn, purpose.socket, shake->fd) == TUTTI_OK && !is_replacement &&
-        --fabric->tcp->nmissing == 0)
-        stop_listening(fabric->tcp);
+    if (tutti_tcp_conn_add(conn, purpose.socket, shake->fd) == TUTTI_OK && !is_replacement)
+        fabric->tcp->nmissing--;
+}
+
+/* Gone before a byte: one who only wanted to know whether we live (tcp_probe.c). */
+static bool was_probe(const struct tutti_handshake *shake, int rc)
+{
+    return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
 }
 
 static void step_callers(struct tutti_fabric *fabric)
@@ -166,7 +168,8 @@ static void step_callers(struct tutti_fabric *fabric)
         if (rc == TUTTI_OK) {
             admit(fabric, &caller->shake);
         } else {
-            note_stranger(fabric, tutti_last_message());
+            if (!was_probe(&caller->shake, rc))
+                note_stranger(fabric, tutti_last_message());
             close(caller->fd);
         }
         *link = caller->next;

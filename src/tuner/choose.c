@@ -28,7 +28,7 @@ static const struct rule rules[] = {
     {TUTTI_ALLREDUCE, 4 << 10, 2, "one_shot"},
     {TUTTI_ALLREDUCE, ANY, 2, "mapped"},
     {TUTTI_ALLREDUCE, ANY, 2, "two_shot"},
-    {TUTTI_ALLREDUCE, 16 << 10, 2, "recursive_doubling"},
+    {TUTTI_ALLREDUCE, 64 << 10, 2, "recursive_doubling"},
     {TUTTI_ALLREDUCE, ANY, 1, "circulant"},
 
     {TUTTI_REDUCE, 4 << 10, 2, "direct_one_shot"},

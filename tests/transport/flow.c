@@ -29,7 +29,7 @@ static void next_message(struct flow *flow)
     uint64_t size = draw(&flow->shape) % (flow->most_bytes >> (4 * scale)) + 1;
 
     flow->least = leasts[draw(&flow->shape) % (sizeof leasts / sizeof leasts[0])];
-    flow->is_peeked = draw(&flow->shape) % 2 == 0;
+    flow->mode = draw(&flow->shape) % 3;
     flow->size = (size + flow->least - 1) / flow->least * flow->least;
     flow->done = flow->offered = 0;
 }
@@ -69,14 +69,14 @@ static int complain(const struct flow *flow, const char *what)
 }
 
 /* A random part of what is left, in elements; often all of it. */
-static size_t part_of(struct flow *flow, size_t left)
+static size_t part_of(struct flow *flow, size_t left, size_t least)
 {
-    size_t count = (left + flow->least - 1) / flow->least;
+    size_t count = (left + least - 1) / least;
     size_t part;
 
     if (draw(&flow->whim) % 2 == 0)
         return left;
-    part = (size_t)(draw(&flow->whim) % count + 1) * flow->least;
+    part = (size_t)(draw(&flow->whim) % count + 1) * least;
     return part < left ? part : left;
 }
 
@@ -90,7 +90,7 @@ int flow_send(struct flow *flow, struct tutti_conn *conn)
         size_t more = flow->size - flow->offered;
 
         if (more > 0) {
-            size_t grown = part_of(flow, more);
+            size_t grown = part_of(flow, more, flow->least);
 
             for (size_t i = flow->offered; i < flow->offered + grown; i++)
                 flow->buffer[i] = byte_at(flow->seed, flow->position - flow->done + i);
@@ -116,27 +116,25 @@ static int compare(const struct flow *flow, const uint8_t *bytes, size_t size)
     return 0;
 }
 
-static int look_in_place(struct flow *flow, struct tutti_conn *conn)
+static int look_in_place(struct flow *flow, struct tutti_conn *conn, size_t least)
 {
     size_t left = flow->size - flow->done, size = 0;
-    size_t alignment = flow->least & (~flow->least + 1);
+    size_t alignment = least & (~least + 1);
     const void *data = NULL;
     int rc;
 
-    if (left % flow->least != 0)
-        return complain(flow, "an element was torn");
-    if (conn->ops->peek(conn, flow->least, left, &data, &size) != TUTTI_OK)
+    if (conn->ops->peek(conn, least, left, &data, &size) != TUTTI_OK)
         return -1;
     if (size == 0)
         return 0;
-    if (size > left || size % flow->least != 0)
+    if (size > left || size % least != 0)
         return complain(flow, "peek shows no multiple of its elements, or too much");
     if ((uintptr_t)data % (alignment < 8 ? alignment : 8) != 0)
         return complain(flow, "peek shows misaligned elements");
     rc = compare(flow, data, size);
     if (rc != 0)
         return rc;
-    size = part_of(flow, size);
+    size = part_of(flow, size, least);
     conn->ops->consume(conn, size);
     moved(flow, size);
     return 1;
@@ -144,14 +142,19 @@ static int look_in_place(struct flow *flow, struct tutti_conn *conn)
 
 int flow_recv(struct flow *flow, struct tutti_conn *conn)
 {
-    size_t asked, got = 0;
+    static const size_t small[] = {1, 2, 4, 8};
+    size_t least = flow->least, asked, got = 0;
     int rc;
 
     if (flow_is_done(flow))
         return 0;
-    if (flow->is_peeked)
-        return look_in_place(flow, conn);
-    asked = part_of(flow, flow->size - flow->done);
+    if (flow->mode == FLOW_MIXES)
+        least = small[draw(&flow->whim) % 4];
+    if (flow->mode == FLOW_LOOKS ||
+        (flow->mode == FLOW_MIXES && draw(&flow->whim) % 2 == 0 &&
+         least <= flow->size - flow->done))
+        return look_in_place(flow, conn, least);
+    asked = part_of(flow, flow->size - flow->done, flow->mode == FLOW_MIXES ? 1 : least);
     if (conn->ops->recv(conn, flow->buffer, asked, &got) != TUTTI_OK)
         return -1;
     if (got > asked)

@@ -15,7 +15,7 @@ struct flow {
 
     size_t size, done, offered;
     size_t least;     /* element size; messages are multiples of it */
-    int is_peeked;    /* the receiver looks in place */
+    enum { FLOW_COPIES, FLOW_LOOKS, FLOW_MIXES } mode; /* of the receiver: recv, peek, or both */
     uint64_t position; /* in the stream */
     uint8_t *buffer;
 };

@@ -60,7 +60,17 @@ static struct tutti_fabric_args args_of(int nranks, int rank)
 
 /* ---- one thread ---------------------------------------------------------------------- */
 
-void join_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics, void *ret_verdicts)
+static void pretend_host(int rank, int ranks_per_host)
+{
+    char host[32];
+
+    snprintf(host, sizeof host, "host %d", rank / ranks_per_host);
+    set_or_unset("TUTTI_HOST_ID", host);
+    tutti_param_reset();
+}
+
+static void join_on_hosts(int nranks, int ranks_per_host, struct tutti_fabric **ret_fabrics,
+                          void *ret_verdicts)
 {
     uint8_t *records = calloc((size_t)nranks, TUTTI_FABRIC_RECORD_BYTES);
     uint8_t *verdicts = ret_verdicts;
@@ -72,10 +82,13 @@ void join_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics, void *ret
     for (int rank = 0; rank < nranks; rank++) {
         struct tutti_fabric_args args = args_of(nranks, rank);
 
+        if (ranks_per_host > 0)
+            pretend_host(rank, ranks_per_host);
         assert_int_equal(tutti_fabric_open(&args, &ret_fabrics[rank]), TUTTI_OK);
         memcpy(records + rank * TUTTI_FABRIC_RECORD_BYTES, tutti_fabric_record(ret_fabrics[rank]),
                TUTTI_FABRIC_RECORD_BYTES);
     }
+    set_or_unset("TUTTI_HOST_ID", NULL);
     while (njoined < nranks) {
         for (int rank = 0; rank < nranks; rank++) {
             int rc;
@@ -96,12 +109,22 @@ void join_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics, void *ret
     free(records);
 }
 
+void join_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics, void *ret_verdicts)
+{
+    join_on_hosts(nranks, 0, ret_fabrics, ret_verdicts);
+}
+
 void form_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics)
+{
+    form_on_hosts(nranks, 0, ret_fabrics);
+}
+
+void form_on_hosts(int nranks, int ranks_per_host, struct tutti_fabric **ret_fabrics)
 {
     uint8_t *verdicts = calloc((size_t)nranks, TUTTI_FABRIC_VERDICT_BYTES);
 
     assert_non_null(verdicts);
-    join_in_one_thread(nranks, ret_fabrics, verdicts);
+    join_on_hosts(nranks, ranks_per_host, ret_fabrics, verdicts);
     for (int rank = 0; rank < nranks; rank++)
         assert_int_equal(tutti_fabric_settle(ret_fabrics[rank], verdicts), TUTTI_OK);
     free(verdicts);

@@ -40,6 +40,9 @@ bool has_ipv6(void);
 /* Opens, joins and settles `nranks` fabrics; asserts that it works. */
 void form_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics);
 
+/* The same as if each `ranks_per_host` of them were on a host of their own. */
+void form_on_hosts(int nranks, int ranks_per_host, struct tutti_fabric **ret_fabrics);
+
 /* As far as the verdicts, which the caller may edit: [nranks] of TUTTI_FABRIC_VERDICT_BYTES. */
 void join_in_one_thread(int nranks, struct tutti_fabric **ret_fabrics, void *ret_verdicts);
 

@@ -246,31 +246,10 @@ static void two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between(vo
 {
     struct tutti_fabric *fabrics[4];
     struct tutti_conn *conns[16];
-    uint8_t records[4][TUTTI_FABRIC_RECORD_BYTES], verdicts[4][TUTTI_FABRIC_VERDICT_BYTES];
-    int njoined = 0;
 
     (void)state;
     apply_setting(&(struct setting){.transports = NULL});
-    for (int rank = 0; rank < 4; rank++) {
-        struct tutti_fabric_args args = {.nranks = 4, .rank = rank, .deadline_ns = UINT64_MAX};
-
-        setenv("TUTTI_HOST_ID", rank < 2 ? "first" : "second", 1);
-        tutti_param_reset();
-        assert_int_equal(tutti_fabric_open(&args, &fabrics[rank]), TUTTI_OK);
-        memcpy(records[rank], tutti_fabric_record(fabrics[rank]), sizeof records[rank]);
-    }
-    unsetenv("TUTTI_HOST_ID");
-    for (bool is_joined[4] = {false}; njoined < 4;)
-        for (int rank = 0; rank < 4; rank++)
-            if (!is_joined[rank] && tutti_fabric_join(fabrics[rank], records) == TUTTI_OK) {
-                is_joined[rank] = true;
-                njoined++;
-            }
-    for (int rank = 0; rank < 4; rank++)
-        memcpy(verdicts[rank], tutti_fabric_verdict(fabrics[rank]), sizeof verdicts[rank]);
-    for (int rank = 0; rank < 4; rank++)
-        assert_int_equal(tutti_fabric_settle(fabrics[rank], verdicts), TUTTI_OK);
-
+    form_on_hosts(4, 2, fabrics);
     for (int rank = 0; rank < 4; rank++) {
         assert_false(tutti_fabric_is_one_domain(fabrics[rank]));
         assert_false(tutti_fabric_all_store(fabrics[rank]));

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -60,6 +61,65 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         assert_int_equal(fabrics[1]->door->is_sleeping, 0);
         destroy_all(2, fabrics);
     }
+}
+
+static bool has_event(const struct tutti_fabric *fabric)
+{
+    struct epoll_event event;
+
+    return epoll_wait(fabric->epoll_fd, &event, 1, 0) > 0;
+}
+
+static void whoever_sleeps_on_sockets_is_woken_by_his_host_and_by_the_network(void **state)
+{
+    enum { PUBLISH, WAKE, SOCKET, ABORT_BY_HOST, COUNT };
+    uint8_t byte = 7;
+
+    (void)state;
+    for (int how = 0; how < COUNT; how++) {
+        struct tutti_fabric *fabrics[4];
+        struct tutti_conn *conns[16];
+        struct tutti_idle idle;
+        size_t taken;
+
+        apply_setting(&(struct setting){.transports = NULL});
+        form_on_hosts(4, 2, fabrics);
+        connect_all(4, fabrics, 0, conns);
+        idle_until_announced(fabrics[1], &idle);
+        assert_int_equal(fabrics[1]->door->is_sleeping, TUTTI_SLEEPS_ON_SOCKETS);
+        while (has_event(fabrics[1]))
+            ; /* of setting up */
+        if (how == PUBLISH)
+            tutti_domain_publish(tutti_fabric_domain(fabrics[0]), 0, 1);
+        else if (how == WAKE)
+            tutti_fabric_wake(fabrics[1]);
+        else if (how == SOCKET)
+            assert_int_equal(conns[3 * 4 + 1]->ops->send(conns[3 * 4 + 1], &byte, 1, &taken),
+                             TUTTI_OK);
+        else
+            tutti_fabric_abort(fabrics[0], TUTTI_ERR_SYSTEM, "a test");
+        assert_true(has_event(fabrics[1]));
+        destroy_all(4, fabrics);
+    }
+}
+
+static void rings_do_not_pile_up_until_one_is_lost(void **state)
+{
+    struct tutti_fabric *fabrics[4];
+    struct tutti_idle idle;
+
+    (void)state;
+    apply_setting(&(struct setting){.transports = NULL});
+    form_on_hosts(4, 2, fabrics);
+    for (uint64_t i = 1; i < 1000; i++) { /* more than a socket's queue has room for */
+        idle_until_announced(fabrics[3], &idle);
+        while (has_event(fabrics[3]))
+            ;
+        tutti_bell_quiet(&fabrics[3]->segment->bell);
+        tutti_domain_publish(tutti_fabric_domain(fabrics[2]), 0, i);
+        assert_true(has_event(fabrics[3]));
+    }
+    destroy_all(4, fabrics);
 }
 
 static void a_new_wait_takes_back_the_announcement_of_the_last(void **state)
@@ -141,6 +201,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake),
+        cmocka_unit_test(whoever_sleeps_on_sockets_is_woken_by_his_host_and_by_the_network),
+        cmocka_unit_test(rings_do_not_pile_up_until_one_is_lost),
         cmocka_unit_test(a_new_wait_takes_back_the_announcement_of_the_last),
         cmocka_unit_test(space_given_back_rouses_a_writer_that_waits_for_it),
         cmocka_unit_test(memory_is_reported_as_touched),

@@ -40,8 +40,8 @@ expect c++ "$public" "$cxx" -std=c++11 -pedantic -Wall -Wextra -Werror
 
 checked=0
 for header in $(cd "$source/src" && find . -name '*.h' | sed 's,^\./,,' | sort); do
-    # This one is a table, included with its macros defined.
-    [ "$header" != base/param_table.h ] || continue
+    # Tables and templates are included with their macros defined, and say so at the top.
+    ! sed 20q "$source/src/$header" | grep -qi 'no guard' || continue
     expect c "$header" "$cc" -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
         -I"$source/src" -I"$source/include" "$@"
     checked=$((checked + 1))

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One collective or exchange through the public API, with all buffers between guards, compared
+ * with what the header promises. All ranks run the same trial. */
+#ifndef TUTTI_TEST_TRIAL_H
+#define TUTTI_TEST_TRIAL_H
+
+#include "support/area.h"
+#include "support/crowd.h"
+#include "support/values.h"
+
+enum act {
+    ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, ALL_GATHER_V, REDUCE_SCATTER, REDUCE_SCATTER_V,
+    ALLTOALL, ALLTOALL_V, GATHER, SCATTER, BARRIER,
+    RING_EXCHANGE, /* in a group: send to the next rank, receive from the one before */
+    ALL_EXCHANGE,  /* in a group: send to and receive from every rank, oneself included */
+    PASS_ON,       /* receive from the rank before, then send to the next, without a group */
+    ACT_COUNT
+};
+
+/* How many elements each block of a v-form has. */
+enum counts { COUNTS_EQUAL, COUNTS_NONE, COUNTS_SOME_ZERO, COUNTS_ONE_BIG, COUNTS_RAMP,
+              COUNTS_LAWS };
+
+/* Where the blocks of a v-form are. Gaps differ between ranks. */
+enum places { PLACES_PACKED, PLACES_GAPS, PLACES_REVERSED, PLACES_COUNT };
+
+struct trial {
+    enum act act;
+    tuttiDataType_t type;
+    int op; /* of values.h */
+    int root;
+    size_t count; /* per block, as in the call; of v-forms the typical one */
+    enum counts counts;
+    enum places places;
+    bool in_place;
+    bool is_shifted; /* buffers are aligned to one element, no more */
+};
+
+const char *act_name(enum act act);
+bool act_reduces(enum act act);
+bool act_has_root(enum act act);
+bool act_is_vector(enum act act);
+bool act_can_be_in_place(enum act act);
+
+/* A call that has been issued and not been verified yet. */
+struct attempt {
+    struct trial trial;
+    struct member *member;
+    struct area input, output; /* in place: only the output */
+    struct block *input_blocks, *output_blocks;
+    size_t inputs, outputs;
+    size_t *arrays; /* counts and displacements of the v-forms */
+    uint64_t scalar;
+    bool is_issued;
+};
+
+/* Fill the buffers and make the call. The attempt must stay where it is until its end. */
+void attempt_begin(struct attempt *attempt, struct member *member, const struct trial *trial,
+                   tuttiStream_t stream);
+
+/* Compare everything with what it must be now that the call is complete, and free it. */
+void attempt_end(struct attempt *attempt);
+
+/* Both, with stream NULL. */
+void trial_run(struct member *member, const struct trial *trial);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inputs of reductions and what must come of them. */
+#include "support/values.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Values repeat after this many elements, a prime, so that long vectors are cheap to make and no
+ * two pieces or blocks of them are alike. */
+enum { PERIOD = 4093 };
+
+const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg",
+                                              "premultiplied sum (immediate)",
+                                              "premultiplied sum (device)"};
+
+struct format {
+    size_t size;
+    bool is_float, is_signed;
+    int exponent_bits, fraction_bits; /* of floating types */
+};
+
+static const struct format formats[tuttiNumTypes] = {
+    [tuttiInt8] = {1, false, true, 0, 0},
+    [tuttiUint8] = {1, false, false, 0, 0},
+    [tuttiInt32] = {4, false, true, 0, 0},
+    [tuttiUint32] = {4, false, false, 0, 0},
+    [tuttiInt64] = {8, false, true, 0, 0},
+    [tuttiUint64] = {8, false, false, 0, 0},
+    [tuttiFloat16] = {2, true, true, 5, 10},
+    [tuttiFloat32] = {4, true, true, 8, 23},
+    [tuttiFloat64] = {8, true, true, 11, 52},
+    [tuttiBfloat16] = {2, true, true, 8, 7},
+    [tuttiFloat8e4m3] = {1, true, true, 4, 3},
+    [tuttiFloat8e5m2] = {1, true, true, 5, 2},
+};
+
+const char *const value_type_names[tuttiNumTypes] = {
+    "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
+    "bfloat16", "float8e4m3", "float8e5m2"};
+
+size_t value_size(tuttiDataType_t type)
+{
+    return formats[type].size;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t hash = (a * UINT64_C(0x9E3779B97F4A7C15)) ^ (b + UINT64_C(0x632BE59BD9B4E019));
+
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return hash ^ (hash >> 31);
+}
+
+/* ---- integers ---------------------------------------------------------------------------- */
+
+/* The low bits of `value` as an element, extended by its sign. */
+static uint64_t narrow(const struct format *format, uint64_t value)
+{
+    unsigned unused = 64 - 8 * (unsigned)format->size;
+
+    if (format->is_signed)
+        return (uint64_t)((int64_t)(value << unused) >> unused);
+    return value << unused >> unused;
+}
+
+static uint64_t integer(const struct format *format, int op, int rank, size_t index)
+{
+    uint64_t hash = mix(index, (uint64_t)rank);
+
+    /* The sum must not wrap before it is divided: up to 16 ranks in 8 bits. */
+    if (op == tuttiAvg)
+        return format->is_signed ? (uint64_t)((int64_t)(hash % 15) - 7) : hash % 16;
+    return narrow(format, hash);
+}
+
+static uint64_t integer_scalar(const struct format *format, int rank)
+{
+    return narrow(format, mix(UINT64_C(77), (uint64_t)rank));
+}
+
+static bool is_less(const struct format *format, uint64_t a, uint64_t b)
+{
+    return format->is_signed ? (int64_t)a < (int64_t)b : a < b;
+}
+
+static uint64_t integer_result(const struct format *format, int op, int nranks, size_t index)
+{
+    uint64_t result = integer(format, op, 0, index);
+
+    if (op >= OP_PREMUL_IMMEDIATE)
+        result *= integer_scalar(format, 0);
+    for (int rank = 1; rank < nranks; rank++) {
+        uint64_t next = integer(format, op, rank, index);
+
+        switch (op) {
+        case tuttiProd: result *= next; break;
+        case tuttiMax: result = is_less(format, result, next) ? next : result; break;
+        case tuttiMin: result = is_less(format, next, result) ? next : result; break;
+        case OP_PREMUL_IMMEDIATE:
+        case OP_PREMUL_DEVICE: result += next * integer_scalar(format, rank); break;
+        default: result += next; break;
+        }
+    }
+    if (op == tuttiAvg)
+        result = format->is_signed ? (uint64_t)((int64_t)result / nranks)
+                                   : result / (uint64_t)nranks;
+    return narrow(format, result);
+}
+
+/* ---- floating point ------------------------------------------------------------------------ */
+
+static int float_scalar(int rank)
+{
+    return 1 + rank % 2;
+}
+
+/* Sums stay within the integers that the type holds exactly. Where these are too few for all ranks
+ * to contribute to each element, three do, others to other elements. */
+static int summand(const struct format *format, int most_scalar, int rank, int nranks,
+                   size_t index)
+{
+    uint64_t hash = mix(index, (uint64_t)rank);
+    int64_t exact = INT64_C(1) << (format->fraction_bits + 1);
+    int64_t most = exact / (most_scalar * nranks);
+    size_t turn = (index + (size_t)rank) % (size_t)nranks;
+
+    if (most > 1000)
+        most = 1000;
+    if (most >= 3)
+        return (int)(hash % (uint64_t)(2 * most + 1)) - (int)most;
+    if (turn >= 3)
+        return 0;
+    return (hash & 1 ? 1 : -1) * (most_scalar == 1 && hash & 2 ? 2 : 1);
+}
+
+static int real(const struct format *format, int op, int rank, int nranks, size_t index)
+{
+    uint64_t hash = mix(index, (uint64_t)rank);
+    size_t turn = (index + (size_t)rank) % (size_t)nranks;
+
+    switch (op) {
+    case tuttiSum: return summand(format, 1, rank, nranks, index);
+    case tuttiProd: return (hash & 1 ? 1 : -1) * (turn < 3 ? 2 : 1);
+    case tuttiMax:
+    case tuttiMin: return (int)(hash % 17) - 8;
+    case tuttiAvg: /* all contribute the average; two differ from it, by 1 and -1 */
+        return (int)(mix(index, 1000) % 5) - 2 +
+               (nranks == 1 ? 0 : turn == 0 ? 1 : turn == 1 ? -1 : 0);
+    default: return summand(format, 2, rank, nranks, index);
+    }
+}
+
+static int real_result(const struct format *format, int op, int nranks, size_t index)
+{
+    int result = real(format, op, 0, nranks, index);
+
+    if (op >= OP_PREMUL_IMMEDIATE)
+        result *= float_scalar(0);
+    for (int rank = 1; rank < nranks; rank++) {
+        int next = real(format, op, rank, nranks, index);
+
+        switch (op) {
+        case tuttiProd: result *= next; break;
+        case tuttiMax: result = next > result ? next : result; break;
+        case tuttiMin: result = next < result ? next : result; break;
+        case OP_PREMUL_IMMEDIATE:
+        case OP_PREMUL_DEVICE: result += next * float_scalar(rank); break;
+        default: result += next; break;
+        }
+    }
+    return op == tuttiAvg ? result / nranks : result;
+}
+
+/* The bits of a small integer, exact in every format. */
+static uint64_t encode(const struct format *format, int value)
+{
+    unsigned bits = 8 * (unsigned)format->size;
+    uint64_t sign = value < 0 ? UINT64_C(1) << (bits - 1) : 0;
+    int bias = (1 << (format->exponent_bits - 1)) - 1;
+    int magnitude = value < 0 ? -value : value, exponent;
+    double fraction;
+
+    if (value == 0)
+        return 0;
+    exponent = ilogb(magnitude);
+    fraction = ldexp(magnitude, format->fraction_bits - exponent) -
+               ldexp(1, format->fraction_bits);
+    assert(fraction == floor(fraction));
+    return sign | (uint64_t)(exponent + bias) << format->fraction_bits | (uint64_t)fraction;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static void store(const struct format *format, uint8_t *at, uint64_t bits)
+{
+    /* Little-endian, as every machine the tests run on. */
+    memcpy(at, &bits, format->size);
+}
+
+static uint64_t element(const struct format *format, int op, int rank, int nranks, size_t index)
+{
+    if (rank < 0)
+        return format->is_float ? encode(format, real_result(format, op, nranks, index))
+                                : integer_result(format, op, nranks, index);
+    return format->is_float ? encode(format, real(format, op, rank, nranks, index))
+                            : integer(format, op, rank, index);
+}
+
+/* Rank -1 is the result. */
+static void fill(uint8_t *at, tuttiDataType_t type, int op, int rank, int nranks, size_t first,
+                 size_t count)
+{
+    const struct format *format = &formats[type];
+    size_t made = count < PERIOD ? count : PERIOD;
+
+    for (size_t i = 0; i < made; i++)
+        store(format, at + i * format->size,
+              element(format, op, rank, nranks, (first + i) % PERIOD));
+    for (; made < count; made += PERIOD)
+        memcpy(at + made * format->size, at,
+               (count - made < PERIOD ? count - made : PERIOD) * format->size);
+}
+
+void values_fill(void *at, tuttiDataType_t type, int op, int rank, int nranks, size_t first,
+                 size_t count)
+{
+    fill(at, type, op, rank, nranks, first, count);
+}
+
+void values_reduce(void *at, tuttiDataType_t type, int op, int nranks, size_t first, size_t count)
+{
+    fill(at, type, op, -1, nranks, first, count);
+}
+
+void values_scalar(void *at, tuttiDataType_t type, int rank)
+{
+    const struct format *format = &formats[type];
+
+    store(format, at, format->is_float ? encode(format, float_scalar(rank))
+                                       : integer_scalar(format, rank));
+}

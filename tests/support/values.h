@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inputs of reductions and what must come of them, bit for bit.
+ *
+ * Floating values are small integers, chosen so that every result is exact in its type whatever
+ * the order; integers use all their bits and wrap around. Nothing here looks at the library. */
+#ifndef TUTTI_TEST_VALUES_H
+#define TUTTI_TEST_VALUES_H
+
+#include <stddef.h>
+#include <tutti.h>
+
+/* The reductions: tuttiSum to tuttiAvg, then sums multiplied before, by a scalar given at once and
+ * by one that is read when the operation runs. */
+enum { OP_PREMUL_IMMEDIATE = tuttiNumOps, OP_PREMUL_DEVICE, OP_COUNT };
+
+extern const char *const value_op_names[OP_COUNT];
+extern const char *const value_type_names[tuttiNumTypes];
+
+size_t value_size(tuttiDataType_t type);
+
+/* Elements `first` to `first` + `count` - 1 of what `rank` of `nranks` contributes. */
+void values_fill(void *at, tuttiDataType_t type, int op, int rank, int nranks, size_t first,
+                 size_t count);
+
+/* The same elements of the result over all ranks. */
+void values_reduce(void *at, tuttiDataType_t type, int op, int nranks, size_t first, size_t count);
+
+/* The scalar of `rank` for the operations multiplied before. */
+void values_scalar(void *at, tuttiDataType_t type, int rank);
+
+#endif
