@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
 from harness import machine, settings
@@ -130,12 +131,15 @@ class Roster:
 
     def start(self, contender):
         team = Team(contender, *self.team_arguments)
-        self.teams.append(team)
         try:
             team.wait_ready()
-        except Lost as error:
-            raise Failure(f"{contender.name} did not start: {error}\n"
-                          f"{team.last_words()}") from error
+        except BaseException as error:
+            words = team.last_words()
+            team.end(kill=True)
+            if not isinstance(error, Lost):
+                raise
+            raise Failure(f"{contender.name} did not start: {error}\n{words}") from error
+        self.teams.append(team)
         self.entries += [Entry(team, memory) for memory in contender.memories]
 
     def versions(self):
@@ -147,8 +151,13 @@ class Roster:
         self.entries = [entry for entry in self.entries if entry.team is not team]
         name = team.contender.name
         self.losses[name] = self.losses.get(name, 0) + 1
-        if self.losses[name] < LOSSES_MAX:
+        if self.losses[name] == LOSSES_MAX:
+            print(f"{name} is left out from here on", file=sys.stderr)
+            return
+        try:
             self.start(team.contender)
+        except Failure as error:
+            print(f"{error}\n{name} is left out from here on", file=sys.stderr)
 
     def __enter__(self):
         return self
