@@ -262,7 +262,8 @@ static int by_value(const void *left, const void *right)
 }
 
 /* `nblocks` samples, each the mean of `nops` operations back to back. A barrier and an untimed
- * start take up that ranks wake at different times and that another library has just had the caches. */
+ * start take up that ranks wake at different times and that another library has just had the
+ * caches. */
 static void measure(struct session *session, const struct arena *arena,
                     enum bench_collective collective, size_t bytes, size_t nblocks, size_t nops)
 {
