@@ -2,6 +2,7 @@
  * Two-sided steps: every lane works on its first unfinished step. */
 #include "base/result.h"
 #include "executor/host.h"
+#include "schedule/access.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -297,9 +298,9 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
         }
     }
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
-        enum tutti_step_kind kind = schedule->steps[i].kind;
+        const struct tutti_step *step = &schedule->steps[i];
 
-        run->halves_left[i] = tutti_step_receives(kind) && tutti_step_sends(kind) ? 2 : 1;
+        run->halves_left[i] = tutti_access_receives(step) && tutti_access_sends(step) ? 2 : 1;
     }
     memset(run->received, 0, schedule->nsteps * sizeof *run->received);
 }

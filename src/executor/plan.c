@@ -3,31 +3,9 @@
 #include "executor/plan.h"
 
 #include "base/result.h"
+#include "schedule/access.h"
 
 #include <stdlib.h>
-
-bool tutti_step_receives(enum tutti_step_kind kind)
-{
-    switch (kind) {
-    case TUTTI_STEP_RECV:
-    case TUTTI_STEP_RECV_REDUCE:
-    case TUTTI_STEP_RECV_COPY_SEND:
-    case TUTTI_STEP_RECV_REDUCE_SEND:
-    case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
-    default: return false;
-    }
-}
-
-bool tutti_step_sends(enum tutti_step_kind kind)
-{
-    switch (kind) {
-    case TUTTI_STEP_SEND:
-    case TUTTI_STEP_RECV_COPY_SEND:
-    case TUTTI_STEP_RECV_REDUCE_SEND:
-    case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
-    default: return false;
-    }
-}
 
 /* The lane of (peer, channel, direction), made when new. */
 static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t channel,
@@ -58,13 +36,13 @@ static void count_steps(struct tutti_plan *plan)
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
         const struct tutti_step *step = &schedule->steps[i];
 
-        if (tutti_step_receives(step->kind)) {
+        if (tutti_access_receives(step)) {
             struct tutti_lane *lane = lane_of(plan, step->from, step->channel, true);
 
             lane->count++;
             lane->needs_bounce |= step->kind == TUTTI_STEP_RECV_REDUCE_SEND;
         }
-        if (tutti_step_sends(step->kind))
+        if (tutti_access_sends(step))
             lane_of(plan, step->to, step->channel, false)->count++;
     }
 }
@@ -81,7 +59,7 @@ static void fill_lanes(struct tutti_plan *plan)
     }
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
         const struct tutti_step *step = &schedule->steps[i];
-        bool receives = tutti_step_receives(step->kind), sends = tutti_step_sends(step->kind);
+        bool receives = tutti_access_receives(step), sends = tutti_access_sends(step);
 
         if (receives) {
             struct tutti_lane *lane = lane_of(plan, step->from, step->channel, true);

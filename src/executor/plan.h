@@ -30,8 +30,4 @@ struct tutti_plan {
 int tutti_plan_create(struct tutti_schedule *schedule, struct tutti_plan **ret_plan);
 void tutti_plan_destroy(struct tutti_plan *plan);
 
-/* Has the step a half that receives / sends? */
-bool tutti_step_receives(enum tutti_step_kind kind);
-bool tutti_step_sends(enum tutti_step_kind kind);
-
 #endif

@@ -14,18 +14,18 @@ bool tutti_access_sends(const struct tutti_step *step)
 }
 
 struct list {
-    struct tutti_access *at;
+    struct tutti_touch *at;
     uint32_t count;
 };
 
 static void add(struct list *list, int32_t rank, bool is_write, struct tutti_span span)
 {
     if (span.buffer != TUTTI_BUF_NONE && span.count > 0)
-        list->at[list->count++] = (struct tutti_access){rank, is_write, span};
+        list->at[list->count++] = (struct tutti_touch){rank, is_write, span};
 }
 
 uint32_t tutti_step_accesses(const struct tutti_step *step,
-                             struct tutti_access accesses[TUTTI_STEP_ACCESSES])
+                             struct tutti_touch accesses[TUTTI_STEP_ACCESSES])
 {
     struct list list = {.at = accesses};
 

@@ -9,7 +9,7 @@
 
 /* One span that a step reads or writes. `rank` is TUTTI_NO_RANK for this rank's own memory,
  * else a peer, or TUTTI_ALL_RANKS for every rank but this one. */
-struct tutti_access {
+struct tutti_touch {
     int32_t rank;
     bool is_write;
     struct tutti_span span;
@@ -19,7 +19,7 @@ struct tutti_access {
 
 /* Fills `accesses`, reads before writes, and returns how many. */
 uint32_t tutti_step_accesses(const struct tutti_step *step,
-                             struct tutti_access accesses[TUTTI_STEP_ACCESSES]);
+                             struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
 /* The halves of two-sided steps; both for fused ones. */
 bool tutti_access_receives(const struct tutti_step *step);

@@ -114,7 +114,7 @@ static int check_peer(const struct tutti_build *build, const struct tutti_step *
 
 static int emit(struct tutti_build *build, const struct tutti_step *step)
 {
-    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_step_accesses(step, accesses);
 
     TUTTI_TRY(check_peer(build, step, step->from));

@@ -51,7 +51,7 @@ uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint3
 }
 
 uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
-                              struct tutti_access accesses[TUTTI_STEP_ACCESSES])
+                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES])
 {
     const struct tutti_step *step = check_step(check, half / 2);
 
@@ -60,6 +60,6 @@ uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         return 0;
     /* What was stored is sent on from there. */
-    accesses[0] = (struct tutti_access){.rank = TUTTI_NO_RANK, .span = step->dst};
+    accesses[0] = (struct tutti_touch){.rank = TUTTI_NO_RANK, .span = step->dst};
     return 1;
 }

@@ -146,7 +146,7 @@ uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint3
                           uint32_t buffer, uint32_t chunk);
 /* What one half touches, reads before writes; returns how many. */
 uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
-                              struct tutti_access accesses[TUTTI_STEP_ACCESSES]);
+                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
 /* check_races.c */
 int tutti_check_races(struct check *check, bool is_overlaid);

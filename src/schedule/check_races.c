@@ -150,7 +150,7 @@ static int touch_span(struct races *races, const struct touch *touch)
 
 /* Within one step a destination may be a source exactly, or lie apart from it. */
 static int check_overlap(struct races *races, uint32_t half, uint32_t owner,
-                         const struct tutti_access *read, const struct tutti_access *write)
+                         const struct tutti_touch *read, const struct tutti_touch *write)
 {
     struct check *check = races->check;
     uint32_t count = write->span.count;
@@ -169,7 +169,7 @@ static int check_overlap(struct races *races, uint32_t half, uint32_t owner,
 }
 
 static int check_overlaps(struct races *races, uint32_t half, uint32_t owner,
-                          const struct tutti_access *accesses, uint32_t naccesses, uint32_t write)
+                          const struct tutti_touch *accesses, uint32_t naccesses, uint32_t write)
 {
     for (uint32_t a = 0; a < naccesses; a++) {
         bool is_same_owner = (accesses[a].rank == TUTTI_NO_RANK) ==
@@ -195,7 +195,7 @@ static bool is_idle(const struct races *races, uint32_t half)
 static int touch_half(struct races *races, uint32_t run, uint32_t half)
 {
     struct check *check = races->check;
-    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_check_accesses(check, half, accesses);
     uint32_t rank = check->step_rank[half / 2];
 

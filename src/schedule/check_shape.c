@@ -88,7 +88,7 @@ struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t ste
 
 /* All spans of a step must have the same sizes, chunk for chunk, where they have their own. */
 static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const uint32_t ranks[],
-                       const struct tutti_access accesses[], uint32_t naccesses)
+                       const struct tutti_touch accesses[], uint32_t naccesses)
 {
     uint32_t count = naccesses > 0 ? accesses[0].span.count : 0;
 
@@ -115,7 +115,7 @@ static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const ui
 
 /* May this step touch that memory at all? */
 static int check_right(struct check *check, uint32_t rank, uint32_t at,
-                       const struct tutti_access *access)
+                       const struct tutti_touch *access)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
     const struct tutti_step *step = check_step(check, at);
@@ -157,7 +157,7 @@ static int check_span(struct check *check, uint32_t rank, uint32_t at, uint32_t 
 
 static int check_spans(struct check *check, uint32_t rank, uint32_t at)
 {
-    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t ranks[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_step_accesses(check_step(check, at), accesses);
 

@@ -115,7 +115,7 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
     derive->found[derive->nfound++] = on;
 }
 
-static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_access *access)
+static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
     for (uint32_t i = 0; i < access->span.count; i++) {
         const struct chunk *chunk = &derive->chunks[tutti_cell(
@@ -129,7 +129,7 @@ static void find_in_memory(struct derive *derive, uint32_t step, const struct tu
     }
 }
 
-static int note_in_memory(struct derive *derive, uint32_t step, const struct tutti_access *access)
+static int note_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
     for (uint32_t i = 0; i < access->span.count; i++) {
         struct chunk *chunk = &derive->chunks[tutti_cell(&derive->cells, access->span.buffer,
@@ -161,7 +161,7 @@ static void find_in_signals(struct derive *derive, uint32_t at)
 static int derive_step(struct derive *derive, uint32_t at)
 {
     struct tutti_step *step = &derive->schedule->steps[at];
-    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_step_accesses(step, accesses);
 
     derive->nfound = 0;

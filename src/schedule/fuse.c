@@ -55,7 +55,7 @@ static void release(struct fuse *fuse)
 /* Count the touches of each cell into touch_first[cell + 1], or, when `list`, write them down. */
 static void walk_touches(struct fuse *fuse, bool list)
 {
-    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
 
     for (uint32_t at = 0; at < fuse->schedule->nsteps; at++) {
         uint32_t naccesses = tutti_step_accesses(&fuse->schedule->steps[at], accesses);
@@ -260,7 +260,7 @@ static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place
 static void compact(struct fuse *fuse)
 {
     struct tutti_schedule *schedule = fuse->schedule;
-    struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t nsteps = 0;
     bool uses_scratch = false;
 

@@ -205,7 +205,7 @@ static bool is_in_range(const struct tutti_schedule *const *schedules,
                         const struct tutti_schedule *schedule)
 {
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
-        struct tutti_access accesses[TUTTI_STEP_ACCESSES];
+        struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
         uint32_t naccesses = tutti_step_accesses(&schedule->steps[at], accesses);
 
         for (uint32_t a = 0; a < naccesses; a++)
