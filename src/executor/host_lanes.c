@@ -52,18 +52,21 @@ static int send_header(struct tutti_run *run, struct tutti_lane_state *state,
                        const struct tutti_step *step, const struct tutti_bound_step *bound)
 {
     uint8_t joined[sizeof run->header + JOINED_BYTES];
+    const uint8_t *offer = (const uint8_t *)&run->header;
     const struct tutti_segment *segment = &run->bound->segments[bound->first];
     size_t size = sizeof run->header, taken;
 
     if (state->header_bytes == size)
         return TUTTI_OK;
-    memcpy(joined, &run->header, size);
-    if (step->kind == TUTTI_STEP_SEND && bound->count == 1 && bound->bytes <= JOINED_BYTES) {
+    if (step->kind == TUTTI_STEP_SEND && bound->count == 1 && bound->bytes <= JOINED_BYTES &&
+        state->conn->ops->takes_by_copy) {
+        memcpy(joined, &run->header, size);
         memcpy(joined + size, run->base[step->src.buffer] + segment->at[TUTTI_AT_SRC],
                bound->bytes);
         size += bound->bytes;
+        offer = joined;
     }
-    TUTTI_TRY(state->conn->ops->send(state->conn, joined + state->header_bytes,
+    TUTTI_TRY(state->conn->ops->send(state->conn, offer + state->header_bytes,
                                      size - state->header_bytes, &taken));
     if (taken == 0)
         return TUTTI_AGAIN;

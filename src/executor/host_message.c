@@ -67,16 +67,20 @@ static int move(struct tutti_message *message, void *at, size_t size, size_t *do
 /* A payload of up to this many bytes travels with its header: one message, not two. */
 enum { JOINED_BYTES = 8192 };
 
-static int send_joined(struct tutti_message *message, size_t payload, bool *moved)
+static int send_header(struct tutti_message *message, size_t payload, bool *moved)
 {
     uint8_t joined[sizeof message->header + JOINED_BYTES];
-    size_t taken, size = sizeof message->header;
+    const uint8_t *offer = (const uint8_t *)&message->header;
+    size_t taken, size = sizeof message->header, offered = size;
 
-    memcpy(joined, &message->header, size);
-    if (payload > 0)
+    if (payload > 0 && payload <= JOINED_BYTES && message->conn->ops->takes_by_copy) {
+        memcpy(joined, &message->header, size);
         memcpy(joined + size, message->call.input, payload);
-    TUTTI_TRY(message->conn->ops->send(message->conn, joined + message->header_bytes,
-                                       size + payload - message->header_bytes, &taken));
+        offered += payload;
+        offer = joined;
+    }
+    TUTTI_TRY(message->conn->ops->send(message->conn, offer + message->header_bytes,
+                                       offered - message->header_bytes, &taken));
     if (taken == 0)
         return TUTTI_AGAIN;
     *moved = true;
@@ -84,15 +88,6 @@ static int send_joined(struct tutti_message *message, size_t payload, bool *move
     message->header_bytes = (uint32_t)(taken < size ? taken : size);
     message->moved = taken - message->header_bytes;
     return message->header_bytes == size ? TUTTI_OK : TUTTI_AGAIN;
-}
-
-static int send_header(struct tutti_message *message, bool *moved)
-{
-    size_t done = message->header_bytes;
-    int rc = move(message, &message->header, sizeof message->header, &done, moved);
-
-    message->header_bytes = (uint32_t)done;
-    return rc;
 }
 
 static int receive_header(struct tutti_message *message, bool *moved)
@@ -114,10 +109,7 @@ static int move_header(struct tutti_message *message, size_t size, bool *moved)
         return TUTTI_OK;
     if (message->call.kind == TUTTI_CALL_RECV)
         return receive_header(message, moved);
-    /* What the transport would lend to the peer must not lie on our stack. */
-    if (size <= JOINED_BYTES && sizeof message->header + size < message->conn->lends_from)
-        return send_joined(message, size, moved);
-    return send_header(message, moved);
+    return send_header(message, size, moved);
 }
 
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)

@@ -80,7 +80,6 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
     cma->threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
     if (cma->is_one_process && cma->threshold > ONE_PROCESS_THRESHOLD)
         cma->threshold = ONE_PROCESS_THRESHOLD;
-    cma->base.lends_from = cma->threshold;
     tutti_fifo_writer_init(&cma->out, tutti_segment_fifo(segment, channel, me, other),
                            segment->header->fifo_bytes);
     tutti_fifo_reader_init(&cma->in, tutti_segment_fifo(segment, channel, other, me),

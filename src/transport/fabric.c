@@ -148,7 +148,7 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transpor
     }
     memset(conn, 0, whole);
     *conn = (struct tutti_conn){.ops = ops, .fabric = fabric, .peer = peer, .channel = channel,
-                                .private_bytes = whole, .lends_from = SIZE_MAX};
+                                .private_bytes = whole};
     return conn;
 }
 

@@ -142,6 +142,7 @@ static void shm_close(struct tutti_conn *conn)
 
 const struct tutti_transport_ops tutti_shm_ops = {
     .name = "shm",
+    .takes_by_copy = true,
     .reach = shm_reach,
     .connect = shm_connect,
     .send = shm_send,

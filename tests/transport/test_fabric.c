@@ -146,6 +146,7 @@ static void processes_read_each_others_memory(void **state)
     (void)state;
     apply_setting(&all_transports);
     run_processes(4, read_all_others, NULL, -1);
+    run_processes(24, read_all_others, NULL, -1);
 }
 
 static void a_rank_that_cannot_map_the_segment_turns_its_host_to_tcp(void **state)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the library, and one driver per library under comparison."""
+import os
+import shutil
+import subprocess
+import sys
+
+FLAGS = ["-O2", "-g", "-Wall", "-Wextra", "-D_GNU_SOURCE"]
+
+
+class Failure(Exception):
+    pass
+
+
+def run(command, cwd):
+    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    if done.returncode != 0:
+        raise Failure(f"\"{' '.join(command)}\" failed:\n{done.stdout[-4000:]}")
+
+
+def build_library(root):
+    """Build build/release, whatever generator it was made with."""
+    directory = os.path.join(root, "build", "release")
+    if not os.path.exists(os.path.join(directory, "CMakeCache.txt")):
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        run(["cmake", "--preset", "release", *generator], root)
+    run(["cmake", "--build", directory, "--target", "tutti", "-j", str(os.cpu_count() or 2)], root)
+    return directory
+
+
+def build(root, library_directory, workdir):
+    """Returns {library: path of its driver}."""
+    print("building", file=sys.stderr)
+    library_directory = os.path.abspath(library_directory or build_library(root))
+    if not os.path.exists(os.path.join(library_directory, "libtutti.so")):
+        raise Failure(f"there is no libtutti.so in {library_directory}")
+    source = os.path.join(root, "bench", "drivers")
+    common = os.path.join(workdir, "driver.o")
+    out = {name: os.path.join(workdir, name) for name in ("tutti", "openmpi", "mpich", "gloo")}
+
+    run(["gcc", "-std=c11", *FLAGS, "-c", "driver.c", "-o", common], source)
+    run(["gcc", "-std=c11", *FLAGS, "-I", os.path.join(root, "include"), "tutti.c", common,
+         "-o", out["tutti"], "-L", library_directory, "-ltutti",
+         f"-Wl,-rpath,{library_directory}"], source)
+    for mpi in ("openmpi", "mpich"):
+        run([f"mpicc.{mpi}", "-std=c11", *FLAGS, "mpi.c", common, "-o", out[mpi]], source)
+    run(["g++", *FLAGS, "gloo.cc", common, "-o", out["gloo"], "-lgloo", "-pthread"], source)
+    return out

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine: what is installed on it, what it is, how busy it is."""
+import datetime
+import os
+import platform
+import re
+import subprocess
+
+PACKAGES = ("g++", "gcc", "openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev", "libgloo-dev")
+
+
+class Failure(Exception):
+    pass
+
+
+def package_version(name):
+    """The installed version of a Debian package, or None."""
+    query = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", name],
+                           capture_output=True, text=True, check=False)
+    status, _, version = query.stdout.partition(" ")
+    return version if query.returncode == 0 and status == "installed" else None
+
+
+def install_missing():
+    missing = [name for name in PACKAGES if package_version(name) is None]
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        raise Failure(f"missing packages; as root: apt-get install {' '.join(missing)}")
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    for command in (["apt-get", "update", "-qq"],
+                    ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]):
+        if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
+                          check=False).returncode != 0:
+            raise Failure(f"\"{' '.join(command)}\" failed")
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
+def load():
+    """Tasks that ran or wanted to run during the last minute, on average."""
+    return os.getloadavg()[0]
+
+
+def describe():
+    text = subprocess.run(["lscpu"], capture_output=True, text=True, check=False).stdout
+    fields = dict(re.findall(r"^\s*([^:]+):\s+(.*)$", text, re.MULTILINE))
+    return {"cpu": fields.get("Model name", "unknown"), "cpus": cpus(),
+            "caches": {level: fields[key] for level in ("L1d", "L2", "L3")
+                       if (key := f"{level} cache") in fields},
+            "kernel": platform.release(), "load_before": load(),
+            "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds")}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Teams: the ranks of one contender, started once, obeying commands that come through pipes."""
+import os
+import select
+import signal
+import subprocess
+import time
+
+from harness import machine, settings
+
+START_SECONDS = 90
+
+
+class Failure(Exception):
+    """Something that makes the whole comparison meaningless."""
+
+
+class Lost(Exception):
+    """A team that ended, hung or made no sense; the others go on without it."""
+
+
+class Team:
+    def __init__(self, contender, chosen, binaries, workdir, arena_bytes):
+        self.contender, self.ranks = contender, chosen.ranks
+        self.directory = os.path.join(workdir, contender.name + "." + str(time.monotonic_ns()))
+        self.processes, self.commands, self.answers = [], [], []
+        self.pending, self.version = {}, ""
+        os.makedirs(self.directory)
+        self.errors = open(os.path.join(self.directory, "errors"), "w+", encoding="utf-8")
+        for rank in range(self.ranks):
+            # Both ends here, so that neither side waits for the other to open them.
+            self.commands.append(self.pipe(f"command.{rank}"))
+            self.answers.append(self.pipe(f"answer.{rank}"))
+        crowded = chosen.ranks > machine.cpus()
+        environment = dict(os.environ, **contender.environment, GLIBC_TUNABLES=settings.HEAP,
+                           BENCH_PIN="1" if contender.pin and not crowded else "0",
+                           BENCH_ARENA=str(arena_bytes))
+        for command in settings.commands(contender, binaries[contender.library], self.directory,
+                                         self.ranks):
+            self.processes.append(subprocess.Popen(
+                command, env=environment, cwd=self.directory, stdin=subprocess.DEVNULL,
+                stdout=self.errors, stderr=self.errors, start_new_session=True))
+
+    def pipe(self, name):
+        path = os.path.join(self.directory, name)
+        os.mkfifo(path)
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def last_words(self):
+        self.errors.flush()
+        self.errors.seek(0)
+        lines = [line.strip() for line in self.errors.read().splitlines() if line.strip()]
+        return "; ".join(lines[-4:]) or "it said nothing"
+
+    def wait_ready(self):
+        answers = self.collect(START_SECONDS)
+        if any(not answer.startswith("ready ") for answer in answers):
+            raise Lost(f"answered {answers[0]!r} instead of ready")
+        self.version = answers[0].removeprefix("ready ").strip()
+
+    def ask(self, line, seconds):
+        """Send `line` to all ranks and return their answers."""
+        for command in self.commands:
+            os.write(command, (line + "\n").encode())
+        return self.collect(seconds)
+
+    def collect(self, seconds):
+        deadline = time.monotonic() + seconds
+        texts = {fd: b"" for fd in self.answers}
+        while any(not text.endswith(b"\n") for text in texts.values()):
+            open_fds = [fd for fd, text in texts.items() if not text.endswith(b"\n")]
+            ready, _, _ = select.select(open_fds, [], [], 0.5)
+            for fd in ready:
+                texts[fd] += os.read(fd, 4096)
+            if ready:
+                continue
+            if any(process.poll() is not None for process in self.processes):
+                raise Lost(f"ended: {self.last_words()}")
+            if time.monotonic() > deadline:
+                raise Lost(f"gave no answer for {seconds:.0f} s")
+        return [texts[fd].decode().strip() for fd in self.answers]
+
+    def end(self, kill=False):
+        if not kill:
+            try:
+                for command in self.commands:
+                    os.write(command, b"quit\n")
+                for process in self.processes:
+                    process.wait(timeout=10)
+            except (subprocess.TimeoutExpired, OSError):
+                pass
+        for process in self.processes:
+            # Also after a good end: a launcher may have left ranks behind.
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+        for fd in self.commands + self.answers:
+            os.close(fd)
+        self.errors.close()
+
+
+class Entry:
+    """A team on one kind of memory: one column of the raw results."""
+
+    def __init__(self, team, memory):
+        self.team, self.memory, self.contender = team, memory, team.contender
+        is_window = memory == "own"
+        self.library = "window" if is_window else team.contender.library
+        self.name = team.contender.name + ("-window" if is_window else "")
+
+
+class Roster:
+    """All teams of one transport."""
+
+    def __init__(self, contenders, chosen, binaries, workdir):
+        largest = max(chosen.sizes)
+        arena = 2 << 20 if largest < 65536 else max(64 << 20, largest + 65536)
+        self.teams, self.entries, self.lost = [], [], []
+        try:
+            for contender in contenders:
+                self.start(Team(contender, chosen, binaries, workdir, arena))
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def start(self, team):
+        self.teams.append(team)
+        try:
+            team.wait_ready()
+        except Lost as error:
+            raise Failure(f"{team.contender.name} did not start: {error}\n"
+                          f"{team.last_words()}") from error
+        self.entries += [Entry(team, memory) for memory in team.contender.memories]
+
+    def versions(self):
+        return {team.contender.library: team.version for team in self.teams}
+
+    def drop(self, team):
+        team.end(kill=True)
+        self.teams.remove(team)
+        self.entries = [entry for entry in self.entries if entry.team is not team]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for team in self.teams:
+            team.end()
+        self.teams = []

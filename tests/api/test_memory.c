@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that the library gives, and what a communicator costs. */
+#include "support/trial.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static void allocate(struct member *member)
+{
+    static const size_t sizes[] = {1, 4095, 4096, 4097, 2 << 20, (2 << 20) + 1, 33 << 20};
+    enum { COUNT = sizeof sizes / sizeof *sizes };
+    uint8_t *blocks[COUNT];
+    void *none = &none;
+
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!EXPECT_OK(member, tuttiMemAlloc((void **)&blocks[i], sizes[i])))
+            return;
+        EXPECT(member, (uintptr_t)blocks[i] % (uintptr_t)sysconf(_SC_PAGESIZE) == 0);
+        memset(blocks[i], (int)i + 1, sizes[i]);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        EXPECT(member, blocks[i][0] == i + 1 && blocks[i][sizes[i] - 1] == i + 1);
+        EXPECT_OK(member, tuttiMemFree(blocks[i]));
+    }
+    EXPECT_OK(member, tuttiMemAlloc(&none, 0));
+    EXPECT(member, none == NULL);
+    EXPECT_OK(member, tuttiMemFree(NULL));
+}
+
+static void memory_is_aligned_to_pages_and_holds_its_size(void **state)
+{
+    (void)state;
+    crowd_run(LAUNCH_PROCESSES, 1, allocate, NULL);
+    crowd_run(LAUNCH_THREADS, 4, allocate, NULL);
+}
+
+static void misuse(struct member *member)
+{
+    void *block = NULL, *kept = &block;
+    int here;
+
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemAlloc(NULL, 1));
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemAlloc(&kept, SIZE_MAX));
+    EXPECT_RESULT(member, tuttiSystemError, tuttiMemAlloc(&kept, SIZE_MAX / 4));
+    EXPECT(member, kept == &block);
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemFree(&here));
+    EXPECT_OK(member, tuttiMemAlloc(&block, 1 << 16));
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemFree((char *)block + 64));
+    EXPECT_OK(member, tuttiMemFree(block));
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemFree(block));
+}
+
+static void what_was_not_given_is_not_taken(void **state)
+{
+    (void)state;
+    crowd_run(LAUNCH_PROCESSES, 1, misuse, NULL);
+}
+
+static void communicate(struct member *member)
+{
+    enum { COUNT = 300000 };
+    int32_t *values;
+
+    if (!EXPECT_OK(member, tuttiMemAlloc((void **)&values, COUNT * sizeof *values)))
+        return;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = i * (member->rank + 1);
+    EXPECT_OK(member, tuttiAllReduce(values, values, COUNT, tuttiInt32, tuttiSum, member->comm,
+                                     NULL));
+    for (int i = 0; i < COUNT; i++)
+        if (values[i] != i * (member->nranks * (member->nranks + 1) / 2)) {
+            member_complain(member, "element %d is %d", i, values[i]);
+            break;
+        }
+    EXPECT_OK(member, tuttiMemFree(values));
+}
+
+static void it_may_be_communicated_from(void **state)
+{
+    (void)state;
+    for (int launch = 0; launch < LAUNCH_COUNT; launch++)
+        world_run(launch, 4, communicate, NULL);
+}
+
+static void weigh(struct member *member)
+{
+    tuttiMemStats_t before = {.size = sizeof before}, after = {.size = sizeof after};
+    tuttiMemStats_t wrong = {.size = 1};
+
+    EXPECT_OK(member, tuttiCommMemStats(member->comm, &before));
+    EXPECT(member, before.privateBytes > 0);
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiCommMemStats(member->comm, &wrong));
+    EXPECT_RESULT(member, tuttiInvalidArgument, tuttiCommMemStats(member->comm, NULL));
+    trial_run(member, &(struct trial){.act = ALL_EXCHANGE, .type = tuttiInt32, .count = 50000});
+    EXPECT_OK(member, tuttiCommMemStats(member->comm, &after));
+    EXPECT(member, after.privateBytes >= before.privateBytes);
+    EXPECT(member, after.connections >= before.connections);
+    EXPECT(member, after.connections >= after.sockets);
+    EXPECT(member, after.sharedBytes <= after.sharedReservedBytes);
+}
+
+static void what_a_communicator_costs_is_told(void **state)
+{
+    (void)state;
+    for (int launch = 0; launch < LAUNCH_COUNT; launch++)
+        world_run(launch, 3, weigh, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_aligned_to_pages_and_holds_its_size),
+        cmocka_unit_test(what_was_not_given_is_not_taken),
+        cmocka_unit_test(it_may_be_communicated_from),
+        cmocka_unit_test(what_a_communicator_costs_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
