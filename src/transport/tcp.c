@@ -10,6 +10,8 @@
 /* What a small read takes along: little enough that copying it again costs nothing. */
 enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = 8192 };
 
+enum { MOST_PER_CALL = 256 * 1024 };
+
 static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
 {
     return tutti_route_tcp(fabric, fabric->rank, peer);
@@ -146,6 +148,10 @@ static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size
     const uint8_t *from = data;
     size_t taken = 0;
 
+    /* No more in one go than the cache holds on its way through the kernel; and the other
+     * direction gets its turn. */
+    if (size > MOST_PER_CALL)
+        size = MOST_PER_CALL;
     while (taken < size) {
         size_t part = size - taken < tcp->out.left ? size - taken : tcp->out.left;
         size_t done;

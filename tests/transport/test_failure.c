@@ -141,9 +141,9 @@ static int abort_or_learn(struct tutti_fabric *fabric, int rank, int nranks, voi
         for (int other = 0; other < nranks; other++)
             if (other != rank)
                 connect_waiting(fabric, other, 0);
-        tutti_fabric_abort(fabric, TUTTI_ERR_TIMEOUT, "all-reduce 17 took longer than 5 s");
+        tutti_fabric_abort(fabric, TUTTI_ERR_INTERNAL, "all-reduce 17 took longer than 5 s");
         tutti_fabric_abort(fabric, TUTTI_ERR_SYSTEM, "only the first reason counts");
-        CHECK(tutti_fabric_check(fabric) == TUTTI_ERR_TIMEOUT);
+        CHECK(tutti_fabric_check(fabric) == TUTTI_ERR_INTERNAL);
         CHECK(strstr(tutti_last_message(), "all-reduce 17") != NULL);
         return 0;
     }
@@ -212,10 +212,10 @@ static void an_abort_by_another_thread_ends_the_wait(void **state)
             assert_int_equal(pthread_create(&threads[rank], NULL, wait_in_thread, &waiters[rank]),
                              0);
         }
-        tutti_fabric_abort(fabrics[0], TUTTI_ERR_TIMEOUT, "enough");
+        tutti_fabric_abort(fabrics[0], TUTTI_ERR_INTERNAL, "enough");
         for (int rank = 0; rank < 2; rank++)
             pthread_join(threads[rank], NULL);
-        assert_int_equal(waiters[0].rc, TUTTI_ERR_TIMEOUT);
+        assert_int_equal(waiters[0].rc, TUTTI_ERR_INTERNAL);
         assert_int_equal(waiters[1].rc, TUTTI_ERR_REMOTE);
         destroy_all(2, fabrics);
     }
