@@ -73,6 +73,8 @@ static int check_overlap(const struct tutti_comm *comm, const struct tutti_args 
     uintptr_t send = (uintptr_t)args->send, recv = (uintptr_t)args->recv, expected = send;
     size_t before = args->count * (size_t)comm->rank;
 
+    if (send_elements == 0 || recv_elements == 0)
+        return TUTTI_OK;
     if (send + send_elements * size <= recv || recv + recv_elements * size <= send)
         return TUTTI_OK;
     if (args->is_vector && args->collective == TUTTI_ALLGATHER)
@@ -92,6 +94,28 @@ static int check_overlap(const struct tutti_comm *comm, const struct tutti_args 
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sendbuff and recvbuff overlap on rank %d other than in "
                       "place; move one of them", args->function, comm->rank);
+}
+
+/* In place, a block is overwritten by the one of the same place. */
+static int check_in_place(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    size_t send_at = 0, recv_at = 0;
+
+    if (!args->is_vector || args->collective != TUTTI_ALLTOALL || args->send != args->recv)
+        return TUTTI_OK;
+    for (int rank = 0; rank < comm->nranks; rank++) {
+        size_t from = args->send_displs ? args->send_displs[rank] : send_at;
+        size_t to = args->recv_displs ? args->recv_displs[rank] : recv_at;
+
+        if (args->send_counts[rank] != args->recv_counts[rank] ||
+            (from != to && args->send_counts[rank] > 0))
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: in place on rank %d, but counts or "
+                              "displacements for rank %d differ between sending and receiving; use "
+                              "two buffers", args->function, comm->rank, rank);
+        send_at += args->send_counts[rank];
+        recv_at += args->recv_counts[rank];
+    }
+    return TUTTI_OK;
 }
 
 static int check_vectors(const struct tutti_comm *comm, const struct tutti_args *args)
@@ -163,8 +187,10 @@ static int check_buffers(const struct tutti_comm *comm, const struct tutti_args 
         TUTTI_TRY(check_buffer(comm, args, "sendbuff", args->send, send_elements));
     if (receives)
         TUTTI_TRY(check_buffer(comm, args, "recvbuff", args->recv, recv_elements));
-    if (sends && receives)
+    if (sends && receives) {
         TUTTI_TRY(check_overlap(comm, args, send_elements, recv_elements));
+        TUTTI_TRY(check_in_place(comm, args));
+    }
     return TUTTI_OK;
 }
 

@@ -22,7 +22,8 @@ static int check_ranks(const char *function, tuttiComm_t *comm, int nranks, int 
 struct forming {
     struct tutti_job job;
     struct tutti_comm *comm;
-    tuttiComm_t *handle;
+    tuttiComm_t handle;
+    tuttiComm_t *ret_handle;
 };
 
 /* A non-blocking one is done for now after its first steps; tuttiCommGetAsyncError goes on. */
@@ -43,9 +44,10 @@ static int close_forming(struct tutti_job *job, int rc)
 {
     struct forming *forming = (struct forming *)job;
 
-    if (rc != TUTTI_OK) {
-        tutti_handle_release(*forming->handle);
-        *forming->handle = NULL;
+    if (rc == TUTTI_OK) {
+        *forming->ret_handle = forming->handle;
+    } else {
+        tutti_handle_release(forming->handle);
         tutti_comm_free(forming->comm);
     }
     free(forming);
@@ -70,10 +72,9 @@ static int begin(struct tutti_bootstrap *boot, const struct tutti_settings *sett
         tutti_comm_free(comm);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a communicator's handle");
     }
-    *ret_handle = handle;
     *forming = (struct forming){
         .job = {.progress = progress, .idle = idle, .close = close_forming},
-        .comm = comm, .handle = ret_handle};
+        .comm = comm, .handle = handle, .ret_handle = ret_handle};
     TUTTI_TRY(tutti_group_job(&forming->job));
     if (!settings->is_blocking && !tutti_group_is_open() &&
         tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)

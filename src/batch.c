@@ -279,6 +279,9 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
         batch->is_started = true;
         if (tutti_load_acquire(&comm->error) != 0)
             return finish(batch, tutti_comm_error(comm));
+        rc = tutti_fabric_news(comm->fabric);
+        if (rc != TUTTI_OK)
+            return finish(batch, rc);
         batch->left_rank = -1;
         batch->watched_ns = tutti_now_ns();
         batch->deadline_ns = tutti_deadline_ns(comm->timeout_ms);

@@ -40,11 +40,13 @@ tuttiResult_t tuttiCommFinalize(tuttiComm_t comm)
 tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
 {
     struct tutti_comm *comm;
+    int rc;
 
     if (handle == NULL)
         return tuttiSuccess;
-    if (tutti_handle_get(handle, "tuttiCommDestroy", &comm) != TUTTI_OK)
-        return tuttiInvalidArgument;
+    rc = tutti_handle_get(handle, "tuttiCommDestroy", &comm);
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
     drain(comm);
     tutti_handle_release(handle);
     tutti_comm_free(comm);
@@ -55,9 +57,10 @@ tuttiResult_t tuttiCommAbort(tuttiComm_t handle)
 {
     char message[TUTTI_MESSAGE_BYTES];
     struct tutti_comm *comm;
+    int rc = tutti_handle_get(handle, "tuttiCommAbort", &comm);
 
-    if (tutti_handle_get(handle, "tuttiCommAbort", &comm) != TUTTI_OK)
-        return tuttiInvalidArgument;
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
     snprintf(message, sizeof message, "rank %d called tuttiCommAbort", comm->rank);
     tutti_comm_fail(comm, TUTTI_ERR_USAGE, message);
     return tuttiSuccess;
@@ -104,6 +107,11 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
     if (rc == TUTTI_OK && !comm->is_blocking &&
         tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
         rc = tutti_comm_form(comm);
+    if (rc == TUTTI_OK && tutti_load_acquire(&comm->state) == TUTTI_COMM_READY) {
+        rc = tutti_fabric_news(comm->fabric);
+        if (rc != TUTTI_OK)
+            tutti_comm_fail(comm, rc, tutti_last_message());
+    }
     *asyncError = tutti_public(rc);
     return tuttiSuccess;
 }

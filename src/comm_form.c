@@ -6,6 +6,7 @@
 #include "comm.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -93,6 +94,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
         goto fail;
     }
+    TUTTI_TRY_OR(fail, rc, tutti_tuner_check());
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;
@@ -144,8 +146,12 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
 
 void tutti_comm_free(struct tutti_comm *comm)
 {
+    char message[TUTTI_MESSAGE_BYTES];
+
     if (comm == NULL)
         return;
+    /* What peers do while we hang up is not what the caller asks about. */
+    snprintf(message, sizeof message, "%s", tutti_last_message());
     if (comm->boot != NULL)
         comm->boot->ops->destroy(comm->boot, comm->error ? comm->error_text : "it was given up");
     if (comm->fabric != NULL)
@@ -158,6 +164,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     free(comm->redops);
     pthread_mutex_destroy(&comm->error_lock);
     free(comm);
+    tutti_set_last_message(message);
 }
 
 int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)

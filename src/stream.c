@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAGIC = 0x53545245 };
-
 struct item {
     struct tutti_batch *batch;
     bool moves;
@@ -21,7 +19,8 @@ struct item {
 };
 
 struct tuttiStream {
-    uint32_t magic;
+    struct tuttiStream *next; /* of those that live */
+    pid_t pid;                /* of the process that has its thread */
     pthread_t thread;
     int event_fd;
     pthread_mutex_t lock; /* of all below */
@@ -33,10 +32,48 @@ struct tuttiStream {
     char error_text[TUTTI_MESSAGE_BYTES];
 };
 
+/* The streams that live: whatever else is passed for one is not looked into. */
+static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tuttiStream *living;
+
+static void enter_living(struct tuttiStream *stream)
+{
+    pthread_mutex_lock(&living_lock);
+    stream->next = living;
+    living = stream;
+    pthread_mutex_unlock(&living_lock);
+}
+
+static void leave_living(struct tuttiStream *stream)
+{
+    pthread_mutex_lock(&living_lock);
+    for (struct tuttiStream **at = &living; *at != NULL; at = &(*at)->next)
+        if (*at == stream) {
+            *at = stream->next;
+            break;
+        }
+    pthread_mutex_unlock(&living_lock);
+}
+
+static bool is_living(const struct tuttiStream *stream)
+{
+    const struct tuttiStream *at;
+
+    pthread_mutex_lock(&living_lock);
+    for (at = living; at != NULL && at != stream; at = at->next)
+        ;
+    pthread_mutex_unlock(&living_lock);
+    return at != NULL;
+}
+
 int tutti_stream_check(tuttiStream_t stream, const char *function)
 {
-    if (stream != NULL && stream->magic == MAGIC)
-        return TUTTI_OK;
+    if (stream != NULL && is_living(stream)) {
+        if (stream->pid == getpid())
+            return TUTTI_OK;
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: stream was made before fork; a child must make its own", function);
+    }
     return tutti_fail(TUTTI_ERR_ARGUMENT,
                       "%s: stream is not one that tuttiHostStreamCreate has made, or is destroyed",
                       function);
@@ -145,7 +182,7 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
     made = calloc(1, sizeof *made);
     if (made == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
-    made->magic = MAGIC;
+    made->pid = getpid();
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
     made->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -158,6 +195,7 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "thread of a stream: %s", strerror(errno));
         goto close_event;
     }
+    enter_living(made);
     *stream = made;
     return tuttiSuccess;
 
@@ -172,16 +210,19 @@ fail:
 
 tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
 {
+    int rc;
+
     if (stream == NULL)
         return tuttiSuccess;
-    if (tutti_stream_check(stream, "tuttiHostStreamDestroy") != TUTTI_OK)
-        return tuttiInvalidArgument;
+    rc = tutti_stream_check(stream, "tuttiHostStreamDestroy");
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    leave_living(stream);
     pthread_mutex_lock(&stream->lock);
     stream->is_closing = true;
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
     pthread_join(stream->thread, NULL);
-    stream->magic = 0;
     close(stream->event_fd);
     pthread_cond_destroy(&stream->changed);
     pthread_mutex_destroy(&stream->lock);
@@ -191,10 +232,10 @@ tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
 
 tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
 {
-    int rc;
+    int rc = tutti_stream_check(stream, "tuttiStreamSynchronize");
 
-    if (tutti_stream_check(stream, "tuttiStreamSynchronize") != TUTTI_OK)
-        return tuttiInvalidArgument;
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
     pthread_mutex_lock(&stream->lock);
     while (stream->pending > 0)
         pthread_cond_wait(&stream->changed, &stream->lock);
@@ -205,10 +246,10 @@ tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
 
 tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
 {
-    int rc;
+    int rc = tutti_stream_check(stream, "tuttiStreamQuery");
 
-    if (tutti_stream_check(stream, "tuttiStreamQuery") != TUTTI_OK)
-        return tuttiInvalidArgument;
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
     pthread_mutex_lock(&stream->lock);
     rc = stream->pending > 0 ? TUTTI_AGAIN : take_error(stream);
     pthread_mutex_unlock(&stream->lock);
@@ -217,8 +258,10 @@ tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
 
 tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
 {
-    if (tutti_stream_check(stream, "tuttiStreamEventFd") != TUTTI_OK)
-        return tuttiInvalidArgument;
+    int rc = tutti_stream_check(stream, "tuttiStreamEventFd");
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
     if (fd == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
     *fd = stream->event_fd;

@@ -12,7 +12,7 @@ COLLECTIVES = ("allreduce", "allgather", "reduce_scatter", "broadcast", "alltoal
 
 # A sample is at least this long, so that the clock and short bursts of one rank do not matter.
 SAMPLE_US = 150.0
-SLICE_SECONDS_MAX = 60
+ANSWER_SECONDS = 30
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -43,7 +43,7 @@ class Track:
     def run(self, cell, nblocks, nops):
         collective, size = cell
         answers = self.entry.team.ask(
-            f"run {collective} {size} {self.entry.memory} {nblocks} {nops}", SLICE_SECONDS_MAX)
+            f"run {collective} {size} {self.entry.memory} {nblocks} {nops}", ANSWER_SECONDS)
         figures = []
         for answer in answers:
             words = answer.split()
@@ -65,7 +65,7 @@ def check(entry, cell):
     """True if the entry has the collective and computes it rightly; raises if it is wrong."""
     if entry.contender.max_bytes is not None and cell[1] > entry.contender.max_bytes:
         return False
-    answers = entry.team.ask(f"check {cell[0]} {cell[1]} {entry.memory}", SLICE_SECONDS_MAX)
+    answers = entry.team.ask(f"check {cell[0]} {cell[1]} {entry.memory}", ANSWER_SECONDS)
     if all(answer == "none" for answer in answers):
         return False
     for answer in answers:
@@ -101,6 +101,15 @@ def measure(roster, cell, chosen, fail):
     return [track for track in tracks if len(track.rounds) == chosen.rounds]
 
 
+def ratios_to(times, other):
+    """{our library: our time / the other's}, the median of the ratios within each round."""
+    if other not in times:
+        return {}
+    return {one["library"]: statistics.median(ours / theirs for ours, theirs in
+                                              zip(one["rounds_us"], times[other]["rounds_us"]))
+            for one in times.values() if one["library"] in settings.OURS}
+
+
 def summarise(tracks):
     """The times of all entries, the best peer, and our ratios to it, taken round by round."""
     times = {}
@@ -111,14 +120,10 @@ def summarise(tracks):
             "mean_us": statistics.median(one["mean"] for one in track.rounds),
             "p90_us": statistics.median(one["p90"] for one in track.rounds),
             "min_us": min(one["min"] for one in track.rounds), "rounds_us": rounds}
-    peers = [name for name, time_of in times.items() if time_of["library"] not in settings.OURS]
+    peers = [name for name, time_of in times.items() if time_of["library"] in settings.PEERS]
     best = min(peers, key=lambda name: times[name]["median_us"], default=None)
-    ratios = {}
-    for name, time_of in times.items():
-        if time_of["library"] in settings.OURS and best is not None:
-            pairs = zip(time_of["rounds_us"], times[best]["rounds_us"])
-            ratios[time_of["library"]] = statistics.median(ours / peer for ours, peer in pairs)
-    return {"times": times, "best_peer": best, "ratios": ratios}
+    return {"times": times, "best_peer": best, "ratios": ratios_to(times, best),
+            "ratios_bare": ratios_to(times, "bare")}
 
 
 def size_text(size):

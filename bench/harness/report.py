@@ -7,7 +7,7 @@ import statistics
 from harness import settings
 from harness.cells import size_text
 
-RANGES = (("up to 64 KiB", 0, 64 << 10), ("128 KiB to 512 KiB", (64 << 10) + 1, (1 << 20) - 1),
+RANGES = (("up to 64 KiB", 0, 64 << 10), ("between", (64 << 10) + 1, (1 << 20) - 1),
           ("from 1 MiB", 1 << 20, math.inf))
 
 
@@ -59,25 +59,35 @@ def number(value):
     return f"{value:.{max(0, 2 - math.floor(math.log10(max(value, 1e-3))))}f}"
 
 
+def ratio_text(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
 def heading(results):
     machine, options = results["machine"], results["options"]
     caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     versions = ", ".join(f"{settings.LIBRARIES[name]} {version}"
                          for name, version in results["versions"].items())
-    return [f"{machine['cpu']}, {machine['cpus']} CPUs ({caches}), Linux {machine['kernel']}",
-            f"{machine['date']}, load {machine['load_before']:.2f} before, "
-            f"{machine.get('load_after', math.nan):.2f} after",
-            versions,
-            f"{options['ranks']} ranks, float32, {options['rounds']} rounds of "
-            f"{options['slice_ms']:g} ms slices, back to back, medians"]
+    lines = [f"{machine['cpu']}, {machine['cpus']} CPUs ({caches}), Linux {machine['kernel']}",
+             f"{machine['date']}, load {machine['load_before']:.2f} before, "
+             f"{machine.get('load_after', math.nan):.2f} after",
+             versions,
+             f"{options['ranks']} ranks, float32, {options['rounds']} rounds of "
+             f"{options['slice_ms']:g} ms slices, back to back, medians"]
+    if machine["load_before"] > machine["cpus"] / 4:
+        lines.append("The machine was busy with other things: take no figure from this run.")
+    return lines
 
 
 def table(results, transport):
     libraries = libraries_of(results, transport)
     ours = [library for library in settings.OURS if library in libraries]
-    columns = ["collective", "size"] + [settings.LIBRARIES[name] for name in libraries]
+    columns = ["collective", "size"] + ["window" if name == "window" else settings.LIBRARIES[name]
+                                        for name in libraries]
     columns += ["best peer"] + [f"{'heap' if name == 'tutti' else 'window'} / best"
                                 for name in ours]
+    has_bare = "bare" in libraries
+    columns += ["heap / bare"] if has_bare else []
     rows = []
     for collective in collectives(results, transport):
         for cell in cells_of(results, transport, collective):
@@ -85,8 +95,8 @@ def table(results, transport):
             size = "" if collective == "barrier" else size_text(cell["bytes"])
             rows.append([collective, size] + [number(one[1] if one else None) for one in times] +
                         [cell["best_peer"] or "-"] +
-                        [f"{cell['ratios'][name]:.2f}" if name in cell["ratios"] else "-"
-                         for name in ours])
+                        [ratio_text(cell["ratios"].get(name)) for name in ours] +
+                        ([ratio_text(cell["ratios_bare"].get("tutti"))] if has_bare else []))
     widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
     text_columns = (0, columns.index("best peer"))
     lines = []
@@ -124,9 +134,11 @@ def as_text(results):
     lines = heading(results)
     for transport in transports(results):
         lines += ["", f"== {transport}: times in us, and our time / the best peer's "
-                  "(below 1 is faster) ==", ""]
+                  "(below 1: ours is faster) ==", ""]
         lines += table(results, transport)
-        lines += ["", "Ratios in short: geometric mean (worst)", ""] + summary(results, transport)
+        ratios = summary(results, transport)
+        if ratios:
+            lines += ["", "Ratios in short: geometric mean (worst)", "", *ratios]
     for one in results["failures"]:
         lines += ["", f"LOST: {one['contender']} over {one['transport']} in {one['collective']} of "
                   f"{size_text(one['bytes'])}: {one['error']}"]

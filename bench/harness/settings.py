@@ -5,13 +5,17 @@ import re
 from harness import machine
 
 LIBRARIES = {"tutti": "Tutti", "window": "Tutti, tuttiMemAlloc", "openmpi": "Open MPI",
-             "mpich": "MPICH", "gloo": "Gloo"}
+             "mpich": "MPICH", "gloo": "Gloo", "bare": "bare loop"}
 OURS = ("tutti", "window")
+PEERS = ("openmpi", "mpich", "gloo")
 
 # Large requests stay in the heap, which is never trimmed and lies in huge pages: otherwise a library
 # that allocates inside a call pays more for page faults than for the communication. All get it.
 HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=4294967296",
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
+
+# Of no use with more ranks than CPUs: they never give theirs away.
+SPINNERS = ("openmpi-collsm", "bare")
 
 OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -47,6 +51,7 @@ def shm():
         Contender("mpich", "mpich", "as it comes"),
         Contender("mpich-release-gather", "mpich", "release-gather collectives",
                   environment=gather, seldom=True),
+        Contender("bare", "bare", "no library: loops over shared memory", memories=("own",)),
     ]
 
 
@@ -76,7 +81,7 @@ def contenders(transport, chosen):
     crowded = chosen.ranks > machine.cpus()
     return [c for c in {"shm": shm, "tcp": tcp}[transport]()
             if (chosen.all_settings or not c.seldom) and re.search(chosen.keep, c.name)
-            and not (crowded and c.name == "openmpi-collsm")]
+            and not (crowded and c.name in SPINNERS)]
 
 
 def commands(contender, driver, directory, ranks):

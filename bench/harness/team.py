@@ -4,11 +4,14 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
 from harness import machine, settings
 
 START_SECONDS = 90
+# A contender that is lost in a cell starts afresh for the next, but not for ever.
+LOSSES_MAX = 3
 
 
 class Failure(Exception):
@@ -54,9 +57,9 @@ class Team:
 
     def wait_ready(self):
         answers = self.collect(START_SECONDS)
-        if any(not answer.startswith("ready ") for answer in answers):
+        if any(not answer.startswith("ready") for answer in answers):
             raise Lost(f"answered {answers[0]!r} instead of ready")
-        self.version = answers[0].removeprefix("ready ").strip()
+        self.version = answers[0].removeprefix("ready").strip()
 
     def ask(self, line, seconds):
         """Send `line` to all ranks and return their answers."""
@@ -106,7 +109,7 @@ class Entry:
 
     def __init__(self, team, memory):
         self.team, self.memory, self.contender = team, memory, team.contender
-        is_window = memory == "own"
+        is_window = memory == "own" and len(team.contender.memories) > 1
         self.library = "window" if is_window else team.contender.library
         self.name = team.contender.name + ("-window" if is_window else "")
 
@@ -116,31 +119,45 @@ class Roster:
 
     def __init__(self, contenders, chosen, binaries, workdir):
         largest = max(chosen.sizes)
-        arena = 2 << 20 if largest < 65536 else max(64 << 20, largest + 65536)
-        self.teams, self.entries, self.lost = [], [], []
+        arena = 2 << 20 if largest < 65536 else max(64 << 20, (largest + 69631) // 4096 * 4096)
+        self.team_arguments = (chosen, binaries, workdir, arena)
+        self.teams, self.entries, self.losses = [], [], {}
         try:
             for contender in contenders:
-                self.start(Team(contender, chosen, binaries, workdir, arena))
+                self.start(contender)
         except BaseException:
             self.__exit__()
             raise
 
-    def start(self, team):
-        self.teams.append(team)
+    def start(self, contender):
+        team = Team(contender, *self.team_arguments)
         try:
             team.wait_ready()
-        except Lost as error:
-            raise Failure(f"{team.contender.name} did not start: {error}\n"
-                          f"{team.last_words()}") from error
-        self.entries += [Entry(team, memory) for memory in team.contender.memories]
+        except BaseException as error:
+            words = team.last_words()
+            team.end(kill=True)
+            if not isinstance(error, Lost):
+                raise
+            raise Failure(f"{contender.name} did not start: {error}\n{words}") from error
+        self.teams.append(team)
+        self.entries += [Entry(team, memory) for memory in contender.memories]
 
     def versions(self):
-        return {team.contender.library: team.version for team in self.teams}
+        return {team.contender.library: team.version for team in self.teams if team.version}
 
     def drop(self, team):
         team.end(kill=True)
         self.teams.remove(team)
         self.entries = [entry for entry in self.entries if entry.team is not team]
+        name = team.contender.name
+        self.losses[name] = self.losses.get(name, 0) + 1
+        if self.losses[name] == LOSSES_MAX:
+            print(f"{name} is left out from here on", file=sys.stderr)
+            return
+        try:
+            self.start(team.contender)
+        except Failure as error:
+            print(f"{error}\n{name} is left out from here on", file=sys.stderr)
 
     def __enter__(self):
         return self

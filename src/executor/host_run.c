@@ -248,15 +248,18 @@ static void leave_round(struct tutti_engine *engine)
     engine->base += nsignals;
 }
 
+/* Lanes before local steps: what can be on its way while this core copies should be. */
 static int run_steps_inside(struct tutti_engine *engine)
 {
-    int local = tutti_run_local(engine), lanes = TUTTI_OK;
+    int lanes = TUTTI_OK, local;
 
-    if (local != TUTTI_OK && local != TUTTI_AGAIN)
-        return local;
-    if (!engine->run.program->plan->schedule->is_one_sided)
+    if (!engine->run.program->plan->schedule->is_one_sided) {
         lanes = tutti_run_lanes(engine);
-    return lanes != TUTTI_OK ? lanes : local;
+        if (lanes != TUTTI_OK && lanes != TUTTI_AGAIN)
+            return lanes;
+    }
+    local = tutti_run_local(engine);
+    return local != TUTTI_OK ? local : lanes;
 }
 
 static int run_steps(struct tutti_engine *engine)

@@ -26,6 +26,16 @@ static void post_note(struct tutti_segment *segment, int code, int rank, const c
     tutti_store_release(&note->state, (uint32_t)TUTTI_NOTE_WRITTEN);
 }
 
+/* A reset, where a rank that leaves sends an end: peers know the one from the other also while they
+ * wait for somebody else. A listener stops listening. The descriptor stays ours to close. */
+static void reset(int fd)
+{
+    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+    if (connect(fd, &nobody, sizeof nobody) != 0)
+        shutdown(fd, SHUT_RDWR);
+}
+
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason)
 {
     pthread_mutex_lock(&fabric->lock);
@@ -40,7 +50,7 @@ void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reaso
             tutti_domain_ring_all(&fabric->segment->domain);
         }
         for (size_t i = 0; i < fabric->nheld; i++)
-            shutdown(fabric->held_fds[i], SHUT_RDWR);
+            reset(fabric->held_fds[i]);
     }
     pthread_mutex_unlock(&fabric->lock);
     tutti_fabric_wake(fabric);
@@ -86,7 +96,7 @@ int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd)
     if (rc == TUTTI_OK) {
         fabric->held_fds[fabric->nheld++] = fd;
         if (tutti_load_relaxed(&fabric->is_aborted) != 0)
-            shutdown(fd, SHUT_RDWR);
+            reset(fd);
     }
     pthread_mutex_unlock(&fabric->lock);
     return rc;
@@ -121,7 +131,7 @@ static int read_own_abort(struct tutti_fabric *fabric)
                                        fabric->abort_reason));
 }
 
-static int read_note(struct tutti_fabric *fabric)
+int tutti_fabric_news(const struct tutti_fabric *fabric)
 {
     const struct tutti_abort_note *note;
     int code;
@@ -135,8 +145,15 @@ static int read_note(struct tutti_fabric *fabric)
      * is that rank's. */
     code = note->code == TUTTI_ERR_USAGE || note->code == TUTTI_ERR_TIMEOUT ? note->code
                                                                             : TUTTI_ERR_REMOTE;
-    return remember(fabric, tutti_fail(code, "rank %d aborted: %.*s", (int)note->rank,
-                                       (int)sizeof note->reason - 1, note->reason));
+    return tutti_fail(code, "rank %d aborted: %.*s", (int)note->rank,
+                      (int)sizeof note->reason - 1, note->reason);
+}
+
+static int read_note(struct tutti_fabric *fabric)
+{
+    int rc = tutti_fabric_news(fabric);
+
+    return rc == TUTTI_OK ? TUTTI_OK : remember(fabric, rc);
 }
 
 static int check_member(struct tutti_fabric *fabric, uint32_t index)
@@ -182,6 +199,17 @@ static int look_for_the_dead(struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
+/* Of all connections, also those that nobody waits on just now. */
+static int look_for_resets(struct tutti_fabric *fabric)
+{
+    int peer = tutti_tcp_find_reset(fabric);
+
+    if (peer < 0)
+        return TUTTI_OK;
+    return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d reset its connection (it aborted "
+                                       "or died)", peer));
+}
+
 int tutti_fabric_check(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
@@ -190,7 +218,8 @@ int tutti_fabric_check(struct tutti_fabric *fabric)
     }
     TUTTI_TRY(read_own_abort(fabric));
     TUTTI_TRY(read_note(fabric));
-    return look_for_the_dead(fabric);
+    TUTTI_TRY(look_for_the_dead(fabric));
+    return look_for_resets(fabric);
 }
 
 int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)

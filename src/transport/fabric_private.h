@@ -164,5 +164,7 @@ void tutti_tcp_progress(struct tutti_fabric *fabric);
 /* Are there sockets, or may callers come? */
 bool tutti_tcp_is_busy(const struct tutti_fabric *fabric);
 void tutti_tcp_destroy(struct tutti_fabric *fabric);
+/* A peer that has reset a connection, -1 if none. Costs a system call per 64 sockets. */
+int tutti_tcp_find_reset(struct tutti_fabric *fabric);
 
 #endif

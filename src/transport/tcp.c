@@ -3,12 +3,15 @@
  * from and to the user's memory; only what is peeked at is buffered. */
 #include "transport/tcp.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* What a small read takes along: little enough that copying it again costs nothing. */
 enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = 8192 };
+
+enum { MOST_PER_CALL = 256 * 1024 };
 
 static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
 {
@@ -117,6 +120,46 @@ static void tcp_close(struct tutti_conn *conn)
     free(tcp);
 }
 
+/* Both ends shut or an error: a reset. A peer that has merely left shows as neither. */
+static int find_reset_among(const struct pollfd *polled, const int *peers, nfds_t count)
+{
+    for (nfds_t i = 0; i < count; i++)
+        if ((polled[i].revents & (POLLERR | POLLHUP)) != 0)
+            return peers[i];
+    return -1;
+}
+
+int tutti_tcp_find_reset(struct tutti_fabric *fabric)
+{
+    enum { AT_ONCE = 64 };
+    struct pollfd polled[AT_ONCE];
+    int peers[AT_ONCE], found = -1;
+    nfds_t count = 0;
+
+    if (fabric->tcp == NULL || fabric->tcp->nsockets_open == 0)
+        return -1;
+    for (size_t i = 0; i < (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT && found < 0; i++) {
+        const struct tutti_tcp_conn *tcp = (const struct tutti_tcp_conn *)fabric->conns[i];
+
+        if (tcp == NULL || tcp->base.ops != &tutti_tcp_ops)
+            continue;
+        for (int socket = 0; socket < tcp->nsockets && found < 0; socket++) {
+            if (tcp->fds[socket] < 0)
+                continue;
+            polled[count] = (struct pollfd){.fd = tcp->fds[socket]};
+            peers[count++] = tcp->base.peer;
+            if (count < AT_ONCE)
+                continue;
+            if (poll(polled, count, 0) > 0)
+                found = find_reset_among(polled, peers, count);
+            count = 0;
+        }
+    }
+    if (found < 0 && count > 0 && poll(polled, count, 0) > 0)
+        found = find_reset_among(polled, peers, count);
+    return found;
+}
+
 static int tcp_count_sockets(const struct tutti_conn *conn)
 {
     return ((const struct tutti_tcp_conn *)conn)->nopen;
@@ -146,6 +189,10 @@ static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size
     const uint8_t *from = data;
     size_t taken = 0;
 
+    /* No more in one go than the cache holds on its way through the kernel; and the other
+     * direction gets its turn. */
+    if (size > MOST_PER_CALL)
+        size = MOST_PER_CALL;
     while (taken < size) {
         size_t part = size - taken < tcp->out.left ? size - taken : tcp->out.left;
         size_t done;

@@ -14,7 +14,7 @@
 #include "transport/fabric_private.h"
 
 #define TUTTI_TCP_MAX_SOCKETS 16
-#define TUTTI_TCP_STRIPE_BYTES 65536
+#define TUTTI_TCP_STRIPE_BYTES 262144
 #define TUTTI_TCP_BUFFER_BYTES 65536
 
 /* One direction of the stream: the socket of the next byte, and how many more go there. */

@@ -48,10 +48,14 @@ free_tcp:
     return rc;
 }
 
-static void stop_listening(struct tutti_tcp *tcp)
+static void stop_listening(struct tutti_fabric *fabric)
 {
-    if (tcp->listen_fd >= 0)
-        close(tcp->listen_fd);
+    struct tutti_tcp *tcp = fabric->tcp;
+
+    if (tcp->listen_fd < 0)
+        return;
+    tutti_fabric_drop_fd(fabric, tcp->listen_fd);
+    close(tcp->listen_fd);
     tcp->listen_fd = -1;
 }
 
@@ -67,6 +71,7 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
     }
     TUTTI_TRY(tutti_wait_open_sockets(fabric));
     TUTTI_TRY(tutti_wait_watch(fabric, tcp->listen_fd));
+    TUTTI_TRY(tutti_fabric_hold_fd(fabric, tcp->listen_fd));
     for (int peer = 0; peer < fabric->rank; peer++) {
         int theirs = fabric->records[peer].nsockets, ours = fabric->mine.nsockets;
 
@@ -98,11 +103,12 @@ static bool take_new_caller(struct tutti_fabric *fabric)
     uint8_t secret[TUTTI_SECRET_BYTES];
     int fd;
 
-    if (tcp->ncallers >= MAX_CALLERS || tutti_socket_accept(tcp->listen_fd, &fd) != TUTTI_OK)
+    if (tutti_load_acquire(&fabric->is_aborted) != 0 || tcp->ncallers >= MAX_CALLERS || tutti_socket_accept(tcp->listen_fd, &fd) != TUTTI_OK)
         return false;
     caller = calloc(1, sizeof *caller);
     if (caller == NULL || tutti_wait_watch(fabric, fd) != TUTTI_OK ||
-        tutti_socket_tune(fd, (size_t)tutti_param_int(TUTTI_PARAM_SOCKET_BUFFER)) != TUTTI_OK) {
+        tutti_socket_tune(fd, (size_t)tutti_param_int(TUTTI_PARAM_SOCKET_BUFFER)) != TUTTI_OK ||
+        tutti_fabric_hold_fd(fabric, fd) != TUTTI_OK) {
         free(caller);
         close(fd);
         return false;
@@ -165,6 +171,7 @@ static void step_callers(struct tutti_fabric *fabric)
             link = &caller->next;
             continue;
         }
+        tutti_fabric_drop_fd(fabric, caller->fd);
         if (rc == TUTTI_OK) {
             admit(fabric, &caller->shake);
         } else {
@@ -211,10 +218,11 @@ void tutti_tcp_destroy(struct tutti_fabric *fabric)
         struct tutti_tcp_caller *caller = tcp->callers;
 
         tcp->callers = caller->next;
+        tutti_fabric_drop_fd(fabric, caller->fd);
         close(caller->fd);
         free(caller);
     }
-    stop_listening(tcp);
+    stop_listening(fabric);
     fabric->tcp = NULL;
     free(tcp);
 }

@@ -25,6 +25,9 @@ struct tutti_tuner_query {
     size_t element_bytes;
 };
 
+/* Is TUTTI_ALGORITHM well-formed? TUTTI_ERR_USAGE as below, before the first call. */
+int tutti_tuner_check(void);
+
 /* The algorithm TUTTI_ALGORITHM names for the collective if it can serve the call, else the best by
  * the table of choose.c. TUTTI_ERR_USAGE: the variable names an unknown collective or algorithm. */
 int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,

@@ -153,7 +153,11 @@ static tuttiResult_t abort_while_waiting(struct crew_seat *seat)
             result = tuttiCommGetAsyncError(seat->comm, &state);
         while (result == tuttiSuccess && state == tuttiSuccess &&
                crew_load(&seat->board->marks[MARK_GONE]) < NRANKS - 1);
-        return crew_call(seat, call);
+        /* By TCP the first of them may still find all it needs. */
+        do
+            result = crew_call(seat, call);
+        while (result == tuttiSuccess);
+        return result;
     }
     if (seat->rank == 0)
         pthread_create(&thread, NULL, abort_it, seat);

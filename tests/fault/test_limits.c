@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -35,21 +34,19 @@ static tuttiResult_t use_a_communicator(void)
     return result != tuttiSuccess || values[0] == 3 ? result : tuttiInternalError;
 }
 
-static int highest_fd(void)
+static int lowest_free_fd(void)
 {
-    int highest = 0;
+    int fd = dup(0);
 
-    for (int fd = 0; fd < 1024; fd++)
-        if (fcntl(fd, F_GETFD) >= 0)
-            highest = fd;
-    return highest;
+    close(fd);
+    return fd;
 }
 
 /* With ever more descriptors to spare; each attempt fails cleanly until one succeeds. */
 static tuttiResult_t run_out_of_descriptors(struct crew_seat *seat)
 {
     struct rlimit limit, before;
-    int used = highest_fd() + 1, fds = crew_count_fds();
+    int used = lowest_free_fd(), fds = crew_count_fds();
     tuttiResult_t result = tuttiSuccess;
     bool has_failed = false;
 
@@ -79,7 +76,7 @@ static void without_descriptors_there_are_errors_and_no_leaks(void **state)
     (void)state;
     board = crew_run(&(struct crew){.nranks = 1, .forms_itself = true,
                                     .environment = (const char *const[]){"TUTTI_INIT_TIMEOUT_MS",
-                                                                         "2000", NULL},
+                                                                         "300", NULL},
                                     .run = run_out_of_descriptors});
     if (board->reports[0].result != tuttiSuccess)
         fail_msg("after %u attempts: %d: %s", board->steps[0], (int)board->reports[0].result,
@@ -94,8 +91,8 @@ static void without_descriptors_tcp_gives_errors_and_no_leaks(void **state)
     (void)state;
     board = crew_run(&(struct crew){
         .nranks = 1, .forms_itself = true, .run = run_out_of_descriptors,
-        .environment = (const char *const[]){"TUTTI_INIT_TIMEOUT_MS", "2000", "TUTTI_TRANSPORTS",
-                                             "tcp", "TUTTI_TIMEOUT_MS", "2000", NULL}});
+        .environment = (const char *const[]){"TUTTI_INIT_TIMEOUT_MS", "300", "TUTTI_TRANSPORTS",
+                                             "tcp", "TUTTI_TIMEOUT_MS", "300", NULL}});
     if (board->reports[0].result != tuttiSuccess)
         fail_msg("after %u attempts: %d: %s", board->steps[0], (int)board->reports[0].result,
                  board->reports[0].text);
@@ -145,7 +142,7 @@ static void without_memory_there_are_errors(void **state)
     (void)state;
     board = crew_run(&(struct crew){.nranks = 1, .forms_itself = true, .run = run_out_of_memory,
                                     .environment = (const char *const[]){"TUTTI_INIT_TIMEOUT_MS",
-                                                                         "2000", NULL}});
+                                                                         "300", NULL}});
     if (board->reports[0].result != tuttiSuccess)
         fail_msg("after %u attempts: %d: %s", board->steps[0], (int)board->reports[0].result,
                  board->reports[0].text);

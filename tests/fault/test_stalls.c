@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NRANKS = 3, STOPPED = 2, TIMEOUT_MS = 400 };
+enum { NRANKS = 3, STOPPED = 2, TIMEOUT_MS = 250 };
 
 static tuttiResult_t call_for_ever(struct crew_seat *seat)
 {

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the machine gives without a library: bare DIRECTORY RANK NRANKS. The same operations as plain
+ * loops over memory that all ranks map, with one flag per rank and nothing that a library must have:
+ * no arguments to check, no errors, deadlines, sleeping or choice. Not the least possible time, but a
+ * yardstick that lies beside each cell. */
+#include "driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Up to this size the payload travels in the flag's own cache line; up to the next it is copied
+ * aside, which saves the second rendezvous; beyond, peers read each other's buffers. */
+#define LINE_FLOATS 8
+#define STAGE_FLOATS (16 * 1024)
+
+/* Operation k uses line and stage k % 2, and may do so once all have finished operation k - 2. */
+struct line {
+    alignas(128) _Atomic uint64_t number;
+    float payload[LINE_FLOATS];
+};
+
+struct place {
+    struct line lines[2];
+    alignas(128) _Atomic uint64_t finished;
+    alignas(4096) float stages[2][STAGE_FLOATS];
+};
+
+struct segment {
+    alignas(4096) _Atomic int attached;
+    struct place places[];
+};
+
+static struct segment *segment;
+static char *arenas;
+static int rank, nranks;
+static size_t arena_bytes, arenas_taken;
+/* The number of this operation, and of the last one that all are known to have finished. */
+static uint64_t current, all_finished;
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void wait_for(const _Atomic uint64_t *number, uint64_t least)
+{
+    /* acquire: pairs with the release in publish and finish, the payload is there */
+    while (atomic_load_explicit(number, memory_order_acquire) < least)
+        relax();
+}
+
+static struct line *line_of(int peer)
+{
+    return &segment->places[peer].lines[current % 2];
+}
+
+/* Start the next operation: nobody still reads what this rank is about to overwrite. Only after
+ * broadcasts, in which the root waits for nobody, is there anything to wait for. */
+static void begin(void)
+{
+    current++;
+    if (all_finished + 2 >= current)
+        return;
+    for (int peer = 0; peer < nranks; peer++)
+        wait_for(&segment->places[peer].finished, current - 2);
+    all_finished = current - 2;
+}
+
+static void publish(void)
+{
+    /* release: pairs with the acquire in wait_for, publishes payload, stage and buffers */
+    atomic_store_explicit(&line_of(rank)->number, current, memory_order_release);
+}
+
+/* Who publishes operation k has finished operation k - 1. */
+static void await_all(void)
+{
+    for (int peer = 0; peer < nranks; peer++)
+        wait_for(&line_of(peer)->number, current);
+    all_finished = current - 1;
+}
+
+static void finish(void)
+{
+    /* release: pairs with the acquire in wait_for, publishes results and ends our reading */
+    atomic_store_explicit(&segment->places[rank].finished, current, memory_order_release);
+}
+
+/* The second rendezvous of an operation that reads the peers' buffers or writes into them. */
+static void await_all_finished(void)
+{
+    for (int peer = 0; peer < nranks; peer++)
+        wait_for(&segment->places[peer].finished, current);
+    all_finished = current;
+}
+
+/* Where the peer has what is ours at `own`. */
+static float *at_peer(const float *own, int peer)
+{
+    size_t offset = (size_t)((const char *)own - arenas) - (size_t)rank * 2 * arena_bytes;
+
+    return (float *)(void *)(arenas + (size_t)peer * 2 * arena_bytes + offset);
+}
+
+/* out[i] = the sum of sources[r][i] over all ranks, in their order. */
+static void sum(float *restrict out, const float *const *sources, size_t count)
+{
+    const float *restrict first = sources[0], *restrict second = sources[1 % nranks];
+
+    for (size_t i = 0; i < count; i++)
+        out[i] = first[i] + second[i];
+    for (int peer = 2; peer < nranks; peer++)
+        for (size_t i = 0; i < count; i++)
+            out[i] += sources[peer][i];
+}
+
+/* Do the operation, given each rank's input as it can be read now. */
+static void combine(const struct bench_operation *op, const float **inputs)
+{
+    size_t part = op->part, shift = (size_t)rank * part;
+
+    switch (op->collective) {
+    case BENCH_ALLREDUCE: sum(op->recv, inputs, op->count); break;
+    case BENCH_REDUCE_SCATTER:
+        for (int peer = 0; peer < nranks; peer++)
+            inputs[peer] += shift;
+        sum(op->recv, inputs, part);
+        break;
+    case BENCH_ALLGATHER:
+        for (int peer = 0; peer < nranks; peer++)
+            memcpy(op->recv + (size_t)peer * part, inputs[peer], part * sizeof(float));
+        break;
+    case BENCH_ALLTOALL:
+        for (int peer = 0; peer < nranks; peer++)
+            memcpy(op->recv + (size_t)peer * part, inputs[peer] + shift, part * sizeof(float));
+        break;
+    case BENCH_BROADCAST:
+        if (rank != 0)
+            memcpy(op->recv, inputs[0], op->count * sizeof(float));
+        break;
+    case BENCH_SENDRECV:
+        memcpy(op->recv, inputs[(rank + nranks - 1) % nranks], op->count * sizeof(float));
+        break;
+    default: break;
+    }
+}
+
+/* All-reduce of a large vector: each rank sums its share and stores it at all ranks. */
+static void sum_shares(const struct bench_operation *op)
+{
+    size_t share = (op->count / (size_t)nranks) & ~(size_t)15, start = share * (size_t)rank;
+    size_t length = rank == nranks - 1 ? op->count - start : share, block = 4096;
+    const float *inputs[64];
+
+    for (size_t at = start; at < start + length; at += block) {
+        size_t count = start + length - at < block ? start + length - at : block;
+
+        for (int peer = 0; peer < nranks; peer++)
+            inputs[peer] = at_peer(op->send, peer) + at;
+        sum(op->recv + at, inputs, count);
+        for (int peer = 0; peer < nranks; peer++)
+            if (peer != rank)
+                memcpy(at_peer(op->recv, peer) + at, op->recv + at, count * sizeof(float));
+    }
+}
+
+static void run(const struct bench_operation *op)
+{
+    bool is_broadcast = op->collective == BENCH_BROADCAST;
+    const float *inputs[64], *own = is_broadcast ? op->recv : op->send;
+    size_t count = op->collective == BENCH_ALLGATHER ? op->part : op->count;
+    bool is_staged = count <= STAGE_FLOATS, is_tiny = count <= LINE_FLOATS;
+
+    begin();
+    for (int peer = 0; peer < nranks; peer++)
+        inputs[peer] = !is_staged ? at_peer(own, peer) :
+                       is_tiny ? line_of(peer)->payload :
+                       segment->places[peer].stages[current % 2];
+    if (is_staged && op->collective != BENCH_BARRIER && (!is_broadcast || rank == 0))
+        memcpy(is_tiny ? line_of(rank)->payload : segment->places[rank].stages[current % 2], own,
+               count * sizeof(float));
+    publish();
+    if (is_staged && is_broadcast)
+        wait_for(&line_of(0)->number, current);
+    else
+        await_all();
+    if (!is_staged && op->collective == BENCH_ALLREDUCE)
+        sum_shares(op);
+    else
+        combine(op, inputs);
+    finish();
+    if (!is_staged)
+        await_all_finished();
+}
+
+static bool has(enum bench_collective collective)
+{
+    (void)collective;
+    return true;
+}
+
+/* The first call is for the send buffers, the second for those to receive in. */
+static void *allocate(size_t size_bytes)
+{
+    if (size_bytes != arena_bytes || arenas_taken == 2)
+        bench_die("there are two buffers of %zu bytes, not of %zu", arena_bytes, size_bytes);
+    return arenas + ((size_t)rank * 2 + arenas_taken++) * arena_bytes;
+}
+
+/* All ranks map one file of memory, whose name goes away as soon as they have. */
+static void join(const char *directory)
+{
+    const char *name = strrchr(directory, '/'), *text = getenv("BENCH_ARENA");
+    size_t head = sizeof(struct segment) + (size_t)nranks * sizeof(struct place), total;
+    char path[256];
+    char *base;
+    int fd;
+
+    arena_bytes = text == NULL ? 0 : (size_t)strtoull(text, NULL, 10);
+    arena_bytes = (arena_bytes + 4095) / 4096 * 4096;
+    total = head + (size_t)nranks * 2 * arena_bytes;
+    snprintf(path, sizeof(path), "/tutti-compare-%s", name == NULL ? directory : name + 1);
+    fd = shm_open(path, O_CREAT | O_RDWR, 0600);
+    if (fd < 0 || ftruncate(fd, (off_t)total) != 0)
+        bench_die("cannot make %zu bytes of shared memory at %s: %s", total, path, strerror(errno));
+    base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        bench_die("cannot map %s: %s", path, strerror(errno));
+    close(fd);
+    /* Advice: without huge pages everything is right, only slower. */
+    (void)madvise(base, total, MADV_HUGEPAGE);
+    segment = (struct segment *)(void *)base;
+    arenas = base + head;
+    /* acq_rel: ranks only count here, whatever else they share goes through flags */
+    atomic_fetch_add_explicit(&segment->attached, 1, memory_order_acq_rel);
+    while (atomic_load_explicit(&segment->attached, memory_order_acquire) < nranks)
+        usleep(1000);
+    if (rank == 0)
+        shm_unlink(path);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_library library = {.version = "", .has = has, .run = run, .allocate = allocate};
+
+    if (argc != 4)
+        bench_die("usage: bare DIRECTORY RANK NRANKS");
+    rank = library.rank = atoi(argv[2]);
+    nranks = library.nranks = atoi(argv[3]);
+    if (nranks < 2 || nranks > 64)
+        bench_die("there must be 2 to 64 ranks, not %d", nranks);
+    bench_pin(rank);
+    join(argv[1]);
+    bench_serve(&library, argv[1]);
+    return EXIT_SUCCESS;
+}

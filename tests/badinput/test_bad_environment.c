@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Environments that make no sense, and processes that forked. */
+#include "fault/crew.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static tuttiResult_t form_and_barrier(struct crew_seat *seat)
+{
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    tuttiResult_t result;
+
+    config.initTimeoutMs = 5000;
+    result = tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
+                                     &config);
+    return result == tuttiSuccess ? tuttiBarrier(seat->comm, NULL) : result;
+}
+
+static tuttiResult_t form_from_environment(struct crew_seat *seat)
+{
+    return tuttiCommInitFromEnv(&seat->comm, NULL);
+}
+
+struct environment {
+    const char *const variables[10];
+    tuttiResult_t expected;
+    const char *word;
+};
+
+static void check(const struct environment *environment, int nranks,
+                  tuttiResult_t (*run)(struct crew_seat *seat))
+{
+    struct crew_board *board = crew_run(&(struct crew){
+        .nranks = nranks, .forms_itself = true, .run = run, .environment = environment->variables});
+
+    for (int rank = 0; rank < nranks; rank++) {
+        const struct crew_report *report = &board->reports[rank];
+
+        if (report->result != environment->expected ||
+            strstr(report->text, environment->word) == NULL || strchr(report->text, '\n') != NULL)
+            fail_msg("%s=%s: rank %d got %d: %s", environment->variables[0],
+                     environment->variables[1], rank, (int)report->result, report->text);
+    }
+    crew_clear(board);
+}
+
+static void a_wrong_algorithm_is_an_error_when_the_communicator_is_made(void **state)
+{
+    static const struct environment environments[] = {
+        {{"TUTTI_ALGORITHM", "ring", NULL}, tuttiInvalidUsage, "TUTTI_ALGORITHM"},
+        {{"TUTTI_ALGORITHM", "allreduce:nonesuch", NULL}, tuttiInvalidUsage, "nonesuch"},
+        {{"TUTTI_ALGORITHM", "allfold:ring", NULL}, tuttiInvalidUsage, "allfold"},
+        {{"TUTTI_ALGORITHM", "allreduce:ring,broadcast:", NULL}, tuttiInvalidUsage, "broadcast"},
+        {{"TUTTI_ALGORITHM", "allreduce:ring,", NULL}, tuttiSuccess, ""},
+        {{"TUTTI_TRANSPORTS", "carrier-pigeon", NULL}, tuttiInvalidUsage, "carrier-pigeon"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++)
+        check(&environments[i], 2, form_and_barrier);
+}
+
+/* A warning on stderr, and the default. */
+static void a_malformed_number_is_no_reason_to_fail(void **state)
+{
+    static const struct environment environments[] = {
+        {{"TUTTI_SPIN_US", "soon", NULL}, tuttiSuccess, ""},
+        {{"TUTTI_WINDOW_BYTES", "-1", NULL}, tuttiSuccess, ""},
+        {{"TUTTI_FIFO_BYTES", "64Kb", NULL}, tuttiSuccess, ""},
+        {{"TUTTI_DEBUG", "loud", NULL}, tuttiSuccess, ""},
+        {{"TUTTI_TIMEOUT_MS", "99999999999999999999", NULL}, tuttiSuccess, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++)
+        check(&environments[i], 2, form_and_barrier);
+}
+
+static void a_malformed_launch_names_the_variable(void **state)
+{
+    static const struct environment environments[] = {
+        {{"TUTTI_RANK", "0", NULL}, tuttiInvalidUsage, "TUTTI_NRANKS"},
+        {{"TUTTI_NRANKS", "2", NULL}, tuttiInvalidUsage, "TUTTI_RANK"},
+        {{"TUTTI_RANK", "zero", "TUTTI_NRANKS", "2", NULL}, tuttiInvalidUsage, "TUTTI_RANK=zero"},
+        {{"TUTTI_RANK", "2", "TUTTI_NRANKS", "2", NULL}, tuttiInvalidUsage, "TUTTI_RANK=2"},
+        {{"TUTTI_RANK", "-1", "TUTTI_NRANKS", "2", NULL}, tuttiInvalidUsage, "TUTTI_RANK=-1"},
+        {{"TUTTI_RANK", "0", "TUTTI_NRANKS", "0", NULL}, tuttiInvalidUsage, "TUTTI_NRANKS=0"},
+        {{"TUTTI_RANK", "0", "TUTTI_NRANKS", "2x", NULL}, tuttiInvalidUsage, "TUTTI_NRANKS=2x"},
+        {{"TUTTI_RANK", "0", "TUTTI_NRANKS", "2", NULL}, tuttiInvalidUsage, "TUTTI_ROOT"},
+        {{"TUTTI_RANK", "0", "TUTTI_NRANKS", "2", "TUTTI_ROOT", "here", NULL}, tuttiInvalidUsage,
+         "TUTTI_ROOT=here"},
+        {{"RANK", "x", "WORLD_SIZE", "2", NULL}, tuttiInvalidUsage, "RANK=x"},
+        {{"RANK", "0", "WORLD_SIZE", "2", NULL}, tuttiInvalidUsage, "MASTER_ADDR"},
+        {{"RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", "localhost", "MASTER_PORT", "http", NULL},
+         tuttiInvalidUsage, "MASTER_PORT=http"},
+        {{"PMI_RANK", "0", NULL}, tuttiInvalidUsage, "PMI_SIZE"},
+        {{"OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_SIZE", "5", NULL}, tuttiInvalidUsage,
+         "OMPI_COMM_WORLD_RANK=5"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++)
+        check(&environments[i], 1, form_from_environment);
+}
+
+/* ---- fork ----------------------------------------------------------------------------------------- */
+
+/* Exit status of a child: 0 when everything that the parent made is refused. */
+static int use_what_the_parent_made(tuttiComm_t comm, tuttiStream_t stream)
+{
+    tuttiResult_t state;
+    tuttiComm_t own;
+    int value = 1;
+
+    if (tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiSum, comm, NULL) != tuttiInvalidUsage ||
+        strstr(tuttiGetLastError(NULL), "fork") == NULL)
+        return 1;
+    if (tuttiCommCount(comm, &value) != tuttiInvalidUsage ||
+        tuttiCommGetAsyncError(comm, &state) != tuttiInvalidUsage)
+        return 2;
+    if (tuttiCommAbort(comm) != tuttiInvalidUsage || tuttiCommDestroy(comm) != tuttiInvalidUsage)
+        return 3;
+    if (tuttiStreamSynchronize(stream) != tuttiInvalidUsage ||
+        tuttiHostStreamDestroy(stream) != tuttiInvalidUsage ||
+        strstr(tuttiGetLastError(NULL), "fork") == NULL)
+        return 4;
+    /* A communicator of its own is fine. */
+    if (tuttiCommInitAll(&own, 1, NULL) != tuttiSuccess || tuttiBarrier(own, NULL) != tuttiSuccess)
+        return 5;
+    return tuttiCommDestroy(own) == tuttiSuccess ? 0 : 6;
+}
+
+static tuttiResult_t fork_and_go_on(struct crew_seat *seat)
+{
+    tuttiStream_t stream;
+    int status = -1;
+    pid_t child;
+
+    if (tuttiBarrier(seat->comm, NULL) != tuttiSuccess ||
+        tuttiHostStreamCreate(&stream) != tuttiSuccess)
+        return tuttiInternalError;
+    child = fork();
+    if (child == 0)
+        _exit(use_what_the_parent_made(seat->comm, stream));
+    waitpid(child, &status, 0);
+    crew_add(&seat->board->marks[status == 0 ? 0 : 1]);
+    tuttiHostStreamDestroy(stream);
+    /* The child has touched nothing of ours. */
+    return tuttiBarrier(seat->comm, NULL);
+}
+
+static void a_forked_child_is_refused_and_does_no_harm(void **state)
+{
+    struct crew_board *board;
+
+    (void)state;
+    board = crew_run(&(struct crew){.nranks = 2, .timeout_ms = 20000, .run = fork_and_go_on});
+    assert_int_equal(board->marks[0], 2);
+    for (int rank = 0; rank < 2; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("rank %d: %s", rank, board->reports[rank].text);
+    crew_clear(board);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_algorithm_is_an_error_when_the_communicator_is_made),
+        cmocka_unit_test(a_malformed_number_is_no_reason_to_fail),
+        cmocka_unit_test(a_malformed_launch_names_the_variable),
+        cmocka_unit_test(a_forked_child_is_refused_and_does_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
