@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the machine gives without a library: bare DIRECTORY RANK NRANKS. The same operations as plain
- * loops over memory that all ranks map, with one flag per rank and nothing that a library must have:
- * no arguments to check, no errors, deadlines, sleeping or choice. Not the least possible time, but a
- * yardstick that lies beside each cell. */
+ * What the machine gives without a library: bare DIRECTORY RANK NRANKS. The same operations as
+ * plain loops over memory that all ranks map, with one flag per rank and nothing that a library
+ * must have: no arguments to check, no errors, deadlines, sleeping or choice. Not the least
+ * possible time, but a yardstick that lies beside each cell. */
 #include "driver.h"
 
 #include <errno.h>

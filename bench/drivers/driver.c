@@ -138,7 +138,8 @@ static struct slots slots_of(const struct session *session, const struct arena *
     struct slots slots = {.stride = (bytes + unit - 1) / unit * unit + (is_small ? 64 : 0)};
 
     if (slots.stride > arena->size_bytes)
-        bench_die("a buffer of %zu bytes does not fit in BENCH_ARENA=%zu", bytes, arena->size_bytes);
+        bench_die("a buffer of %zu bytes does not fit in BENCH_ARENA=%zu", bytes,
+                  arena->size_bytes);
     slots.count = arena->size_bytes / slots.stride;
     if (is_small && slots.count > SMALL_SLOTS)
         slots.count = SMALL_SLOTS;
@@ -260,8 +261,9 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* `nblocks` samples, each the mean of `nops` operations back to back. A barrier and an untimed start
- * take up that ranks wake at different times and that another library has just had the caches. */
+/* `nblocks` samples, each the mean of `nops` operations back to back. A barrier and an untimed
+ * start take up that ranks wake at different times and that another library has just had the
+ * caches. */
 static void measure(struct session *session, const struct arena *arena,
                     enum bench_collective collective, size_t bytes, size_t nblocks, size_t nops)
 {

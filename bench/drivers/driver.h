@@ -42,7 +42,7 @@ struct bench_library {
     void (*run)(const struct bench_operation *operation);
     /* True if all-reduce and reduce-scatter take their input from `recv`. */
     bool in_place;
-    /* At most this many different buffers in turn, for libraries that keep state for each; 0: any. */
+    /* At most so many different buffers in turn, for libraries with state for each; 0: any. */
     size_t slots_max;
     /* Memory of the library's own, or NULL where it has none. */
     void *(*allocate)(size_t size_bytes);

@@ -66,8 +66,9 @@ void allreduce(const bench_operation &op)
 void exchange(const bench_operation &op)
 {
     const uint64_t slot = 77; // any number: there is one exchange at a time
-    auto send = context->createUnboundBuffer(const_cast<float *>(op.send), op.count * sizeof(float));
-    auto recv = context->createUnboundBuffer(op.recv, op.count * sizeof(float));
+    const size_t size = op.count * sizeof(float);
+    auto send = context->createUnboundBuffer(const_cast<float *>(op.send), size);
+    auto recv = context->createUnboundBuffer(op.recv, size);
 
     recv->recv((rank + nranks - 1) % nranks, slot);
     send->send((rank + 1) % nranks, slot);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part, and with which settings. A peer's figure in a cell is that of its best setting."""
+"""Who takes part, and with which settings. A peer's figure in a cell is its best setting's."""
 import re
 
 from harness import machine
@@ -9,8 +9,8 @@ LIBRARIES = {"tutti": "Tutti", "window": "Tutti, tuttiMemAlloc", "openmpi": "Ope
 OURS = ("tutti", "window")
 PEERS = ("openmpi", "mpich", "gloo")
 
-# Large requests stay in the heap, which is never trimmed and lies in huge pages: otherwise a library
-# that allocates inside a call pays more for page faults than for the communication. All get it.
+# Large requests stay in the heap, which is never trimmed and lies in huge pages: otherwise who
+# allocates inside a call pays more for page faults than for the communication. All get it.
 HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=4294967296",
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
 
@@ -21,7 +21,7 @@ OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CO
 
 
 class Contender:
-    """One library at one setting: the ranks of one job, and the kinds of memory they are tried on."""
+    """One library at one setting: the ranks of one job, and the kinds of memory to try."""
 
     def __init__(self, name, library, about, arguments=(), environment=None, memories=("heap",),
                  pin=True, seldom=False, max_bytes=None):
@@ -43,7 +43,7 @@ def shm():
         Contender("tutti", "tutti", "as it comes", memories=("heap", "own")),
         openmpi("openmpi-cma", "as it comes: single copies by CMA", *ob1),
         openmpi("openmpi-nocma", "copies through shared memory only", *ob1, *copy_twice),
-        openmpi("openmpi-collsm", "collectives of coll/sm", *ob1, "--mca", "coll_sm_priority", "90"),
+        openmpi("openmpi-collsm", "with coll/sm", *ob1, "--mca", "coll_sm_priority", "90"),
         openmpi("openmpi-linear", "linear all-reduce, no CMA", *ob1, *copy_twice,
                 "--mca", "coll_tuned_use_dynamic_rules", "1",
                 "--mca", "coll_tuned_allreduce_algorithm", "1",

@@ -227,15 +227,17 @@ static void as_rank(const char *self, bool is_through_shell, char *ret_store, si
     assert_int_equal(status, 0);
 }
 
+static char self[4096]; /* this program */
+
 static void ranks_of_one_hydra_meet_also_when_started_by_scripts(void **state)
 {
     char direct[512], through_shell[512], prefix[64];
-    char self[256];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
     (void)state;
-    assert_true(length > 0);
-    self[length] = '\0';
+    if (access("/proc/self/stat", R_OK) != 0) {
+        print_message("[  SKIPPED ] no /proc, by which hydra is found behind a script\n");
+        skip();
+    }
     as_rank(self, false, direct, sizeof direct);
     as_rank(self, true, through_shell, sizeof through_shell);
     assert_string_equal(direct, through_shell);
@@ -254,6 +256,8 @@ int main(int argc, char **argv)
     };
     struct tutti_launch launch;
 
+    if (realpath(argv[0], self) == NULL)
+        return 1;
     if (argc == 2 && strcmp(argv[1], "print-store") == 0) {
         if (tutti_launch_detect(&launch) != TUTTI_OK)
             return 1;
