@@ -244,7 +244,9 @@ static void sending_to_a_rank_that_has_closed_is_an_error_that_names_it(void **s
             rc = conns[1]->ops->send(conns[1], bytes, sizeof bytes, &taken);
         while (rc == TUTTI_OK);
         assert_int_equal(rc, TUTTI_ERR_REMOTE);
-        assert_non_null(strstr(tutti_last_message(), "rank 1 closed its connection"));
+        /* Over TCP it is a reset: bytes were under way that nobody had read. */
+        assert_true(strstr(tutti_last_message(), "rank 1 closed its connection") != NULL ||
+                    strstr(tutti_last_message(), "rank 1 reset its connection") != NULL);
         destroy_all(1, fabrics);
     }
 }
