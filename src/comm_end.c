@@ -131,7 +131,8 @@ tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
     tutti_fabric_usage(comm->fabric, &usage);
     known.privateBytes = sizeof *comm + usage.private_bytes;
     if (comm->cache != NULL)
-        known.privateBytes += tutti_engine_bytes(&comm->engine) + tutti_cache_bytes(comm->cache);
+        known.privateBytes += tutti_engine_bytes(&comm->engine) +
+                              tutti_mailbox_bytes(&comm->mailbox) + tutti_cache_bytes(comm->cache);
     known.sharedBytes = usage.shared_bytes;
     known.sharedReservedBytes = usage.reserved_bytes;
     known.connections = usage.connections;

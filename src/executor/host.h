@@ -134,6 +134,7 @@ int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
 void tutti_lanes_begin_piece(struct tutti_run *run);
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);
 void tutti_lanes_fini(struct tutti_run *run);
+size_t tutti_lanes_bytes(const struct tutti_run *run);
 
 static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct tutti_step *step)
 {

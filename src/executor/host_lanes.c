@@ -351,3 +351,14 @@ void tutti_lanes_fini(struct tutti_run *run)
     run->received = NULL;
     run->lane_capacity = run->step_capacity = 0;
 }
+
+size_t tutti_lanes_bytes(const struct tutti_run *run)
+{
+    size_t bytes = run->lane_capacity * sizeof *run->lanes +
+                   run->step_capacity * (sizeof *run->halves_left + sizeof *run->received);
+
+    for (uint32_t i = 0; i < run->lane_capacity; i++)
+        if (run->lanes[i].bounce != NULL)
+            bytes += BOUNCE_BYTES;
+    return bytes;
+}

@@ -26,6 +26,11 @@ void tutti_mailbox_fini(struct tutti_mailbox *mailbox)
     *mailbox = (struct tutti_mailbox){.nranks = 0};
 }
 
+size_t tutti_mailbox_bytes(const struct tutti_mailbox *mailbox)
+{
+    return 2 * (size_t)mailbox->nranks * (sizeof *mailbox->sequences + sizeof *mailbox->last);
+}
+
 void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *message)
 {
     size_t lane = (size_t)message->call.root;

@@ -28,6 +28,8 @@ struct tutti_mailbox {
 
 int tutti_mailbox_init(struct tutti_mailbox *mailbox, int nranks);
 void tutti_mailbox_fini(struct tutti_mailbox *mailbox);
+/* Heap held, for the memory report. */
+size_t tutti_mailbox_bytes(const struct tutti_mailbox *mailbox);
 
 /* Put `message` (its call is set, all else zero) behind its predecessors of the
  * batch. tutti_mailbox_close forgets the batch once all of it is added. */

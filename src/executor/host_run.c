@@ -39,9 +39,7 @@ void tutti_engine_fini(struct tutti_engine *engine)
 
 size_t tutti_engine_bytes(const struct tutti_engine *engine)
 {
-    return sizeof *engine + engine->arena_bytes +
-           engine->run.lane_capacity * sizeof *engine->run.lanes +
-           engine->run.step_capacity * (1 + sizeof *engine->run.received) +
+    return sizeof *engine + engine->arena_bytes + tutti_lanes_bytes(&engine->run) +
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 
