@@ -37,7 +37,8 @@ static void *run(void *argument)
 
     for (int i = 0; i < COUNT; i++)
         input[i] = (float)(rank->number + i);
-    must(tuttiAllReduce(input, output, COUNT, tuttiFloat32, tuttiSum, comm, NULL), "tuttiAllReduce");
+    must(tuttiAllReduce(input, output, COUNT, tuttiFloat32, tuttiSum, comm, NULL),
+         "tuttiAllReduce");
 
     /* The sum over ranks r of r + i is nranks * i + (0 + 1 + ... + nranks - 1). */
     rank->is_right = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks as processes that one program forks. Rank 0 makes the id, because whoever makes it must hold
- * a rank, and passes it to the others through a pipe. The fork comes before the first call of the
- * library.
+ * Ranks as processes that one program forks. Rank 0 makes the id, because whoever makes it must
+ * hold a rank, and passes it to the others through a pipe. The fork comes before the first call of
+ * the library.
  *
  *     02_processes [NUMBER OF RANKS, default 4]
  */

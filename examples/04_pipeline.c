@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pipeline: blocks of data pass through all ranks, each of which works on them. While a rank works
- * on one block, the next one comes in and the one before goes out: send and receive in one group
- * progress at the same time and never deadlock.
+ * A pipeline: blocks of data pass through all ranks, each of which works on them. While a rank
+ * works on one block, the next one comes in and the one before goes out: send and receive in one
+ * group progress at the same time and never deadlock.
  *
  *         blocks ->  rank 0  ->  rank 1  ->  rank 2  ->  rank 3  -> checked
  *                     x + 1       x + 1       x + 1       x + 1

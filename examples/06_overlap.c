@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communication behind computation, as in training: gradients are made layer by layer, and the sum of
- * one layer's travels on a host stream while the next layer's are computed. Calls on a stream return
- * at once; the stream runs them in order.
+ * Communication behind computation, as in training: gradients are made layer by layer, and the sum
+ * of one layer's travels on a host stream while the next layer's are computed. Calls on a stream
+ * return at once; the stream runs them in order.
  */
 #include <tutti.h>
 

@@ -98,8 +98,8 @@ typedef enum {
 
 /* Reductions. Integers wrap around. Types narrower than 32 bits of floating
  * point are summed and multiplied in float32 and rounded once, to nearest even.
- * Min and max of floating types propagate NaN. Average divides the sum by the
- * number of ranks; integers round toward zero. */
+ * Min and max of floating types propagate NaN. Average is the sum times
+ * 1/nranks; of integers the sum divided by nranks, rounded toward zero. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,
@@ -173,7 +173,8 @@ TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
 /* Allocate `size` bytes of host memory that is the fastest to communicate from:
  * page-aligned, in huge pages where the kernel has them. Free it with
  * tuttiMemFree. Size 0 gives NULL. Thread-safe.
- * tuttiInvalidArgument: ptr is NULL; tuttiSystemError: out of memory. */
+ * tuttiInvalidArgument: ptr is NULL, or no memory can have that size;
+ * tuttiSystemError: out of memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);
 
 /* Free what tuttiMemAlloc gave; NULL is ignored. Thread-safe.
@@ -184,7 +185,8 @@ TUTTI_API tuttiResult_t tuttiMemFree(void *ptr);
 
 /* Make a new id and open the address at which its ranks will meet. Call it once,
  * in a process that is to hold one of the ranks; that process serves the
- * meeting while its rank initialises. Thread-safe. tuttiSystemError: no usable network interface. */
+ * meeting while its rank initialises. Thread-safe.
+ * tuttiSystemError: no usable network interface. */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId *uniqueId);
 
 /* Join the communicator `commId` of `nranks` ranks as number `rank`. Returns when
@@ -272,7 +274,7 @@ TUTTI_API tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t comm, tuttiResult_t *
 typedef struct {
     size_t size;               /* in: sizeof(tuttiMemStats_t) */
     size_t privateBytes;       /* heap of this rank */
-    size_t sharedBytes;        /* this rank's part of the host's shared segment, as touched so far */
+    size_t sharedBytes;        /* this rank's part of the host's segment, as touched so far */
     size_t sharedReservedBytes;/* address space of the host's segment */
     int connections;           /* open connections of this rank */
     int sockets;               /* TCP sockets among them */
@@ -285,7 +287,7 @@ TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *sta
 
 /* Make `op`: the sum of every rank's input multiplied by that rank's `scalar`,
  * one element of `datatype`. Valid for this communicator and data type until
- * tuttiRedOpDestroy. Local: ranks may use different scalars, and must create ops in the same order. */
+ * tuttiRedOpDestroy. Local: ranks may use different scalars. */
 TUTTI_API tuttiResult_t tuttiRedOpCreatePreMulSum(tuttiRedOp_t *op, void *scalar,
                                                   tuttiDataType_t datatype,
                                                   tuttiScalarResidence_t residence,

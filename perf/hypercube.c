@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hypercube: an all-gather made of sends and receives. In round i a rank exchanges all the blocks it has
- * with the rank whose number differs in bit i. */
+ * Hypercube: an all-gather made of sends and receives. In round i a rank exchanges all the blocks
+ * it has with the rank whose number differs in bit i. */
 #include "perf.h"
 
 static const char *refuse(int nranks)

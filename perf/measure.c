@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time is taken over blocks of iterations; a rank's time is the median of its blocks, which a single
- * disturbance cannot move. Messages up to SMALL_BYTES get a full `-n` iterations in each block, for
- * there a block of few would measure how ranks leave the barrier; larger ones share `-n` among the
- * blocks.
+ * Time is taken over blocks of iterations; a rank's time is the median of its blocks, which a
+ * single disturbance cannot move. Messages up to SMALL_BYTES get a full `-n` iterations in each
+ * block, for there a block of few would measure how ranks leave the barrier; larger ones share `-n`
+ * among the blocks.
  *
  * Timed calls are checked as well. That is plain where a call on its own result gives the same
- * result. In place that does not hold for sums and exchanges, so there each call gets a region of its
- * own: as many as POOL_BYTES hold are filled before the clock starts, checked after it stopped, and
- * a block is the sum of several such batches. */
+ * result. In place that does not hold for sums and exchanges, so there each call gets a region of
+ * its own: as many as POOL_BYTES hold are filled before the clock starts, checked after it stopped,
+ * and a block is the sum of several such batches. */
 #include "measure.h"
 
 #include <stdlib.h>

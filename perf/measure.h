@@ -14,7 +14,8 @@ struct perf_result {
     uint64_t wrong, overruns;
 };
 
-/* Largest need of the two arenas for this field over the options' iterations; sets field->nregions. */
+/* Largest need of the two arenas for this field over the options' iterations; sets field->nregions.
+ */
 void perf_measure_plan(const struct perf_options *options, struct perf_field *field);
 
 /* Collective over the ranks. `progress` is called before each block by every rank. */

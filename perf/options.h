@@ -36,8 +36,8 @@ struct perf_options {
     const char *json_path; /* NULL: none */
 };
 
-/* Returns 0; -1 when help was asked for and given; 2, the exit code, after a line on stderr that says
- * what is wrong with the command line. */
+/* Returns 0; -1 when help was asked for and given; 2, the exit code, after a line on stderr that
+ * says what is wrong with the command line. */
 int perf_options_parse(int argc, char **argv, struct perf_options *ret_options);
 
 /* The size that follows `bytes`, or 0 after the last. */

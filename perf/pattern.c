@@ -88,7 +88,8 @@ static int64_t whole_average(int64_t limit, int nranks, int rank, int index)
     return common + ((rank & 1) == (int)(bits >> 63) ? 1 : -1);
 }
 
-/* One rank gives 3, at most four give 2, the others 1, with signs: at most 48, which every type has. */
+/* One rank gives 3, at most four give 2, the others 1, with signs: at most 48, which every type
+ * has. */
 static int64_t factor(int nranks, int rank, int index)
 {
     int turn = (rank + (int)(scatter((uint64_t)index) % (uint64_t)nranks)) % nranks;

@@ -3,9 +3,9 @@
  *
  * Every rank's input repeats with a prime period, so that no block size is a multiple of it and a
  * misplaced block shows. All floating values are small integers, few and small enough that each
- * partial sum or product, in any order, is representable in the type itself: no rounding happens, so
- * there is one right answer, to the bit. Averages come out whole. Where nothing is reduced the values
- * are arbitrary bits.
+ * partial sum or product, in any order, is representable in the type itself: no rounding happens,
+ * so there is one right answer, to the bit. Averages come out whole. Where nothing is reduced the
+ * values are arbitrary bits.
  */
 #ifndef PERF_PATTERN_H
 #define PERF_PATTERN_H

@@ -92,8 +92,9 @@ static inline void *perf_at(const struct perf_case *c, const void *buffer, size_
     return (char *)(uintptr_t)buffer + index * c->element_bytes;
 }
 
-/* Uneven shares for the v-forms: of `elements` elements rank 0, 1, 2, ... gets 1, 2, 0, 1, 2, 0, ...
- * parts, placed in reverse order of the ranks, so that neither counts nor order are the obvious. */
+/* Uneven shares for the v-forms: of `elements` elements rank 0, 1, 2, ... gets 1, 2, 0, 1, 2, 0,
+ * ... parts, placed in reverse order of the ranks, so that neither counts nor order are the
+ * obvious. */
 size_t perf_uneven_shares(size_t elements, int nranks, size_t *counts, size_t *displs);
 
 #endif

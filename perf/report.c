@@ -152,7 +152,8 @@ static struct perf_stats combine_stats(enum perf_combine how, const struct perf_
 
     stats.median = combine(how, all, nranks, stride, offset + offsetof(struct perf_stats, median));
     stats.mean = combine(how, all, nranks, stride, offset + offsetof(struct perf_stats, mean));
-    stats.min = combine(PERF_LOWEST, all, nranks, stride, offset + offsetof(struct perf_stats, min));
+    stats.min =
+        combine(PERF_LOWEST, all, nranks, stride, offset + offsetof(struct perf_stats, min));
     stats.max = combine(PERF_HIGHEST, all, nranks, stride,
                         offset + offsetof(struct perf_stats, max));
     stats.p99 = combine(PERF_HIGHEST, all, nranks, stride,
@@ -227,8 +228,10 @@ static void write_stats(FILE *json, const struct perf_stats *stats)
 static void write_row(const struct perf_report *report, const struct perf_options *o,
                       const struct perf_case *c, const struct cell *cells, int nplaces)
 {
-    fprintf(report->json, "%s\n  {\"size\": %zu, \"count\": %zu, \"type\": \"%s\", \"redop\": \"%s\", "
-            "\"root\": %d", report->rows > 0 ? "," : "", c->bytes, c->count,
+    fprintf(report->json,
+            "%s\n  {\"size\": %zu, \"count\": %zu, \"type\": \"%s\", \"redop\": \"%s\", "
+            "\"root\": %d",
+            report->rows > 0 ? "," : "", c->bytes, c->count,
             perf_collective.has_data ? perf_type_name(c->type) : "none", perf_op_name(c->op),
             c->root);
     for (int place = 0; place < nplaces; place++) {
@@ -286,11 +289,13 @@ static void print_memory(struct perf_rank *rank)
     perf_exchange(rank, &mine, sizeof(mine), all);
     for (int i = 0; rank->rank == 0 && i < rank->nranks; i++) {
         size_t bytes = all[i].privateBytes + all[i].sharedBytes;
-        size_t connections = all[i].connections > 0 ? (size_t)all[i].connections : 1;
 
         printf("# Memory of rank %3d: private %zu B, shared %zu B, reserved %zu B, %d connections, "
-               "%d sockets, %zu B per connection\n", i, all[i].privateBytes, all[i].sharedBytes,
-               all[i].sharedReservedBytes, all[i].connections, all[i].sockets, bytes / connections);
+               "%d sockets", i, all[i].privateBytes, all[i].sharedBytes,
+               all[i].sharedReservedBytes, all[i].connections, all[i].sockets);
+        if (all[i].connections > 0)
+            printf(", %zu B per connection", bytes / (size_t)all[i].connections);
+        printf("\n");
     }
     free(all);
 }

@@ -23,12 +23,14 @@ static int check_root(const struct tutti_comm *comm, const struct tutti_args *ar
 {
     if (!has_root(args) || (args->root >= 0 && args->root < comm->nranks))
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %d is not a rank; rank %d's communicator has ranks "
-                      "0 to %d", args->function, args->kind >= TUTTI_CALL_SEND ? "peer" : "root",
-                      args->root, comm->rank, comm->nranks - 1);
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: %s %d is not a rank; rank %d's communicator has ranks "
+                      "0 to %d",
+                      args->function, args->kind >= TUTTI_CALL_SEND ? "peer" : "root", args->root,
+                      comm->rank, comm->nranks - 1);
 }
 
-/* Elements from the start of a buffer to the end of its last block; SIZE_MAX when that overflows. */
+/* Elements from the start of a buffer to the end of its last block; or SIZE_MAX. */
 static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
 {
     size_t end = 0, total = 0;
@@ -57,8 +59,9 @@ static int check_buffer(const struct tutti_comm *comm, const struct tutti_args *
                           "would hold more than %td bytes", args->function, comm->rank, name,
                           PTRDIFF_MAX);
     if (elements > 0 && buffer == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s is NULL on rank %d; it must hold %zu elements",
-                          args->function, name, comm->rank, elements);
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: %s is NULL on rank %d; it must hold %zu elements", args->function,
+                          name, comm->rank, elements);
     if ((uintptr_t)buffer % size != 0 && elements > 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
                           "elements", args->function, name, buffer, comm->rank, size);
@@ -92,8 +95,10 @@ static int check_overlap(const struct tutti_comm *comm, const struct tutti_args 
     }
     if (send == expected)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sendbuff and recvbuff overlap on rank %d other than in "
-                      "place; move one of them", args->function, comm->rank);
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: sendbuff and recvbuff overlap on rank %d other than in "
+                      "place; move one of them",
+                      args->function, comm->rank);
 }
 
 /* In place, a block is overwritten by the one of the same place. */

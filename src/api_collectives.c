@@ -37,7 +37,8 @@ tuttiResult_t tuttiAllGather(const void *sendbuff, void *recvbuff, size_t sendco
 {
     return tutti_api_call(&(struct tutti_args){
         .function = __func__, .kind = TUTTI_ALLGATHER, .collective = TUTTI_ALLGATHER, .comm = comm,
-        .stream = stream, .type = datatype, .count = sendcount, .send = sendbuff, .recv = recvbuff});
+        .stream = stream, .type = datatype, .count = sendcount, .send = sendbuff,
+        .recv = recvbuff});
 }
 
 tuttiResult_t tuttiAllGatherV(const void *sendbuff, void *recvbuff, const size_t *recvcounts,

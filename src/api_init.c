@@ -143,7 +143,8 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: %s",
                           comms == NULL ? "comms is NULL" : "ndev must be at least 1");
     if (devlist != NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: this build serves ranks on the CPU "
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "tuttiCommInitAll: this build serves ranks on the CPU "
                           "only; pass NULL as devlist");
     if (tutti_group_is_open())
         return tutti_fail(TUTTI_ERR_USAGE, "tuttiCommInitAll: not inside a group; use "
@@ -169,7 +170,7 @@ tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int *devlist)
     return tutti_public(init_all(comms, ndev, devlist));
 }
 
-/* ---- stores, launchers, embedders ---------------------------------------------------------------- */
+/* ---- stores, launchers, embedders ------------------------------------------------------------ */
 
 static int init_store(const char *function, tuttiComm_t *comm, int nranks, int rank,
                       const char *store, const char *secret, const tuttiConfig_t *config)

@@ -71,7 +71,8 @@ static int allocate(void **ptr, size_t size)
         return TUTTI_OK;
     }
     if (size > (size_t)PTRDIFF_MAX - 2 * HUGE_PAGE)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemAlloc: size %zu is negative or overflows", size);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemAlloc: size %zu is negative or overflows",
+                          size);
     bytes = (size + page - 1) / page * page + (is_large ? align : 0);
     allocation = malloc(sizeof *allocation);
     base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

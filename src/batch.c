@@ -133,8 +133,8 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
         number = message->header.sequence;
         break;
     }
-    snprintf(text, DESCRIPTION_BYTES, "%s%srank %d, %s, number %llu", comm->name, *comm->name ? ": " : "",
-             comm->rank, call, (unsigned long long)number);
+    snprintf(text, DESCRIPTION_BYTES, "%s%srank %d, %s, number %llu", comm->name,
+             *comm->name ? ": " : "", comm->rank, call, (unsigned long long)number);
     return text;
 }
 
@@ -163,8 +163,9 @@ static int time_out(const struct tutti_batch *batch)
                       describe(batch, what), batch->comm->timeout_ms, whom);
 }
 
-/* Does the batch wait for a rank that is not there any more? What that rank sent before it left must
- * still be received, so only a whole pass in vain after it was seen to have left proves anything. */
+/* Does the batch wait for a rank that is not there any more? What that rank sent before it left
+ * must still be received, so only a whole pass in vain after it was seen to have left proves
+ * anything. */
 static int check_leaving(struct tutti_batch *batch)
 {
     char what[DESCRIPTION_BYTES];

@@ -247,7 +247,8 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
     struct entry fresh = {.key = key};
     int rc;
 
-    if (entry->program != NULL && same_key(&entry->key, &key) && same_vectors(entry, call, nranks)) {
+    if (entry->program != NULL && same_key(&entry->key, &key) &&
+        same_vectors(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;
     }

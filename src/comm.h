@@ -63,7 +63,7 @@ struct tutti_comm {
     struct tutti_cache *cache; /* plans and programs */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
-    uint64_t turn;            /* ticket whose turn it is; release by its owner, acquired by the next */
+    uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */
 
     struct tutti_redop *redops;
     int redop_count;

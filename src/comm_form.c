@@ -125,8 +125,8 @@ int tutti_comm_form(struct tutti_comm *comm)
     comm->boot = NULL;
     free(comm->gathered);
     comm->gathered = NULL;
-    tutti_log(TUTTI_LOG_INFO, "communicator%s%s of %d ranks: rank %d is ready%s", *comm->name ? " " : "",
-              comm->name, comm->nranks, comm->rank,
+    tutti_log(TUTTI_LOG_INFO, "communicator%s%s of %d ranks: rank %d is ready%s",
+              *comm->name ? " " : "", comm->name, comm->nranks, comm->rank,
               comm->view.is_one_domain ? ", all on this host" : "");
     tutti_store_release(&comm->state, TUTTI_COMM_READY);
     return TUTTI_OK;

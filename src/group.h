@@ -11,7 +11,8 @@ bool tutti_group_is_open(void);
 /* Ask for `call` (checked) on `comm`: at once, on the stream, or when the group ends. */
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
 
-/* A failed call inside a group spoils it: tuttiGroupEnd returns `rc` and runs nothing. Returns rc. */
+/* A failed call inside a group spoils it: tuttiGroupEnd returns `rc` and runs nothing. Returns rc.
+ */
 int tutti_group_note(int rc);
 
 /* Something that takes a while and is no operation: forming a communicator, splitting one. */

@@ -41,12 +41,15 @@ int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int
     }
     redop = find(comm, op);
     if (redop == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: op %d is no operation of rank %d's communicator; "
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: op %d is no operation of rank %d's communicator; "
                           "use a tuttiRedOp_t, or one made by tuttiRedOpCreatePreMulSum on it",
                           function, op, comm->rank);
     if (redop->type != type)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: op %d was made for data type %d, not %d; make one "
-                          "for each type", function, op, (int)redop->type, (int)type);
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: op %d was made for data type %d, not %d; make one "
+                          "for each type",
+                          function, op, (int)redop->type, (int)type);
     call->op = TUTTI_SUM;
     call->is_premultiplied = true;
     call->scalar_address = redop->address;

@@ -178,7 +178,8 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
     int rc;
 
     if (stream == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiHostStreamCreate: stream is NULL"));
+        return tutti_public(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiHostStreamCreate: stream is NULL"));
     made = calloc(1, sizeof *made);
     if (made == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));

@@ -42,7 +42,8 @@ struct tutti_handshake {
     size_t wire_done;
 };
 
-/* Begin on a connected non-blocking socket. `purpose` is given by the connector, NULL for the acceptor. */
+/* Begin on a connected non-blocking socket. `purpose` is given by the connector, NULL for the
+ * acceptor. */
 void tutti_handshake_start(struct tutti_handshake *shake, int fd, bool is_acceptor,
                            const uint8_t secret[TUTTI_SECRET_BYTES],
                            const struct tutti_purpose *purpose, uint64_t deadline_ns);

@@ -15,7 +15,7 @@ enum {
     TUTTI_OK = 0,
     TUTTI_AGAIN = 1,
 
-    /* The process or the machine let us down: no memory, no descriptor. The communicator is lost. */
+    /* The process or the machine let us down: no memory, no descriptor. Communicator lost. */
     TUTTI_ERR_SYSTEM = -2,
     /* Our own bug. The communicator is lost. */
     TUTTI_ERR_INTERNAL = -3,

@@ -84,7 +84,7 @@ struct tutti_engine {
     /* rounds */
     uint64_t round;                    /* number of the last round begun */
     uint64_t base, previous_base;      /* signals given before it, and before the one before */
-    uint64_t all_entered;              /* last round of which I have seen everybody's first signal */
+    uint64_t all_entered; /* last round of which I have seen everybody's first signal */
     uint64_t sequence;                 /* collectives begun */
     /* What was called before, since some ranks learn late that others called something else. */
     struct tutti_header previous;      /* the collective before */

@@ -10,7 +10,8 @@
 
 struct tutti_message {
     struct tutti_call call;          /* kind SEND or RECV; root is the peer */
-    struct tutti_message *before;    /* of this batch, peer and direction; NULL when its turn has come */
+    /* Of this batch, peer and direction; NULL when its turn has come. */
+    struct tutti_message *before;
     struct tutti_conn *conn;
     bool is_complete;
     uint32_t header_bytes;

@@ -11,7 +11,8 @@ enum phase { PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
 
 /* ---- engine ---------------------------------------------------------------------- */
 
-int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks, int rank)
+int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
+                      int rank)
 {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 
@@ -195,8 +196,8 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
-/* `rank` has entered the round before this one: for the same call as I? Its post of that round stays
- * until I have entered this one. */
+/* `rank` has entered the round before this one: for the same call as I? Its post of that round
+ * stays until I have entered this one. */
 static int check_last_round(const struct tutti_engine *engine, uint32_t rank)
 {
     const struct tutti_post *post = tutti_domain_post(engine->domain, rank, engine->round - 1);

@@ -72,10 +72,11 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
 
     program->piece_count = tutti_bind_piece(schedule, size, call->count, half_bytes);
     if (program->piece_count == 0)
-        return tutti_fail(TUTTI_ERR_USAGE,
-                          "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
-                          "or choose another algorithm",
-                          2 * half_bytes, schedule->window_chunks);
+        return tutti_fail(
+            TUTTI_ERR_USAGE,
+            "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
+            "or choose another algorithm",
+            2 * half_bytes, schedule->window_chunks);
     if (may_stage) {
         size_t blocks = tutti_input_blocks(call->collective, schedule->nranks);
         size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);

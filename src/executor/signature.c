@@ -48,8 +48,9 @@ const char *tutti_signature_format(const struct tutti_signature *signature,
     if (signature->call == TUTTI_BARRIER)
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s", name);
     else
-        snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s%s(count %" PRIu64 ", %s%s%s%s)", name, suffix,
-                 signature->count, type_name(signature->type), op ? ", " : "", op ? op : "", root);
+        snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s%s(count %" PRIu64 ", %s%s%s%s)", name,
+                 suffix, signature->count, type_name(signature->type), op ? ", " : "", op ? op : "",
+                 root);
     return text;
 }
 
@@ -65,7 +66,8 @@ int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
                           rank, mine->sequence, tutti_signature_format(&mine->signature, here));
     return tutti_fail(TUTTI_ERR_USAGE,
                       "ranks call different operations: here number %" PRIu64 " is %s, rank %d's "
-                      "number %" PRIu64 " is %s; all ranks must make the same calls in the same order",
+                      "number %" PRIu64
+                      " is %s; all ranks must make the same calls in the same order",
                       mine->sequence, tutti_signature_format(&mine->signature, here), rank,
                       theirs->sequence, tutti_signature_format(&theirs->signature, there));
 }

@@ -14,7 +14,7 @@ struct layout {
     uint32_t blocks;
     const size_t *counts, *displs; /* NULL: uniform, `stride` apart */
     size_t block_count, stride;
-    size_t *packed;                /* [blocks], for counts without displs: where each block begins */
+    size_t *packed; /* [blocks], for counts without displs: where each block begins */
 };
 
 struct binder {
@@ -137,7 +137,8 @@ static int add_segment(struct binder *binder, struct tutti_bound_step *step,
         void *grown = realloc(bound->segments, capacity * sizeof *bound->segments);
 
         if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u segments of a schedule", capacity);
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u segments of a schedule",
+                              capacity);
         bound->segments = grown;
         binder->segment_capacity = capacity;
     }

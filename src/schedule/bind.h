@@ -24,7 +24,14 @@ struct tutti_extent {
 };
 
 /* Which span of a step an offset belongs to. */
-enum tutti_slot { TUTTI_AT_SRC, TUTTI_AT_DST, TUTTI_AT_REMOTE, TUTTI_AT_ALSO, TUTTI_AT_REMOTE_DST, TUTTI_AT_COUNT };
+enum tutti_slot {
+    TUTTI_AT_SRC,
+    TUTTI_AT_DST,
+    TUTTI_AT_REMOTE,
+    TUTTI_AT_ALSO,
+    TUTTI_AT_REMOTE_DST,
+    TUTTI_AT_COUNT
+};
 
 /* A run of bytes that is contiguous in every span of its step. */
 struct tutti_segment {

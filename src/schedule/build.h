@@ -4,10 +4,10 @@
  *
  * Two-sided steps run as soon as their turn on their lanes comes (a lane is a
  * peer, a direction and a channel) and the steps they depend on are complete;
- * local and one-sided steps run in program order, and also wait for their dependencies. A step depends
- * on the earlier steps that touch the same chunks of this rank's memory, where
- * one of the two writes. INPUT and OUTPUT count as the same memory where an in-place call overlays
- * them, so one schedule serves both forms.
+ * local and one-sided steps run in program order, and also wait for their dependencies. A step
+ * depends on the earlier steps that touch the same chunks of this rank's memory, where one of the
+ * two writes. INPUT and OUTPUT count as the same memory where an in-place call overlays them, so
+ * one schedule serves both forms.
  */
 #ifndef TUTTI_SCHEDULE_BUILD_H
 #define TUTTI_SCHEDULE_BUILD_H

@@ -6,13 +6,14 @@
  *     promises, none lost, none counted twice; in place and out of place.
  *     A barrier (step.h) promises order only: each rank's end happens after each other's start.
  *  2. Matching: sends and receives of each (sender, receiver, channel) pair up
- *     in order, chunk for chunk and size class for size class (blocks of a vector collective differ in size).
+ *     in order, chunk for chunk and size class for size class (blocks of a vector collective differ
+ * in size).
  *  3. Causality: nothing is read before it was written.
  *  4. Deadlock: with no credits at all (a send completes only with its receive), with the
  *     executor's lanes and dependencies as build.h tells; fused steps move slice by slice.
  *  5. Races: no two accesses to one chunk (local, window, remote), one of them a write, are
- *     unordered by dependencies, messages, and signals; also between successive runs of the schedule with
- *     two window halves in turns, under the executor's reuse rule (executor/host.h).
+ *     unordered by dependencies, messages, and signals; also between successive runs of the
+ * schedule with two window halves in turns, under the executor's reuse rule (executor/host.h).
  *  6. Agreement: every rank's result of a chunk is the same reduction expression
  *     (bracketing and order), up to commuting the two operands of one step.
  *

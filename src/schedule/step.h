@@ -28,7 +28,8 @@
  * is as large as chunk c of the collective's larger buffer (the one with more
  * blocks) when scratch_like is TUTTI_SCRATCH_VECTOR, or as the largest chunk, rounded up, when
  * TUTTI_SCRATCH_UNIFORM. Messages need VECTOR, for a UNIFORM chunk is as good as never the size of
- * a user's. Where all blocks are equal a VECTOR may have more blocks than the buffers; it just goes on.
+ * a user's. Where all blocks are equal a VECTOR may have more blocks than the buffers; it just goes
+ * on.
  *
  * A barrier has no blocks and moves no data, yet its two-sided form needs messages to wait for:
  * there every SCRATCH chunk is 8 bytes (bind), like UNIFORM, and chunk 0 is as good as written when
@@ -83,9 +84,9 @@ enum tutti_step_kind {
     /* Two-sided. The k-th message from a to b on a channel matches b's k-th
      * receive from a on it, with as many bytes. No step may rely on a send
      * being buffered: a send may complete only when its receive has run. */
-    TUTTI_STEP_SEND,                  /* src -> to */
-    TUTTI_STEP_RECV,                  /* from -> dst */
-    TUTTI_STEP_RECV_REDUCE,           /* dst = src op (from) */
+    TUTTI_STEP_SEND,        /* src -> to */
+    TUTTI_STEP_RECV,        /* from -> dst */
+    TUTTI_STEP_RECV_REDUCE, /* dst = src op (from) */
     /* Fused by tutti_schedule_fuse: the second half follows the first slice by slice. */
     TUTTI_STEP_RECV_COPY_SEND,        /* from -> dst, and on -> to */
     TUTTI_STEP_RECV_REDUCE_SEND,      /* src op (from) -> to, stored nowhere */
@@ -96,14 +97,15 @@ enum tutti_step_kind {
     TUTTI_STEP_REDUCE, /* dst = dst op src */
 
     /* One-sided, inside a load/store domain. `remote` is a span of another rank's buffer. */
-    TUTTI_STEP_PUT,           /* remote of rank `to` = src */
-    TUTTI_STEP_GET,           /* dst = remote of rank `from` */
+    TUTTI_STEP_PUT, /* remote of rank `to` = src */
+    TUTTI_STEP_GET, /* dst = remote of rank `from` */
     /* dst (and `also`, unless NONE) = op over all ranks in rank order of
      * (rank == me ? src : remote of that rank). With to == TUTTI_ALL_RANKS the
      * result is stored into the span `remote_dst` of every other rank as well. */
     TUTTI_STEP_GATHER_REDUCE,
     TUTTI_STEP_SIGNAL, /* my signal number grows by one; publishes all my earlier steps to all */
-    TUTTI_STEP_WAIT,   /* until rank `from` (or all) has given its signal number `signal` (1 = first) */
+    TUTTI_STEP_WAIT, /* until rank `from` (or all) has given its signal number `signal` (1 = first)
+                      */
     TUTTI_STEP_KIND_COUNT
 };
 

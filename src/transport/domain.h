@@ -44,8 +44,8 @@ struct tutti_door {
 enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
 
 /* The operation that a member runs, by whatever schedule: what others look at when they have waited
- * for long. Three words that mean something to the executor alone. The first is a number that grows,
- * never 0 in a whole activity. */
+ * for long. Three words that mean something to the executor alone. The first is a number that
+ * grows, never 0 in a whole activity. */
 #define TUTTI_ACTIVITY_WORDS 3
 struct tutti_activity {
     alignas(TUTTI_CACHE_LINE) uint64_t words[TUTTI_ACTIVITY_WORDS];

@@ -100,7 +100,8 @@ void tutti_fabric_wake(struct tutti_fabric *fabric);
  * connection". */
 int tutti_fabric_check(struct tutti_fabric *fabric);
 
-/* The cheap half of it, for the start of operations: has a rank of this host given up? Any thread. */
+/* The cheap half of it, for the start of operations: has a rank of this host given up? Any thread.
+ */
 int tutti_fabric_news(const struct tutti_fabric *fabric);
 
 /* Give up: ranks of this host are told the result code and reason; sockets are shut down. Any

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Guarding memory that ranks lend each other. A rank whose operation fails gives its buffers back to
- * the caller at once, while a peer may be copying from or to them. So a rank says when it is
+ * Guarding memory that ranks lend each other. A rank whose operation fails gives its buffers back
+ * to the caller at once, while a peer may be copying from or to them. So a rank says when it is
  * inside others' memory, stays out of it once anybody has given up, and a rank that fails waits for
  * those of its own process, who would crash on memory that is freed. */
 #include "transport/fabric_private.h"
@@ -20,7 +20,8 @@ bool tutti_fabric_enter(struct tutti_fabric *fabric)
         return true;
     me = &fabric->segment->members[fabric->my_index];
     tutti_store_relaxed(&me->is_inside, 1);
-    /* Pairs with the fence in tutti_fabric_abort: we see its note, or tutti_fabric_expel sees us. */
+    /* Pairs with the fence in tutti_fabric_abort: we see its note, or tutti_fabric_expel sees us.
+     */
     tutti_fence_full();
     if (!has_anybody_failed(fabric))
         return true;
@@ -32,7 +33,8 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric)
 {
     if (!fabric->shares_memory)
         return true;
-    /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others */
+    /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others
+     */
     tutti_store_release(&fabric->segment->members[fabric->my_index].is_inside, 0);
     return !has_anybody_failed(fabric);
 }

@@ -100,8 +100,8 @@ int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
 void tutti_tcp_dial_step(struct tutti_fabric *fabric);
 void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
 
-/* Probing (tcp_probe.c), while we wait to be called. TUTTI_ERR_REMOTE: the rank has ended; the reason is
- * in the connection. */
+/* Probing (tcp_probe.c), while we wait to be called. TUTTI_ERR_REMOTE: the rank has ended; the
+ * reason is in the connection. */
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);

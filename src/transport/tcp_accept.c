@@ -103,7 +103,8 @@ static bool take_new_caller(struct tutti_fabric *fabric)
     uint8_t secret[TUTTI_SECRET_BYTES];
     int fd;
 
-    if (tutti_load_acquire(&fabric->is_aborted) != 0 || tcp->ncallers >= MAX_CALLERS || tutti_socket_accept(tcp->listen_fd, &fd) != TUTTI_OK)
+    if (tutti_load_acquire(&fabric->is_aborted) != 0 || tcp->ncallers >= MAX_CALLERS ||
+        tutti_socket_accept(tcp->listen_fd, &fd) != TUTTI_OK)
         return false;
     caller = calloc(1, sizeof *caller);
     if (caller == NULL || tutti_wait_watch(fabric, fd) != TUTTI_OK ||
