@@ -135,6 +135,8 @@ void tutti_lanes_begin_piece(struct tutti_run *run);
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);
 void tutti_lanes_fini(struct tutti_run *run);
 size_t tutti_lanes_bytes(const struct tutti_run *run);
+/* A rank that itself keeps a lane from going on; TUTTI_NO_RANK when all wait for other lanes. */
+int tutti_lanes_wait_for(const struct tutti_run *run);
 
 static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct tutti_step *step)
 {

@@ -362,3 +362,38 @@ size_t tutti_lanes_bytes(const struct tutti_run *run)
             bytes += BOUNCE_BYTES;
     return bytes;
 }
+
+/* Has the lane's peer to do something first? Bytes that have come but find no room, because what
+ * they become is not sent yet, are not its fault. */
+static bool is_starved(const struct tutti_run *run, const struct tutti_lane *lane,
+                       const struct tutti_lane_state *state)
+{
+    const struct tutti_step *step;
+    const void *bytes;
+    uint32_t index;
+    size_t size;
+
+    if (state->position == lane->count)
+        return false;
+    step = current_step(run, lane, state, &index);
+    if (!tutti_run_deps_done(run, step))
+        return false;
+    if (state->conn == NULL)
+        return true;
+    if (lane->is_receive)
+        return state->filled < BOUNCE_BYTES && state->moved < run->bound->steps[index].bytes &&
+               (state->conn->ops->peek(state->conn, 1, 1, &bytes, &size) != TUTTI_OK || size == 0);
+    return step->kind == TUTTI_STEP_SEND || run->received[index] > state->moved;
+}
+
+int tutti_lanes_wait_for(const struct tutti_run *run)
+{
+    const struct tutti_plan *plan = run->program->plan;
+
+    for (int receives = 1; receives >= 0; receives--)
+        for (uint32_t i = 0; i < plan->nlanes; i++)
+            if (plan->lanes[i].is_receive == (receives == 1) &&
+                is_starved(run, &plan->lanes[i], &run->lanes[i]))
+                return plan->lanes[i].peer;
+    return TUTTI_NO_RANK;
+}

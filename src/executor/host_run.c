@@ -391,13 +391,7 @@ int tutti_run_waits_for(const struct tutti_engine *engine)
         if (step->kind == TUTTI_STEP_WAIT)
             return step->from == TUTTI_ALL_RANKS ? (int)run->wait_index : step->from;
     }
-    for (uint32_t i = 0; !plan->schedule->is_one_sided && i < plan->nlanes; i++)
-        if (run->lanes[i].position < plan->lanes[i].count && plan->lanes[i].is_receive)
-            return plan->lanes[i].peer;
-    for (uint32_t i = 0; !plan->schedule->is_one_sided && i < plan->nlanes; i++)
-        if (run->lanes[i].position < plan->lanes[i].count)
-            return plan->lanes[i].peer;
-    return TUTTI_NO_RANK;
+    return plan->schedule->is_one_sided ? TUTTI_NO_RANK : tutti_lanes_wait_for(run);
 }
 
 int tutti_run_check_peers(const struct tutti_engine *engine)
