@@ -210,11 +210,14 @@ static int look_for_resets(struct tutti_fabric *fabric)
 
     if (peer < 0)
         return TUTTI_OK;
+    /* Or have we, just now, from another thread? */
+    TUTTI_TRY(read_own_abort(fabric));
     return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d reset its connection (it aborted "
                                        "or died)", peer));
 }
 
-int tutti_fabric_check(struct tutti_fabric *fabric)
+/* What this host knows of its ranks. */
+static int check_host(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
         tutti_set_last_message(fabric->failure_text);
@@ -222,7 +225,12 @@ int tutti_fabric_check(struct tutti_fabric *fabric)
     }
     TUTTI_TRY(read_own_abort(fabric));
     TUTTI_TRY(read_note(fabric));
-    TUTTI_TRY(look_for_the_dead(fabric));
+    return look_for_the_dead(fabric);
+}
+
+int tutti_fabric_check(struct tutti_fabric *fabric)
+{
+    TUTTI_TRY(check_host(fabric));
     return look_for_resets(fabric);
 }
 
@@ -234,7 +242,7 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
         memcmp(fabric->records[peer].identity.host, fabric->mine.identity.host,
                TUTTI_IDENTITY_BYTES) == 0)
         fabric->check_next = tutti_member_index(fabric, peer); /* the likeliest first */
-    rc = tutti_fabric_check(fabric);
+    rc = check_host(fabric); /* the peer itself is known to be in the way */
     if (rc != TUTTI_OK)
         return rc;
     return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));
