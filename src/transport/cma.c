@@ -68,12 +68,6 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
 
     if (cma == NULL)
         return TUTTI_ERR_SYSTEM;
-    cma->bounce = aligned_alloc(TUTTI_CACHE_LINE, BOUNCE_BYTES);
-    if (cma->bounce == NULL) {
-        free(cma);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a connection to rank %d", peer);
-    }
-    cma->base.private_bytes += BOUNCE_BYTES;
     cma->domain = &segment->domain;
     cma->peer_index = other;
     cma->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
@@ -294,6 +288,18 @@ static int show_carry(struct cma_conn *cma, size_t least, const void **ret_data,
     return TUTTI_OK;
 }
 
+/* At the first need: most connections never look into exposed memory piece by piece. */
+static int need_bounce(struct cma_conn *cma)
+{
+    if (cma->bounce != NULL)
+        return TUTTI_OK;
+    cma->bounce = aligned_alloc(TUTTI_CACHE_LINE, BOUNCE_BYTES);
+    if (cma->bounce == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to receive from rank %d", cma->base.peer);
+    cma->base.private_bytes += BOUNCE_BYTES;
+    return TUTTI_OK;
+}
+
 static int show_exposed(struct cma_conn *cma, size_t least, size_t usable, const void **ret_data,
                         size_t *ret_size)
 {
@@ -304,6 +310,7 @@ static int show_exposed(struct cma_conn *cma, size_t least, size_t usable, const
     }
     if (usable > BOUNCE_BYTES)
         usable = BOUNCE_BYTES / least * least;
+    TUTTI_TRY(need_bounce(cma));
     TUTTI_TRY(copy_front(cma, cma->bounce, usable));
     *ret_data = cma->bounce;
     *ret_size = usable;

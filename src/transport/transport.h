@@ -3,8 +3,8 @@
  *
  * A connection joins this rank and one peer on one channel: one byte stream in
  * each direction, in order, lossless. Message borders are the executor's
- * business: both ends know the sizes from their schedules. Nothing blocks and
- * nothing allocates after connect; a call does what can be done now.
+ * business: both ends know the sizes from their schedules. Nothing blocks, and
+ * once each kind of use has occurred nothing allocates; a call does what can be done now.
  *
  * Progress belongs to the calls: bytes move only inside them. All calls on the
  * connections of one fabric are made by one thread at a time.
