@@ -98,8 +98,8 @@ typedef enum {
 
 /* Reductions. Integers wrap around. Types narrower than 32 bits of floating
  * point are summed and multiplied in float32 and rounded once, to nearest even.
- * Min and max of floating types propagate NaN. Average divides the sum by the
- * number of ranks; integers round toward zero. */
+ * Min and max of floating types propagate NaN, and -0 is less than +0. Average
+ * divides the sum by the number of ranks; integers round toward zero. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,
