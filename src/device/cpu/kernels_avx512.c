@@ -16,7 +16,6 @@ typedef float floats __attribute__((vector_size(64)));
 typedef int32_t ints __attribute__((vector_size(64)));
 typedef uint32_t uints __attribute__((vector_size(64)));
 typedef uint16_t words __attribute__((vector_size(64)));
-typedef int16_t signed_words __attribute__((vector_size(64)));
 typedef uint8_t bytes __attribute__((vector_size(32)));
 struct wide {
     floats a, b;

@@ -9,7 +9,6 @@
  *   floats                     a vector of float32; STEP is twice the number of its lanes
  *   ints, uints                vectors of as many int32_t and uint32_t
  *   words, bytes               vectors of STEP uint16_t and of STEP uint8_t
- *   signed_words               a vector of STEP int16_t
  *   struct wide                two floats, a and b: a step's accumulators
  *   wide_has_nan(wide)         whether any lane is NaN
  *   halves_widen(words)        float16 to float32, exactly; a has the first half of the elements
@@ -55,6 +54,33 @@ TUTTI_INLINE void copy_part(void *to, const void *from, size_t size_bytes)
 }
 #endif
 
+#if !HAS_PARTS
+/* The first bytes of eight, the others zero. Built in registers out of loads that overlap: a vector
+ * loaded from bytes just stored would have to wait for the stores. */
+TUTTI_INLINE uint64_t quad_load_part(const char *src, size_t size_bytes)
+{
+    uint64_t quad;
+    uint32_t first, last;
+    uint16_t head, tail;
+
+    if (size_bytes >= 8) {
+        memcpy(&quad, src, sizeof(quad));
+        return quad;
+    }
+    if (size_bytes >= 4) {
+        memcpy(&first, src, sizeof(first));
+        memcpy(&last, src + size_bytes - sizeof(last), sizeof(last));
+        return first | (uint64_t)last << (8 * (size_bytes - sizeof(last)));
+    }
+    if (size_bytes >= 2) {
+        memcpy(&head, src, sizeof(head));
+        memcpy(&tail, src + size_bytes - sizeof(tail), sizeof(tail));
+        return head | (uint64_t)tail << (8 * (size_bytes - sizeof(tail)));
+    }
+    return size_bytes == 1 ? (uint8_t)*src : 0;
+}
+#endif
+
 #define DEFINE_MOVES(unit)                                                               \
     TUTTI_INLINE unit unit##_load(const void *src)                                       \
     {                                                                                    \
@@ -64,14 +90,18 @@ TUTTI_INLINE void copy_part(void *to, const void *from, size_t size_bytes)
         return loaded;                                                                   \
     }
 #define DEFINE_PART_MOVES(unit)                                                          \
+    typedef uint64_t unit##_quads __attribute__((vector_size(sizeof(unit))));            \
     TUTTI_INLINE unit unit##_load_part(const void *src, size_t size_bytes)               \
     {                                                                                    \
-        unit loaded = {0};                                                               \
+        unit##_quads quads = {0};                                                        \
                                                                                          \
-        if (size_bytes == sizeof(loaded))                                                \
+        if (size_bytes == sizeof(quads))                                                 \
             return unit##_load(src);                                                     \
-        copy_part(&loaded, src, size_bytes);                                             \
-        return loaded;                                                                   \
+        UNROLLED                                                                         \
+        for (size_t i = 0; i < sizeof(quads) / 8; i++)                                   \
+            if (size_bytes > 8 * i)                                                      \
+                quads[i] = quad_load_part((const char *)src + 8 * i, size_bytes - 8 * i); \
+        return (unit)quads;                                                              \
     }                                                                                    \
     TUTTI_INLINE void unit##_store_part(void *dst, const unit stored, size_t size_bytes) \
     {                                                                                    \
@@ -148,27 +178,36 @@ TUTTI_INLINE bytes e5m2_narrow(const struct wide values)
 }
 
 /* E4M3 with its fields moved to those of a float16 is worth 2^-8 of what it was, subnormals
- * included. Only its NaN has to be made one, by an exponent of ones. */
-TUTTI_INLINE struct wide e4m3_widen(const bytes codes)
+ * included. Its NaN is the one code whose successor reaches the next bit; that bit completes the
+ * exponent of a float16's NaN. */
+TUTTI_INLINE struct wide e4m3_scaled_widen(const bytes codes)
 {
     const words moved = (words_of_bytes(codes) << 7) & 0xbf80;
-    const words is_nan = (words)((moved & 0x3f80) == 0x3f80);
-    struct wide values = halves_widen(moved | (is_nan & 0x7c00));
 
-    values.a *= 0x1p8f;
-    values.b *= 0x1p8f;
-    return values;
+    return halves_widen(moved | ((moved + 0x80) & 0x4000));
+}
+
+/* The same way back; 0x3f00 is the largest number, and adding 0x3ff carries out of NaN only. */
+TUTTI_INLINE bytes e4m3_scaled_narrow(const struct wide values)
+{
+    const words half = halves_narrow_odd(values);
+    const words size = half & 0x7fff;
+    const words kept = words_min(size, (words){0} + 0x3f00);
+    const words code = ((kept + ((kept >> 7) & 1) + 0x3f) >> 7) + ((size + 0x3ff) >> 15);
+
+    return bytes_of_words(code | ((half & 0x8000) >> 8));
+}
+
+TUTTI_INLINE struct wide e4m3_widen(const bytes codes)
+{
+    const struct wide values = e4m3_scaled_widen(codes);
+
+    return (struct wide){values.a * 0x1p8f, values.b * 0x1p8f};
 }
 
 TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
 {
-    const words half = halves_narrow_odd((struct wide){values.a * 0x1p-8f, values.b * 0x1p-8f});
-    const words size = half & 0x7fff, largest = (words){0} + 0x3f00;
-    const words is_nan = (words)((signed_words)size > 0x7c00);
-    const words kept = words_min(size, largest);
-    const words code = ((kept + ((kept >> 7) & 1) + 0x3f) >> 7) - is_nan;
-
-    return bytes_of_words(code | ((half & 0x8000) >> 8));
+    return e4m3_scaled_narrow((struct wide){values.a * 0x1p-8f, values.b * 0x1p-8f});
 }
 
 /* ---- reducing ------------------------------------------------------------------------ */
@@ -247,14 +286,16 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
         name##_steps(dst, srcs, nsrcs, at_bytes, count, (float)multiply);                       \
     }
 
-#define DEFINE_NARROW_REDUCES(type, unit, element_bytes)                                        \
-    DEFINE_NARROW_REDUCE(reduce_##type##_sum, type, unit, element_bytes, +)                     \
+/* Sums may be taken of scaled numbers: a power of two changes no rounding, and what underflows only
+ * so is rounded to zero in any case. */
+#define DEFINE_NARROW_REDUCES(type, unit, element_bytes, sum_type)                                        \
+    DEFINE_NARROW_REDUCE(reduce_##type##_sum, sum_type, unit, element_bytes, +)                 \
     DEFINE_NARROW_REDUCE(reduce_##type##_prod, type, unit, element_bytes, *)
 
-DEFINE_NARROW_REDUCES(bf16, words, 2)
-DEFINE_NARROW_REDUCES(f16, words, 2)
-DEFINE_NARROW_REDUCES(e4m3, bytes, 1)
-DEFINE_NARROW_REDUCES(e5m2, bytes, 1)
+DEFINE_NARROW_REDUCES(bf16, words, 2, bf16)
+DEFINE_NARROW_REDUCES(f16, words, 2, f16)
+DEFINE_NARROW_REDUCES(e4m3, bytes, 1, e4m3_scaled)
+DEFINE_NARROW_REDUCES(e5m2, bytes, 1, e5m2)
 
 /* ---- converting ---------------------------------------------------------------------- */
 
