@@ -279,7 +279,8 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
         [TUTTI_SUM] = GROUPS(modular##_sum), [TUTTI_PROD] = GROUPS(modular##_prod),             \
         [TUTTI_MAX] = GROUPS(ordered##_max), [TUTTI_MIN] = GROUPS(ordered##_min),               \
     }
-#define MANY(name) {[TUTTI_SUM] = reduce_##name##_sum_many, [TUTTI_PROD] = reduce_##name##_prod_many}
+#define MANY(name)                                                                              \
+    {[TUTTI_SUM] = reduce_##name##_sum_many, [TUTTI_PROD] = reduce_##name##_prod_many}
 
 const struct tutti_cpu_kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,

@@ -288,7 +288,7 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
 
 /* Sums may be taken of scaled numbers: a power of two changes no rounding, and what underflows only
  * so is rounded to zero in any case. */
-#define DEFINE_NARROW_REDUCES(type, unit, element_bytes, sum_type)                                        \
+#define DEFINE_NARROW_REDUCES(type, unit, element_bytes, sum_type)                              \
     DEFINE_NARROW_REDUCE(reduce_##type##_sum, sum_type, unit, element_bytes, +)                 \
     DEFINE_NARROW_REDUCE(reduce_##type##_prod, type, unit, element_bytes, *)
 
@@ -307,8 +307,8 @@ DEFINE_NARROW_REDUCES(e5m2, bytes, 1, e5m2)
                                                                                                 \
         while (count > 0) {                                                                     \
             const size_t part = count < STEP ? count : STEP;                                    \
-            const struct wide values =                                                          \
-                wide_finished(type##_widen(unit##_load_part(src, part * (element_bytes))), multiply); \
+            const unit codes = unit##_load_part(src, part * (element_bytes));                   \
+            const struct wide values = wide_finished(type##_widen(codes), multiply);            \
                                                                                                 \
             if (part == STEP)                                                                   \
                 memcpy(dst, &values, sizeof(values));                                           \

@@ -17,42 +17,43 @@
  *
  * and subtracting `gap`, the number of negative NaN, wraps those around to the top. For the
  * minimum all of it is mirrored first. */
+#define TUTTI_ORDER_GAP(type, special) ((type)(((type)~(type)0 >> 1) - (special)))
 #define TUTTI_DEFINE_ORDER(name, type, special, nan)                                            \
-    TUTTI_INLINE type tutti_##name##_ordered(const type bits)                                           \
+    TUTTI_INLINE type tutti_##name##_ordered(const type bits)                                   \
     {                                                                                           \
         const u##type ones = (u##type)((u##type)~(u##type)0 >> 1);                              \
                                                                                                 \
         return (type)(bits ^ ((type)-(type)(bits < 0) & (type)ones));                           \
     }                                                                                           \
-    TUTTI_INLINE type tutti_##name##_max_key(const type bits)                                           \
+    TUTTI_INLINE type tutti_##name##_max_key(const type bits)                                   \
     {                                                                                           \
-        const u##type gap = (u##type)(((u##type)~(u##type)0 >> 1) - (u##type)(special));        \
+        const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \
                                                                                                 \
-        return (type)((u##type)tutti_##name##_ordered(bits) - gap);                                     \
+        return (type)((u##type)tutti_##name##_ordered(bits) - gap);                             \
     }                                                                                           \
-    TUTTI_INLINE type tutti_##name##_min_key(const type bits)                                           \
+    TUTTI_INLINE type tutti_##name##_min_key(const type bits)                                   \
     {                                                                                           \
-        const u##type gap = (u##type)(((u##type)~(u##type)0 >> 1) - (u##type)(special));        \
+        const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \
                                                                                                 \
-        return (type)((u##type)~gap - (u##type)tutti_##name##_ordered(bits));                           \
+        return (type)((u##type)~gap - (u##type)tutti_##name##_ordered(bits));                   \
     }                                                                                           \
     /* Back to bits: ordering is its own inverse. NaN becomes some NaN. */                      \
     TUTTI_INLINE type tutti_##name##_max_unkeyed(const type key)                                \
     {                                                                                           \
-        const u##type gap = (u##type)(((u##type)~(u##type)0 >> 1) - (u##type)(special));        \
+        const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \
                                                                                                 \
         return tutti_##name##_ordered((type)((u##type)key + gap));                              \
     }                                                                                           \
     TUTTI_INLINE type tutti_##name##_min_unkeyed(const type key)                                \
     {                                                                                           \
-        const u##type gap = (u##type)(((u##type)~(u##type)0 >> 1) - (u##type)(special));        \
+        const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \
                                                                                                 \
         return tutti_##name##_ordered((type)((u##type)~gap - (u##type)key));                    \
     }                                                                                           \
     /* What stands for NaN is above the key of the best number. */                              \
     TUTTI_INLINE type tutti_##name##_canonical(const type bits, const type key)                 \
     {                                                                                           \
-        const u##type gap = (u##type)(((u##type)~(u##type)0 >> 1) - (u##type)(special));        \
+        const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \
                                                                                                 \
         return key > (type)((u##type)(special) - gap) ? (type)(nan) : bits;                     \
     }
