@@ -98,8 +98,9 @@ typedef enum {
 
 /* Reductions. Integers wrap around. Types narrower than 32 bits of floating
  * point are summed and multiplied in float32 and rounded once, to nearest even.
- * Min and max of floating types propagate NaN. Average is the sum times
- * 1/nranks; of integers the sum divided by nranks, rounded toward zero. */
+ * Min and max of floating types propagate NaN and order -0 before +0 (IEEE
+ * 754-2019 minimum and maximum). Average is the sum times 1/nranks; of integers
+ * the sum divided by nranks, rounded toward zero. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,

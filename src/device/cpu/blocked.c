@@ -10,11 +10,7 @@
 #include "base/result.h"
 #include "device/cpu/convert.h"
 
-enum {
-    BLOCK_BYTES = 4096,                            /* of accumulators */
-    WIDE_COUNT = BLOCK_BYTES / sizeof(float),      /* elements of a block of narrow floats */
-    WIDE_BUFFERS = 4
-};
+enum { BLOCK_BYTES = 4096 };
 
 #define BLOCK_ALIGNED __attribute__((aligned(64)))
 
@@ -74,51 +70,29 @@ static void reduce_chained(const struct tutti_cpu_kernels *kernels,
     }
 }
 
-/* The same in float32 for narrow floats, which are rounded only at the end. */
-static void reduce_wide(const struct tutti_cpu_kernels *kernels,
-                        const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
-                        void *target)
+/* Whether the kernels also multiply, rather than leave it to another pass. */
+static bool kernels_multiply(enum tutti_type type, enum tutti_op op)
 {
-    BLOCK_ALIGNED float wide[WIDE_BUFFERS][WIDE_COUNT];
-    const void *const members[WIDE_BUFFERS] = {wide[0], wide[1], wide[2], wide[3]};
-    uint32_t taken = 0, filled = 0;
-
-    while (taken < args->nsrcs) {
-        uint32_t size;
-        unsigned group;
-
-        while (filled < WIDE_BUFFERS && taken < args->nsrcs)
-            kernels->widen[args->type](wide[filled++], (const char *)args->srcs[taken++] + at_bytes,
-                                       count, 1.0f);
-        if (filled == 1)
-            break;
-        group = largest_group(filled, &size);
-        kernels->reduce[TUTTI_FLOAT32][args->op][group](wide[0], members, count, 1.0);
-        filled = 1;
-    }
-    kernels->narrow[args->type](target, wide[0], count, (float)args->scale.multiply);
+    return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 ||
+           (tutti_type_is_narrow(type) && (op == TUTTI_SUM || op == TUTTI_PROD));
 }
 
 static void reduce_block(const struct tutti_cpu_kernels *kernels,
                          const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
                          void *target)
 {
-    const bool is_floating = tutti_type_is_floating(args->type);
-    uint32_t size;
-    unsigned group = largest_group(args->nsrcs, &size);
+    tutti_reduce_many_kernel *many = kernels->reduce_many[args->type][args->op];
 
-    if (args->nsrcs == 1) {
+    if (many) {
+        many(target, args->srcs, args->nsrcs, at_bytes, count, args->scale.multiply);
+    } else if (args->nsrcs == 1) {
         tutti_cpu_scale_by(kernels, args->type, target, (const char *)args->srcs[0] + at_bytes,
                            count, args->scale);
-        return;
-    }
-    if (tutti_type_is_narrow(args->type) &&
-        (size != args->nsrcs || !kernels->reduce[args->type][args->op][group]))
-        reduce_wide(kernels, args, at_bytes, count, target);
-    else
+    } else {
         reduce_chained(kernels, args, at_bytes, count, target);
-    if (!is_floating && args->scale.divide != 1)
-        kernels->divide[args->type](target, target, count, args->scale.divide);
+        if (!kernels_multiply(args->type, args->op))
+            tutti_cpu_scale_by(kernels, args->type, target, target, count, args->scale);
+    }
 }
 
 static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
@@ -126,8 +100,7 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
 {
     BLOCK_ALIGNED char stage[BLOCK_BYTES];
     const size_t element_bytes = tutti_type_size(args->type);
-    const size_t block =
-        tutti_type_is_narrow(args->type) ? WIDE_COUNT : BLOCK_BYTES / element_bytes;
+    const size_t block = BLOCK_BYTES / element_bytes;
 
     for (size_t at = 0; at < args->count; at += block) {
         const size_t count = args->count - at < block ? args->count - at : block;
@@ -163,7 +136,6 @@ static void copy_source(const struct tutti_cpu_kernels *kernels,
 void tutti_cpu_reduce_by(const struct tutti_cpu_kernels *kernels,
                          const struct tutti_reduce_args *args)
 {
-    tutti_reduce_kernel *kernel;
     uint32_t size;
     unsigned group;
 
@@ -178,10 +150,15 @@ void tutti_cpu_reduce_by(const struct tutti_cpu_kernels *kernels,
         return;
     }
     group = largest_group(args->nsrcs, &size);
-    kernel = kernels->reduce[args->type][args->op][group];
-    if (kernel && size == args->nsrcs && args->ndsts == 1 && !args->stream &&
-        (tutti_type_is_floating(args->type) || args->scale.divide == 1))
-        kernel(args->dsts[0], args->srcs, args->count, args->scale.multiply);
+    if (args->ndsts > 1 || args->stream ||
+        !(is_unscaled(args) || kernels_multiply(args->type, args->op)))
+        reduce_blocks(kernels, args);
+    else if (size == args->nsrcs)
+        kernels->reduce[args->type][args->op][group](args->dsts[0], args->srcs, args->count,
+                                                     args->scale.multiply);
+    else if (kernels->reduce_many[args->type][args->op])
+        kernels->reduce_many[args->type][args->op](args->dsts[0], args->srcs, args->nsrcs, 0,
+                                                   args->count, args->scale.multiply);
     else
         reduce_blocks(kernels, args);
 }
@@ -206,21 +183,6 @@ void tutti_cpu_narrow_by(const struct tutti_cpu_kernels *kernels, enum tutti_typ
         kernels->narrow[type](dst, src, count, multiply);
 }
 
-/* Multiply narrow floats by a float32 that need not be one of them. */
-static void multiply_narrow(const struct tutti_cpu_kernels *kernels, enum tutti_type type,
-                            void *dst, const void *src, size_t count, float factor)
-{
-    BLOCK_ALIGNED float wide[WIDE_COUNT];
-    const size_t element_bytes = tutti_type_size(type);
-
-    for (size_t at = 0; at < count; at += WIDE_COUNT) {
-        const size_t part = count - at < WIDE_COUNT ? count - at : WIDE_COUNT;
-
-        kernels->widen[type](wide, (const char *)src + at * element_bytes, part, factor);
-        kernels->narrow[type]((char *)dst + at * element_bytes, wide, part, 1.0f);
-    }
-}
-
 void tutti_cpu_scale_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type, void *dst,
                         const void *src, size_t count, struct tutti_scale scale)
 {
@@ -237,7 +199,7 @@ void tutti_cpu_scale_by(const struct tutti_cpu_kernels *kernels, enum tutti_type
     else if (kernels->is_reference)
         tutti_cpu_plain_reduce(&args);
     else if (tutti_type_is_narrow(type))
-        multiply_narrow(kernels, type, dst, src, count, factor);
+        kernels->reduce_many[type][TUTTI_SUM](dst, &src, 1, 0, count, scale.multiply);
     else if (type == TUTTI_FLOAT32)
         kernels->multiply[type](dst, src, count, &factor);
     else if (type == TUTTI_FLOAT64)
@@ -259,7 +221,7 @@ void tutti_cpu_premultiply_by(const struct tutti_cpu_kernels *kernels, enum tutt
     } else if (tutti_type_is_narrow(type)) {
         memcpy(&aligned, scalar, tutti_type_size(type));
         kernels->widen[type](&factor, &aligned, 1, 1.0f);
-        multiply_narrow(kernels, type, dst, src, count, factor);
+        kernels->reduce_many[type][TUTTI_SUM](dst, &src, 1, 0, count, (double)factor);
     } else {
         kernels->multiply[type](dst, src, count, scalar);
     }

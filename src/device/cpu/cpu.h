@@ -18,14 +18,15 @@
  *  - Every NaN that is computed is the canonical one: sign clear, of the fraction only the quiet
  *    bit: 0x7fc00000 in float32, 0x7ff8000000000000 in float64, 0x7e00 in float16, 0x7fc0 in
  *    bfloat16, 0x7e in E5M2, and 0x7f, the only one, in E4M3.
- *  - Min and max are NaN if any source is. -0 and +0 are equal, and the first source wins ties.
+ *  - Min and max are IEEE 754-2019's minimum and maximum: NaN if any source is, and -0 is less
+ *    than +0. All operations on two sources are commutative bit for bit.
  *  - One source without scaling is a copy of its bits, whatever they mean.
  *  - The caller's floating-point environment must be the default one (round to nearest, no
  *    flushing of subnormals).
  *
  * Buffers are aligned to one element, nothing more. A destination may equal a source exactly and
  * never overlaps it otherwise; destinations never overlap each other. With a count of 0 pointers
- * may be NULL. Nothing here fails, blocks or allocates (up to 24 KiB of stack are used), and all
+ * may be NULL. Nothing here fails, blocks or allocates (up to 12 KiB of stack are used), and all
  * functions are thread-safe.
  */
 #ifndef TUTTI_DEVICE_CPU_H

@@ -12,9 +12,14 @@
 enum { TUTTI_GROUP_2, TUTTI_GROUP_3, TUTTI_GROUP_4, TUTTI_GROUP_8, TUTTI_GROUP_COUNT };
 #define TUTTI_GROUP_MAX 8
 
-/* dst[i] = round((srcs[0][i] op ... op srcs[n - 1][i]) * multiply); integers ignore `multiply`. */
+/* dst[i] = round((srcs[0][i] op ... op srcs[n - 1][i]) * multiply); integers, and min and max of
+ * narrow floats, ignore `multiply`. */
 typedef void tutti_reduce_kernel(void *dst, const void *const *srcs, size_t count,
                                  double multiply);
+
+/* The same for any number of sources from 1, which start `at_bytes` into their buffers. */
+typedef void tutti_reduce_many_kernel(void *dst, const void *const *srcs, uint32_t nsrcs,
+                                      size_t at_bytes, size_t count, double multiply);
 
 /* Every member but `name` may be NULL in the reference's table; in the others as it says. In all
  * of them dst may equal a source exactly, unless the element sizes differ. */
@@ -22,9 +27,12 @@ struct tutti_cpu_kernels {
     const char *name;
     bool is_reference;
 
-    /* Required except for the float8 types, which are reduced by way of widen, float32's kernels
-     * and narrow. */
+    /* Required. */
     tutti_reduce_kernel *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT][TUTTI_GROUP_COUNT];
+
+    /* Required for sums and products of narrow floats, whose results so far have more bits than an
+     * element and stay in registers. NULL for all else, which is made of the groups above. */
+    tutti_reduce_many_kernel *reduce_many[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT];
 
     /* Required for the narrow floating types, NULL for others. */
     void (*widen[TUTTI_TYPE_COUNT])(float *dst, const void *src, size_t count, float multiply);

@@ -3,25 +3,79 @@
  * stores, so streaming is plain copying. */
 #include "device/cpu/isa.h"
 
+#include "device/cpu/convert.h"
+
 #include <arm_neon.h>
 
 #define KERNEL_TABLE tutti_cpu_neon
 #define KERNEL_NAME "neon"
-#define HALF_LANES 4
+#define STEP 8
 #define HAS_STREAM 0
+#define HAS_PARTS 0
 
-typedef uint16_t half_unit __attribute__((vector_size(8), aligned(2), may_alias));
-typedef float half_floats __attribute__((vector_size(16)));
-typedef int32_t half_ints __attribute__((vector_size(16)));
+typedef float floats __attribute__((vector_size(16)));
+typedef int32_t ints __attribute__((vector_size(16)));
+typedef uint32_t uints __attribute__((vector_size(16)));
+typedef uint16_t words __attribute__((vector_size(16)));
+typedef uint8_t bytes __attribute__((vector_size(8)));
+struct wide {
+    floats a, b;
+};
 
-static inline __attribute__((always_inline)) half_floats half_widen(const half_unit unit)
+TUTTI_INLINE bool wide_has_nan(const struct wide values)
 {
-    return (half_floats)vcvt_f32_f16((float16x4_t)unit);
+    const float32x4_t a = (float32x4_t)values.a, b = (float32x4_t)values.b;
+
+    return vminvq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))) == 0;
 }
 
-static inline __attribute__((always_inline)) half_unit half_narrow(const half_floats wide)
+TUTTI_INLINE struct wide halves_widen(const words codes)
 {
-    return (half_unit)vcvt_f16_f32((float32x4_t)wide);
+    const float16x8_t all = (float16x8_t)codes;
+
+    return (struct wide){(floats)vcvt_f32_f16(vget_low_f16(all)),
+                         (floats)vcvt_high_f32_f16(all)};
 }
+
+TUTTI_INLINE words halves_narrow(const struct wide values)
+{
+    return (words)vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)values.a), (float32x4_t)values.b);
+}
+
+TUTTI_INLINE words words_of_tests(const uint32x4_t a, const uint32x4_t b)
+{
+    return (words)vmovn_high_u32(vmovn_u32(a), b);
+}
+
+/* There is no conversion toward zero without changing the rounding mode: what nearest even made
+ * larger goes one back. */
+TUTTI_INLINE words halves_narrow_odd(const struct wide values)
+{
+    const float32x4_t a = (float32x4_t)values.a, b = (float32x4_t)values.b;
+    const words nearest = halves_narrow(values);
+    const struct wide back = halves_widen(nearest);
+    const float32x4_t a_back = (float32x4_t)back.a, b_back = (float32x4_t)back.b;
+    const words is_larger = words_of_tests(vcagtq_f32(a_back, a), vcagtq_f32(b_back, b));
+    const words is_exact = words_of_tests(vceqq_f32(a_back, a), vceqq_f32(b_back, b));
+
+    return (nearest + is_larger) | (~is_exact & 1);
+}
+
+TUTTI_INLINE words words_min(const words a, const words b)
+{
+    return (words)vminq_u16((uint16x8_t)a, (uint16x8_t)b);
+}
+
+TUTTI_INLINE words words_of_bytes(const bytes codes)
+{
+    return (words)vmovl_s8((int8x8_t)codes);
+}
+
+TUTTI_INLINE bytes bytes_of_words(const words codes)
+{
+    return (bytes)vmovn_u16((uint16x8_t)codes);
+}
+
+#include "device/cpu/narrow.h"
 
 #include "device/cpu/kernels.h"

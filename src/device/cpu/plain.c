@@ -88,7 +88,8 @@ TUTTI_INLINE bool is_signed(const enum tutti_type type)
 #define COMBINE_FLOATS(op, a, b)                                              \
     ((op) == TUTTI_SUM ? (a) + (b) : (op) == TUTTI_PROD ? (a) * (b)           \
      : (a) != (a) || (b) != (b) ? NAN_OF(a)                                   \
-     : (op) == TUTTI_MAX ? ((b) > (a) ? (b) : (a)) : ((b) < (a) ? (b) : (a)))
+     : (a) == (b) ? (!!__builtin_signbit(a) == ((op) == TUTTI_MIN) ? (a) : (b)) \
+     : ((a) > (b)) == ((op) == TUTTI_MAX) ? (a) : (b))
 #define NAN_OF(a) _Generic((a), float: __builtin_nanf(""), double: __builtin_nan(""))
 
 TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op op, union value a,

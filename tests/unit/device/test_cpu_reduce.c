@@ -9,7 +9,7 @@ enum { MAX_SRCS = 17, MAX_DSTS = 3, MAX_COUNT = 4099, MAX_OFFSET = 8, GUARD_BYTE
 enum { BUFFER_BYTES = (MAX_COUNT + MAX_OFFSET) * 8 + 2 * GUARD_BYTES };
 
 static const size_t counts[] = {0, 1, 2, 7, 15, 16, 17, 63, 64, 65, 1000, MAX_COUNT};
-static const uint32_t source_counts[] = {1, 2, 3, 4, 5, 8, MAX_SRCS};
+static const uint32_t source_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, MAX_SRCS};
 
 static char sources[MAX_SRCS][BUFFER_BYTES] __attribute__((aligned(64)));
 static char expected[BUFFER_BYTES] __attribute__((aligned(64)));
@@ -178,8 +178,17 @@ static const struct known known_results[] = {
     {TUTTI_FLOAT32, TUTTI_SUM, 2, {0x7f800000, 0xff800000}, 0x7fc00000, "inf - inf is NaN"},
     {TUTTI_FLOAT32, TUTTI_SUM, 2, {0xffabcdef, 0}, 0x7fc00000, "NaN is made canonical"},
     {TUTTI_FLOAT32, TUTTI_SUM, 2, {1, 1}, 2, "subnormals are not flushed"},
-    {TUTTI_FLOAT32, TUTTI_MAX, 2, {0x80000000, 0}, 0x80000000, "the first zero wins max"},
-    {TUTTI_FLOAT32, TUTTI_MIN, 2, {0, 0x80000000}, 0, "the first zero wins min"},
+    {TUTTI_FLOAT32, TUTTI_MAX, 2, {0x80000000, 0}, 0, "+0 is the larger zero"},
+    {TUTTI_FLOAT32, TUTTI_MIN, 2, {0, 0x80000000}, 0x80000000, "-0 is the smaller zero"},
+    {TUTTI_FLOAT64, TUTTI_MIN, 2, {0, UINT64_C(1) << 63}, UINT64_C(1) << 63, "in float64 too"},
+    {TUTTI_FLOAT16, TUTTI_MAX, 2, {0x8000, 0}, 0, "in float16 too"},
+    {TUTTI_BFLOAT16, TUTTI_MIN, 2, {0, 0x8000}, 0x8000, "in bfloat16 too"},
+    {TUTTI_FLOAT8E4M3, TUTTI_MAX, 2, {0x80, 0}, 0, "in E4M3 too"},
+    {TUTTI_FLOAT8E5M2, TUTTI_MIN, 2, {0, 0x80}, 0x80, "in E5M2 too"},
+    {TUTTI_FLOAT32, TUTTI_MAX, 2, {0xff800000, 0xff7fffff}, 0xff7fffff, "-inf is the least"},
+    {TUTTI_FLOAT32, TUTTI_MIN, 2, {0x7f800000, 0x7f7fffff}, 0x7f7fffff, "inf is the most"},
+    {TUTTI_BFLOAT16, TUTTI_MAX, 2, {0xff81, 0x7f80}, 0x7fc0, "max propagates negative NaN"},
+    {TUTTI_FLOAT8E4M3, TUTTI_MIN, 2, {0xff, 0xfe}, 0x7f, "min propagates negative NaN"},
     {TUTTI_FLOAT64, TUTTI_MAX, 3, {0, UINT64_C(0xfff8000000000001), 0},
      UINT64_C(0x7ff8000000000000), "max propagates NaN"},
     {TUTTI_FLOAT64, TUTTI_PROD, 2, {UINT64_C(0x4000000000000000), UINT64_C(0x3ff8000000000000)},
@@ -246,6 +255,97 @@ static void two_sources_without_ceremony_give_the_reference_bits(void **state)
     }
 }
 
+/* Zeros, subnormals, ones, the largest, infinities and NaN: each against each, in both signs. */
+static void fill_special_pairs(enum tutti_type type, void *a, void *b)
+{
+    const unsigned bits = 8 * (unsigned)tutti_type_size(type);
+    const unsigned fraction_bits = type_facts[type].fraction_bits;
+    const uint64_t sign = UINT64_C(1) << (bits - 1);
+    const uint64_t special = sign - (UINT64_C(1) << fraction_bits);
+    const uint64_t values[] = {
+        0, 1, UINT64_C(1) << fraction_bits, special / 2, special - 1, special, special + 1,
+        special | (UINT64_C(1) << fraction_bits >> 1), sign - 1,
+    };
+    const size_t count = 2 * COUNT_OF(values), size = bits / 8;
+
+    for (size_t i = 0; i < count * count; i++) {
+        const uint64_t x = values[i / count / 2] | (i / count % 2 ? sign : 0);
+        const uint64_t y = values[i % count / 2] | (i % 2 ? sign : 0);
+
+        memcpy((char *)a + i * size, &x, size);
+        memcpy((char *)b + i * size, &y, size);
+    }
+}
+
+/* Ranks combine in different orders and must agree. Pairs of the special values first, then random
+ * ones; every other call has a count that leaves a rest. */
+static void every_operation_on_two_sources_is_commutative(void **state)
+{
+    (void)state;
+    const struct tutti_cpu_kernels *kernels;
+
+    for (size_t isa = 0; (kernels = tutti_cpu_available(isa)) != NULL; isa++)
+        for (enum tutti_type type = 0; type < TUTTI_TYPE_COUNT; type++)
+            for (unsigned round = 0; round < 8 * TUTTI_OP_COUNT; round++) {
+                const enum tutti_op op = round % TUTTI_OP_COUNT;
+                const void *srcs[2] = {sources[0], sources[1]};
+                const void *swapped[2] = {sources[1], sources[0]};
+                void *dst = expected, *swapped_dst = results[0];
+                struct tutti_reduce_args args = {
+                    .type = type, .op = op, .nsrcs = 2, .ndsts = 1, .srcs = srcs, .dsts = &dst,
+                    .count = MAX_COUNT - round % 2, .scale = TUTTI_NO_SCALE,
+                };
+                size_t i;
+
+                fill_elements(type, sources[0], MAX_COUNT, 2 * round);
+                fill_elements(type, sources[1], MAX_COUNT, 2 * round + 1);
+                fill_special_pairs(type, sources[0], sources[1]);
+                tutti_cpu_reduce_by(kernels, &args);
+                args.srcs = swapped;
+                args.dsts = &swapped_dst;
+                tutti_cpu_reduce_by(kernels, &args);
+                i = first_difference(type, dst, swapped_dst, args.count);
+                if (i < args.count)
+                    fail_msg("%s, %s, op %d: %#llx and %#llx give %#llx, swapped %#llx",
+                             kernels->name, type_facts[type].name, op,
+                             bits_at(type, sources[0], i), bits_at(type, sources[1], i),
+                             bits_at(type, dst, i), bits_at(type, swapped_dst, i));
+            }
+}
+
+/* Whatever a NaN or a value beyond a boundary has for neighbours in its vector must not matter. */
+static void a_lone_nan_changes_nothing_but_its_own_element(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    const struct tutti_cpu_kernels *kernels;
+    const void *srcs[3] = {sources[0], sources[1], sources[2]};
+    void *dst = expected;
+    struct tutti_reduce_args args = {
+        .nsrcs = 3, .ndsts = 1, .srcs = srcs, .count = COUNT, .scale = {0.5, 2},
+    };
+
+    for (size_t isa = 0; (kernels = tutti_cpu_available(isa)) != NULL; isa++)
+        for (args.type = TUTTI_FLOAT16; args.type < TUTTI_TYPE_COUNT; args.type++)
+            for (args.op = 0; args.op < TUTTI_OP_COUNT; args.op++)
+                for (size_t at = 0; at < COUNT; at++) {
+                    const size_t size = tutti_type_size(args.type);
+
+                    memset(sources, 0x31, COUNT * size);
+                    memset(sources[1], 0xb2, COUNT * size);
+                    memset(sources[2], 0x33, COUNT * size);
+                    memset(sources[at % 3] + at * size, 0xff, size);
+                    dst = expected;
+                    args.dsts = &dst;
+                    tutti_cpu_plain_reduce(&args);
+                    dst = results[0];
+                    tutti_cpu_reduce_by(kernels, &args);
+                    if (first_difference(args.type, dst, expected, COUNT) < COUNT)
+                        fail_msg("%s, %s, op %d: NaN at %zu", kernels->name,
+                                 type_facts[args.type].name, args.op, at);
+                }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +353,8 @@ int main(void)
         cmocka_unit_test(every_variant_gives_the_reference_bits),
         cmocka_unit_test(every_variant_scales_like_the_reference),
         cmocka_unit_test(reducing_exactly_in_place_gives_the_same_bits),
+        cmocka_unit_test(every_operation_on_two_sources_is_commutative),
+        cmocka_unit_test(a_lone_nan_changes_nothing_but_its_own_element),
         cmocka_unit_test(two_sources_without_ceremony_give_the_reference_bits),
     };
 
