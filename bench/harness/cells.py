@@ -148,11 +148,11 @@ def progress(start, index, count, transport, cell, summary):
 
 
 def measure_all(roster, transport, chosen, results):
-    todo = [(collective, size) for collective in chosen.collectives
+    agenda = [(collective, size) for collective in chosen.collectives
             for size in (chosen.sizes if collective != "barrier" else [4])]
     start = time.monotonic()
 
-    for index, cell in enumerate(todo):
+    for index, cell in enumerate(agenda):
         def fail(entry, error, cell=cell):
             print(f"{entry.name} is lost in {cell[0]} of {size_text(cell[1])}: {error}",
                   file=sys.stderr)
@@ -163,4 +163,4 @@ def measure_all(roster, transport, chosen, results):
         summary = summarise(measure(roster, cell, chosen, fail))
         results["cells"].append({"transport": transport, "collective": cell[0],
                                  "bytes": 0 if cell[0] == "barrier" else cell[1], **summary})
-        progress(start, index, len(todo), transport, cell, summary)
+        progress(start, index, len(agenda), transport, cell, summary)

@@ -29,8 +29,8 @@ struct play {
     uint32_t *run;        /* per rank; nruns when all are over */
     uint32_t *signals;    /* per rank, through all runs */
     bool *local_over;     /* per rank, in its run */
-    uint32_t *todo;       /* halves to try to start, or whose message may move */
-    uint32_t ntodo, todo_capacity;
+    uint32_t *agenda;       /* halves to try to start, or whose message may move */
+    uint32_t nagenda, agenda_capacity;
     uint32_t *waiting; /* halves of WAIT steps; NONE - 1 - rank: that rank, before its next run */
     uint32_t nwaiting, waiting_capacity;
 };
@@ -40,9 +40,9 @@ static void log_node(struct play *play, uint32_t node)
     play->check->log[play->check->nlog++] = node;
 }
 
-static int push_todo(struct play *play, uint32_t half)
+static int push_agenda(struct play *play, uint32_t half)
 {
-    return tutti_check_push(&play->todo, &play->ntodo, &play->todo_capacity, half);
+    return tutti_check_push(&play->agenda, &play->nagenda, &play->agenda_capacity, half);
 }
 
 static int push_waiting(struct play *play, uint32_t what)
@@ -54,7 +54,7 @@ static int push_waiting(struct play *play, uint32_t what)
 static int wake(struct play *play)
 {
     while (play->nwaiting > 0)
-        TUTTI_TRY(push_todo(play, play->waiting[--play->nwaiting]));
+        TUTTI_TRY(push_agenda(play, play->waiting[--play->nwaiting]));
     return TUTTI_OK;
 }
 
@@ -73,9 +73,9 @@ static int begin_run(struct play *play, uint32_t rank)
         const struct tutti_step *step = check_step(check, at);
 
         play->waits_left[at] = step->dep_count;
-        TUTTI_TRY(push_todo(play, 2 * at));
+        TUTTI_TRY(push_agenda(play, 2 * at));
         if (check_is_fused(step))
-            TUTTI_TRY(push_todo(play, 2 * at + 1));
+            TUTTI_TRY(push_agenda(play, 2 * at + 1));
     }
     return TUTTI_OK;
 }
@@ -136,9 +136,9 @@ static int complete_step(struct play *play, uint32_t at)
         uint32_t other = play->dependents[d];
 
         if (--play->waits_left[other] == 0) {
-            TUTTI_TRY(push_todo(play, 2 * other));
+            TUTTI_TRY(push_agenda(play, 2 * other));
             if (check_is_fused(check_step(check, other)))
-                TUTTI_TRY(push_todo(play, 2 * other + 1));
+                TUTTI_TRY(push_agenda(play, 2 * other + 1));
         }
     }
     play->steps_left[rank]--;
@@ -153,7 +153,7 @@ static int complete_half(struct play *play, uint32_t half)
 
     play->done[half] = 1;
     if (check->lane_after[half] != NONE)
-        TUTTI_TRY(push_todo(play, check->lane_after[half]));
+        TUTTI_TRY(push_agenda(play, check->lane_after[half]));
     if (check_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
         return TUTTI_OK;
     return complete_step(play, half / 2);
@@ -243,11 +243,11 @@ static int move_slices(struct play *play, uint32_t half)
     play->moved[recv]++;
 
     /* Ask again for this message, the one that the receiver feeds, and the one that feeds us. */
-    TUTTI_TRY(push_todo(play, half));
+    TUTTI_TRY(push_agenda(play, half));
     if (check_is_fused(check_step(check, recv / 2)))
-        TUTTI_TRY(push_todo(play, recv + 1));
+        TUTTI_TRY(push_agenda(play, recv + 1));
     if (check_is_fused(check_step(check, send / 2)))
-        TUTTI_TRY(push_todo(play, send ^ 1));
+        TUTTI_TRY(push_agenda(play, send ^ 1));
     return play->moved[send] == SLICES ? end_message(play, send, recv, run) : TUTTI_OK;
 }
 
@@ -362,8 +362,8 @@ static int play_all(struct play *play)
         TUTTI_TRY(begin_run(play, rank));
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         TUTTI_TRY(end_runs(play, rank));
-    while (play->ntodo > 0)
-        TUTTI_TRY(look_at(play, play->todo[--play->ntodo]));
+    while (play->nagenda > 0)
+        TUTTI_TRY(look_at(play, play->agenda[--play->nagenda]));
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         if (play->run[rank] < check->nruns)
             return report_deadlock(play);
@@ -385,7 +385,7 @@ int tutti_check_play(struct check *check)
     free(play.run);
     free(play.signals);
     free(play.local_over);
-    free(play.todo);
+    free(play.agenda);
     free(play.waiting);
     return rc;
 }
