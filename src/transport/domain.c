@@ -38,6 +38,20 @@ void tutti_domain_ring_all(struct tutti_domain *domain)
             tutti_domain_ring(domain, index);
 }
 
+/* A member whose memory cannot be read any more has most likely ended; if anybody of the host has
+ * said why he gives up, that is the reason to tell. */
+static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)
+{
+    const struct tutti_abort_note *note = &segment->header->note;
+
+    /* acquire: pairs with the release that publishes the note */
+    if (tutti_load_acquire(&note->state) == TUTTI_NOTE_WRITTEN)
+        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d aborted: %.*s", (int)note->rank,
+                          (int)sizeof note->reason - 1, note->reason);
+    return tutti_fail(TUTTI_ERR_REMOTE, "cannot read memory of rank %u (pid %d): %s",
+                      segment->domain.ranks[index], (int)segment->pids[index], reason);
+}
+
 int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, uint64_t address,
                       size_t size)
 {
@@ -54,9 +68,7 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
         ssize_t moved = process_vm_readv(segment->pids[index], &local, 1, &remote, 1, 0);
 
         if (moved <= 0)
-            return tutti_fail(TUTTI_ERR_REMOTE, "cannot read memory of rank %u (pid %d): %s",
-                              domain->ranks[index], (int)segment->pids[index],
-                              moved < 0 ? strerror(errno) : "nothing there");
+            return fail_read(segment, index, moved < 0 ? strerror(errno) : "nothing there");
         to += moved;
         address += (uint64_t)moved;
         size -= (size_t)moved;
