@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Choosing an algorithm: a table of rules, the first that fits wins.
  *
- * The limits are where the curves of two algorithms crossed on two- to
- * eight-rank runs of bench/crossover on a two-core host; they are coarse on purpose.
+ * The limits are coarse: a few were tried with TUTTI_ALGORITHM and two ranks on a two-core host (the
+ * all-reduces over sockets), the others follow from rounds and bytes alone.
  */
 #include "tuner/tuner.h"
 
