@@ -93,15 +93,43 @@ static int emit(const struct tutti_algorithm *algorithm, const struct tutti_shap
     return algorithm->emit(shape, build);
 }
 
+int tutti_algorithm_options(const struct tutti_algorithm *algorithm,
+                            const struct tutti_options *options, struct tutti_options *ret_options)
+{
+    struct tutti_options resolved;
+
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
+        const struct tutti_option_range *range = &algorithm->options[i];
+        uint32_t value = options->value[i];
+
+        resolved.value[i] = value == 0 ? range->usual : value;
+        if (value == 0)
+            continue;
+        if (range->most == 0)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s %s has no option \"%s\"",
+                              tutti_collective_name(algorithm->collective), algorithm->name,
+                              tutti_option_name((enum tutti_option)i));
+        if (value < range->least || value > range->most)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s %s: %s=%u; it may be %u to %u",
+                              tutti_collective_name(algorithm->collective), algorithm->name,
+                              tutti_option_name((enum tutti_option)i), value, range->least,
+                              range->most);
+    }
+    *ret_options = resolved;
+    return TUTTI_OK;
+}
+
 int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
                              const struct tutti_shape *shape, struct tutti_schedule **ret_schedule)
 {
     struct tutti_build build = {0};
     struct tutti_schedule *schedule = NULL;
+    struct tutti_shape resolved = *shape;
     int rc;
 
+    TUTTI_TRY(tutti_algorithm_options(algorithm, &shape->options, &resolved.options));
     TUTTI_TRY(tutti_build_init(&build, algorithm->collective, shape));
-    TUTTI_TRY_OR(drop_build, rc, emit(algorithm, shape, &build));
+    TUTTI_TRY_OR(drop_build, rc, emit(algorithm, &resolved, &build));
     TUTTI_TRY_OR(drop_build, rc, tutti_build_finish(&build, &schedule));
     TUTTI_TRY_OR(drop_schedule, rc, tutti_schedule_fuse(schedule));
 

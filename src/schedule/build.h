@@ -12,17 +12,13 @@
 #ifndef TUTTI_SCHEDULE_BUILD_H
 #define TUTTI_SCHEDULE_BUILD_H
 
+#include "schedule/shape.h"
 #include "schedule/step.h"
 
 struct tutti_build {
     struct tutti_schedule *schedule; /* under construction, owned */
     uint32_t step_capacity;
     uint8_t channel;                 /* of the two-sided steps emitted next */
-};
-
-/* The shape of the machine as far as algorithms see it. */
-struct tutti_shape {
-    uint32_t nranks, rank, root;
 };
 
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,

@@ -21,9 +21,12 @@ static struct tutti_schedule *emit(const struct tutti_algorithm *algorithm,
     if (is_fused || shape->nranks == 1) {
         rc = tutti_algorithm_schedule(algorithm, shape, &schedule);
     } else {
-        rc = tutti_build_init(&build, algorithm->collective, shape);
+        struct tutti_shape resolved = *shape;
+
+        rc = tutti_algorithm_options(algorithm, &shape->options, &resolved.options);
+        rc = rc != TUTTI_OK ? rc : tutti_build_init(&build, algorithm->collective, shape);
         tutti_build_needs(&build, algorithm->needs);
-        rc = rc != TUTTI_OK ? rc : algorithm->emit(shape, &build);
+        rc = rc != TUTTI_OK ? rc : algorithm->emit(&resolved, &build);
         rc = rc != TUTTI_OK ? rc : tutti_build_finish(&build, &schedule);
     }
     if (rc != TUTTI_OK)
@@ -33,18 +36,28 @@ static struct tutti_schedule *emit(const struct tutti_algorithm *algorithm,
     return schedule;
 }
 
+struct team team_of_shape(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                          bool is_fused)
+{
+    struct team team = {.nranks = shape->nranks,
+                        .schedules = calloc(shape->nranks, sizeof(void *))};
+
+    assert_non_null(team.schedules);
+    for (uint32_t rank = 0; rank < shape->nranks; rank++) {
+        struct tutti_shape own = *shape;
+
+        own.rank = rank;
+        team.schedules[rank] = emit(algorithm, &own, is_fused);
+    }
+    return team;
+}
+
 struct team team_create(const struct tutti_algorithm *algorithm, uint32_t nranks, uint32_t root,
                         bool is_fused)
 {
-    struct team team = {.nranks = nranks, .schedules = calloc(nranks, sizeof(void *))};
+    struct tutti_shape shape = {.nranks = nranks, .root = root};
 
-    assert_non_null(team.schedules);
-    for (uint32_t rank = 0; rank < nranks; rank++) {
-        struct tutti_shape shape = {.nranks = nranks, .rank = rank, .root = root};
-
-        team.schedules[rank] = emit(algorithm, &shape, is_fused);
-    }
-    return team;
+    return team_of_shape(algorithm, &shape, is_fused);
 }
 
 void team_destroy(struct team *team)

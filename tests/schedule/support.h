@@ -14,6 +14,9 @@ struct team {
 /* Emit the schedules of all ranks, fused or as they were emitted; asserts success. */
 struct team team_create(const struct tutti_algorithm *algorithm, uint32_t nranks, uint32_t root,
                         bool is_fused);
+/* The same with options and places; shape->rank is ignored. */
+struct team team_of_shape(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                          bool is_fused);
 void team_destroy(struct team *team);
 
 /* A deep copy, to be edited. */

@@ -91,7 +91,8 @@ static void every_rank_gives_every_signal(void **state)
             for (uint32_t rank = 0; rank < nranks; rank++)
                 for (uint32_t root = 0; root < nranks; root++)
                     count_one_sided(tutti_algorithm(i),
-                                    (struct tutti_shape){nranks, rank, root});
+                                    (struct tutti_shape){
+                                        .nranks = nranks, .rank = rank, .root = root});
 }
 
 int main(void)

@@ -302,7 +302,8 @@ static void what_does_not_fit_the_buffers_or_ranks_is_refused(void **state)
 
 static void a_shape_that_cannot_be_is_refused(void **state)
 {
-    static const struct tutti_shape shapes[] = {{0, 0, 0}, {2, 2, 0}, {2, 0, 2}};
+    static const struct tutti_shape shapes[] = {
+        {.nranks = 0}, {.nranks = 2, .rank = 2}, {.nranks = 2, .root = 2}};
     struct tutti_build build = {0};
 
     (void)state;

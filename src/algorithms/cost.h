@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an algorithm costs, counted on the longest path through all ranks: messages that follow
+ * one another, and bytes that do. Counts, not seconds: topology/machine.h has the rates.
+ *
+ * The model is that of synchronous rounds on one port per direction: the time is, summed over
+ * the levels, rounds * alpha + bytes * beta, plus what reducing and copying take. The tests hold
+ * these counts against the simulator, so an algorithm cannot promise what its schedule does not do.
+ */
+#ifndef TUTTI_ALGORITHMS_COST_H
+#define TUTTI_ALGORITHMS_COST_H
+
+#include "schedule/shape.h"
+
+/* How far a message goes. Flat algorithms on a machine of several nodes pay the outermost. */
+enum tutti_level {
+    TUTTI_LEVEL_NODE,  /* between ranks of a node */
+    TUTTI_LEVEL_GROUP, /* between nodes of a group */
+    TUTTI_LEVEL_TOP,   /* between groups, and between nodes where there are no groups */
+    TUTTI_LEVEL_COUNT
+};
+
+struct tutti_cost {
+    struct {
+        double rounds; /* messages, or one-sided phases, one after the other */
+        double bytes;  /* through the busiest port, one after the other; the larger direction */
+    } level[TUTTI_LEVEL_COUNT];
+    double reduced; /* bytes that the busiest rank combines */
+    double copied;  /* bytes that it copies from place to place in its own memory */
+    /* Bytes of memory of a node that all its ranks together load and store in one-sided steps:
+     * what bounds them when cores or memory are shared. */
+    double memory;
+};
+
+/* The level that the outermost pair of ranks is apart. */
+enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
+
+/* The common case: everything at that level. */
+static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,
+                                   double reduced, double copied, struct tutti_cost *ret_cost)
+{
+    enum tutti_level level = tutti_shape_level(shape);
+
+    *ret_cost = (struct tutti_cost){.reduced = reduced, .copied = copied};
+    ret_cost->level[level].rounds = rounds;
+    ret_cost->level[level].bytes = bytes;
+}
+
+#endif

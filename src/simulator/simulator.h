@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The simulator: plays the schedules of all ranks on a machine and says how long they take, where
+ * the time goes, and how far that is from the least possible.
+ *
+ * Deterministic discrete events. A message waits for its turn on its lane, for the steps it depends
+ * on, for the sender's and the receiver's port; then it holds both for the level's overhead and
+ * flows at the rate that max-min fairness gives it on the links it crosses; `latency` later it has
+ * arrived. Messages of one lane that follow each other without a gap, because all were ready, pay
+ * the overhead once, as one gathered write would. Slices of fused steps flow through as they come.
+ *
+ * Sources: LogGP (Alexandrov et al. 1995); max-min fair flows by progressive filling (Bertsekas and
+ * Gallager, Data Networks, 1992).
+ */
+#ifndef TUTTI_SIMULATOR_H
+#define TUTTI_SIMULATOR_H
+
+#include "schedule/step.h"
+#include "topology/machine.h"
+
+#include <stddef.h>
+
+/* What is played: schedules of all ranks, one after the other asked for and given back, so that
+ * not all need be in memory at once. */
+struct tutti_sim_source {
+    uint32_t nranks;
+    /* Rank's schedule, the caller's to give back with `drop`. */
+    int (*schedule)(void *context, uint32_t rank, const struct tutti_schedule **ret_schedule);
+    void (*drop)(void *context, const struct tutti_schedule *schedule);
+    void *context;
+    size_t block_count, element_bytes; /* of a uniform call */
+};
+
+struct tutti_sim_link {
+    char name[32];       /* "rank 3 out", "trunk 0 in", "memory 1", ... */
+    double bytes, busy_s, bytes_per_s;
+};
+
+/* A piece of the longest path, from the last event back. */
+struct tutti_sim_hop {
+    uint32_t rank, step;
+    double begin_s, end_s;
+    char why[24];        /* "latency", "overhead", "bandwidth", "reduce", "copy", "port", "core" */
+};
+
+struct tutti_sim_report {
+    double seconds;
+    double *rank_seconds; /* per rank: when it was done */
+    uint64_t nmessages;
+    double bytes;         /* sent by all */
+    double latency_share, wire_share, wait_share; /* of the longest path; they add up to 1 */
+    struct tutti_sim_link *links; /* those with any traffic, the busiest first */
+    size_t nlinks;
+    struct tutti_sim_hop *hops;
+    size_t nhops;
+};
+
+int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_machine *machine,
+                   struct tutti_sim_report *ret_report);
+void tutti_sim_report_fini(struct tutti_sim_report *report);
+
+/* The least time any schedule could take: by counting rounds, and bytes over every cut, and their
+ * sum, which holds for schedules of synchronous rounds. */
+struct tutti_sim_bound {
+    double latency_s, bandwidth_s, sum_s;
+};
+
+void tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective collective,
+                     uint32_t root, double block_bytes, struct tutti_sim_bound *ret_bound);
+
+#endif

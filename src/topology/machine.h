@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A machine described by hand, by a measurement, or by detection: who lives where, and what a
+ * message costs at each level. A text file, or one line with ';' for line ends:
+ *
+ *   tutti-machine 1
+ *   # 128 nodes of 8, one network port per rank
+ *   ranks 1024
+ *   node 8                    ranks of a node; "node 3 5 8" repeats 3, 5, 8, 3, ...
+ *   group 16                  nodes of a group; a list likewise
+ *   place block               or cyclic: rank r lives on node r mod nodes
+ *   level node  latency 1us overhead 0us bandwidth 350GB/s
+ *   level group latency 2us overhead 1us bandwidth 50GB/s
+ *   level top   latency 0us overhead 5us bandwidth 50GB/s
+ *   nics 8                    network ports of a node, dealt to its ranks in turns; default: one
+ *                             per rank
+ *   trunk 400GB/s             what one group carries to others, each way; default: unbounded
+ *   torus 8 8 16              links between neighbours instead of the levels' ports, each with the
+ *                             cost of level top
+ *   cores 2                   of a node: ranks beyond that take turns; default: one per rank
+ *   memory 40GB/s             what all ranks of a node load and store together; default: unbounded
+ *   copy 10GB/s               one rank, from place to place in its memory; default: free
+ *   reduce 8GB/s              one rank, bytes of result per second; default: free
+ *   ring 0 2 1 3              a cyclic order of all ranks; may be repeated
+ *   tree -1 0 0 1             parents of all ranks; may be repeated
+ *
+ * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024). Levels that are
+ * not given cost what the next inner one that is given costs; none at all is an error.
+ */
+#ifndef TUTTI_TOPOLOGY_MACHINE_H
+#define TUTTI_TOPOLOGY_MACHINE_H
+
+#include "schedule/shape.h"
+
+#include <stddef.h>
+
+/* In the order of enum tutti_level (algorithms/cost.h). */
+#define TUTTI_MACHINE_LEVELS 3
+
+/* A message of n bytes holds the sending and the receiving port for overhead + n / bandwidth (alpha
+ * of the one-port model is the overhead), and is there `latency` later. */
+struct tutti_rate {
+    double latency_s, overhead_s, bytes_per_s;
+};
+
+struct tutti_machine {
+    struct tutti_places places; /* arrays owned by the machine */
+    struct tutti_rate level[TUTTI_MACHINE_LEVELS];
+    uint32_t nics;             /* 0: one per rank */
+    uint32_t cores;            /* 0: one per rank */
+    double trunk_bytes_per_s;  /* the rest: 0 is unbounded, or free */
+    double memory_bytes_per_s;
+    double copy_bytes_per_s;
+    double reduce_bytes_per_s;
+};
+
+/* Parse; `name` is the file's, for messages. nranks: what the description says, or if this is
+ * not 0, that many ranks (the pattern of nodes and groups goes on). TUTTI_ERR_ARGUMENT with
+ * "name:line:column: what is wrong"; TUTTI_ERR_SYSTEM. */
+int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
+                        struct tutti_machine **ret_machine);
+/* `text` is a file's name, or the description itself when it has a space or ';' in it. */
+int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine);
+
+/* The description; parsing it gives the same machine again. The caller frees it. */
+int tutti_machine_write(const struct tutti_machine *machine, char **ret_text);
+
+void tutti_machine_destroy(struct tutti_machine *machine);
+
+/* 0 node, 1 group, 2 top: how far apart two ranks live. */
+uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b);
+
+#endif
