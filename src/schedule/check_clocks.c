@@ -23,12 +23,14 @@ static uint32_t *row_at(const struct check *check, uint32_t row)
  * there; NONE for other nodes. */
 static uint32_t local_rank(const struct check *check, uint32_t node, uint32_t *ret_complete)
 {
-    uint32_t run = node / check_run_nodes(check), at = node % check_run_nodes(check), rank;
+    uint32_t run = 0, rank;
 
-    if (at >= 4 * check->nsteps || check->local_index[at / 4] == NONE)
+    for (; node >= check_run_nodes(check); node -= check_run_nodes(check))
+        run++;
+    if (node >= 4 * check->nsteps || check->local_index[node / 4] == NONE)
         return NONE;
-    rank = check->step_rank[at / 4];
-    *ret_complete = run * check->local_count[rank] + check->local_index[at / 4] + (at & 1);
+    rank = check->step_rank[node / 4];
+    *ret_complete = run * check->local_count[rank] + check->local_index[node / 4] + (node & 1);
     return rank;
 }
 
