@@ -34,7 +34,7 @@ static const struct {
     {TUTTI_BROADCAST, "scatter_allgather", UINT32_MAX},
     {TUTTI_BARRIER, "dissemination", UINT32_MAX},
     {TUTTI_ALLREDUCE, "mapped", 1024},
-    {TUTTI_ALLREDUCE, "ring", 256},
+    {TUTTI_ALLREDUCE, "ring", 1024},
 };
 
 static double seconds(void)
