@@ -57,7 +57,7 @@ static const struct rule rules[] = {
     {TUTTI_ALLTOALL, ANY, 2, "mapped"},
     {TUTTI_ALLTOALL, ANY, 2, "direct"},
     {TUTTI_ALLTOALL, 2 << 10, 8, "bruck"},
-    {TUTTI_ALLTOALL, ANY, 1, "pairwise"},
+    {TUTTI_ALLTOALL, ANY, 1, "spread_out"},
 
     {TUTTI_GATHER, 64 << 10, 2, "direct"},
     {TUTTI_GATHER, ANY, 2, "mapped"},

@@ -11,7 +11,7 @@ const char *const crew_names[CREW_KINDS] = {
 /* Algorithms of messages alone, so that the FIFOs of a host are used as well as its windows. */
 #define BY_MESSAGES \
     "allreduce:ring,reduce:chain,broadcast:binomial,allgather:ring,reduce_scatter:ring," \
-    "alltoall:pairwise,gather:binomial,scatter:binomial,barrier:dissemination"
+    "alltoall:spread_out,gather:binomial,scatter:binomial,barrier:dissemination"
 
 const struct crew_way crew_ways[] = {
     {"windows", {"TUTTI_TRANSPORTS", "shm", NULL}},

@@ -296,7 +296,7 @@ static const struct expectation {
     {TUTTI_REDUCE, "linear", others, none, one, none, others},
     {TUTTI_GATHER, "linear", others, none, one, none, others},
     {TUTTI_SCATTER, "linear", others, none, others, none, one},
-    {TUTTI_ALLTOALL, "pairwise", others, others, others, others, others},
+    {TUTTI_ALLTOALL, "spread_out", others, others, others, others, others},
     {TUTTI_ALLTOALL, "bruck", ceil_log2, bruck_blocks, bruck_blocks, bruck_blocks, bruck_blocks},
     {TUTTI_BARRIER, "dissemination", ceil_log2, ceil_log2, ceil_log2, ceil_log2, ceil_log2},
 };
