@@ -52,7 +52,10 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
         if (homes.first[home + 1] > homes.most)
             homes.most = homes.first[home + 1];
     }
+    homes.least = homes.most;
     for (uint32_t home = 0; home < homes.count; home++) {
+        if (homes.first[home + 1] < homes.least)
+            homes.least = homes.first[home + 1];
         if (homes.first[home + 1] == 0) {
             homes_fini(&homes);
             return tutti_fail(TUTTI_ERR_ARGUMENT, "places: nobody lives in %s %u of %u", what, home,
@@ -96,7 +99,7 @@ int tutti_nodes_init(const struct tutti_shape *shape, struct nodes *ret_nodes)
     nodes.node = nodes.ranks.home[nodes.me];
     nodes.group = nodes.nodes.home[nodes.node];
     nodes.nparts = nodes.ranks.most;
-    nodes.nplaces = nodes.nodes.most;
+    nodes.nseats = nodes.nodes.most;
     *ret_nodes = nodes;
     return TUTTI_OK;
 

@@ -9,7 +9,7 @@
  *
  * There are as many parts as the largest node has ranks. In a smaller one some ranks serve several
  * parts, neighbours, as evenly as can be: so all nodes take part in every rail. In the same way
- * the nodes of a group serve as many places as the largest group has nodes.
+ * the nodes of a group serve as many seats as the largest group has nodes.
  *
  * Where nothing is known of groups, or there is one only, each node is a group of its own; where
  * nothing is known of nodes, each rank is a node.
@@ -21,7 +21,7 @@
 
 /* Items, numbered from 0, and the homes they live in. */
 struct homes {
-    uint32_t count, most; /* homes; items of the largest */
+    uint32_t count, most, least; /* homes; items of the largest and of the smallest */
     uint32_t *home;       /* per item */
     uint32_t *index;      /* per item: which of its home's items it is, in the order of numbers */
     uint32_t *items;      /* home by home: those of home h are items[first[h]] .. [first[h + 1] - 1] */
@@ -32,7 +32,7 @@ struct nodes {
     struct homes ranks; /* in nodes */
     struct homes nodes; /* in groups */
     uint32_t me, node, group; /* this rank, its node and its group */
-    uint32_t nparts, nplaces; /* ranks of the largest node, nodes of the largest group */
+    uint32_t nparts, nseats; /* ranks of the largest node, nodes of the largest group */
 };
 
 /* TUTTI_ERR_SYSTEM; TUTTI_ERR_ARGUMENT if places name a node or group that is not there, or if
@@ -40,6 +40,17 @@ struct nodes {
 int tutti_nodes_init(const struct tutti_shape *shape, struct nodes *ret_nodes);
 /* A zeroed object is ignored. */
 void tutti_nodes_fini(struct nodes *nodes);
+
+/* Most parts that a rank serves, and most seats that a node serves. */
+static inline uint32_t nodes_most_parts(const struct nodes *nodes)
+{
+    return (nodes->nparts + nodes->ranks.least - 1) / nodes->ranks.least;
+}
+
+static inline uint32_t nodes_most_seats(const struct nodes *nodes)
+{
+    return (nodes->nseats + nodes->nodes.least - 1) / nodes->nodes.least;
+}
 
 /* ---- sharing: `total` parts among `count` members, in order ------------------------------ */
 
@@ -71,20 +82,20 @@ static inline uint32_t homes_size(const struct homes *homes, uint32_t home)
     return homes->first[home + 1] - homes->first[home];
 }
 
-/* The parts that a rank serves in its node, and the places that a node serves in its group. */
+/* The parts that a rank serves in its node, and the seats that a node serves in its group. */
 static inline struct parts parts_of(const struct nodes *nodes, uint32_t rank)
 {
     return share_of(nodes->nparts, homes_size(&nodes->ranks, nodes->ranks.home[rank]),
                     nodes->ranks.index[rank]);
 }
 
-static inline struct parts places_of(const struct nodes *nodes, uint32_t node)
+static inline struct parts seats_of(const struct nodes *nodes, uint32_t node)
 {
-    return share_of(nodes->nplaces, homes_size(&nodes->nodes, nodes->nodes.home[node]),
+    return share_of(nodes->nseats, homes_size(&nodes->nodes, nodes->nodes.home[node]),
                     nodes->nodes.index[node]);
 }
 
-/* The rank that serves a part in a node, and the node that serves a place in a group. */
+/* The rank that serves a part in a node, and the node that serves a seat in a group. */
 static inline uint32_t rank_serving(const struct nodes *nodes, uint32_t node, uint32_t part)
 {
     uint32_t member = share_member(nodes->nparts, homes_size(&nodes->ranks, node), part);
@@ -92,9 +103,9 @@ static inline uint32_t rank_serving(const struct nodes *nodes, uint32_t node, ui
     return nodes->ranks.items[nodes->ranks.first[node] + member];
 }
 
-static inline uint32_t node_serving(const struct nodes *nodes, uint32_t group, uint32_t place)
+static inline uint32_t node_serving(const struct nodes *nodes, uint32_t group, uint32_t seat)
 {
-    uint32_t member = share_member(nodes->nplaces, homes_size(&nodes->nodes, group), place);
+    uint32_t member = share_member(nodes->nseats, homes_size(&nodes->nodes, group), seat);
 
     return nodes->nodes.items[nodes->nodes.first[group] + member];
 }
