@@ -21,7 +21,6 @@
  * Sources: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant.c).
  */
-#include "algorithms/hierarchical.h"
 #include "algorithms/rails.h"
 #include "algorithms/ranks.h"
 
@@ -171,3 +170,23 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
     return tutti_moves_emit(shape, build, make);
 }
+
+#define SEGMENTS {[TUTTI_SEGMENTS] = {.least = 1, .most = 16, .usual = 1}}
+
+const struct tutti_algorithm tutti_hierarchical_allgather = {
+    .name = "hierarchical",
+    .collective = TUTTI_ALLGATHER,
+    .serves_vector = true,
+    .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
+    .options = SEGMENTS,
+    .emit = emit,
+};
+
+const struct tutti_algorithm tutti_hierarchical_reduce_scatter = {
+    .name = "hierarchical",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .serves_vector = true,
+    .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
+    .options = SEGMENTS,
+    .emit = emit,
+};

@@ -33,14 +33,16 @@ struct moves {
     /* Where in the partial sums' memory chunk c lies: slots[c], so that chunks can follow each other
      * in one place; then each move is of one chunk. NULL: in place c. Owned. */
     uint32_t *slots;
+    uint64_t *marks; /* of the set at hand, a bit per chunk; owned */
 };
 
 /* Without chunks: nothing is added. */
 int tutti_moves_send(struct moves *moves, uint32_t to, uint32_t first, uint32_t count);
 int tutti_moves_recv(struct moves *moves, uint32_t from, uint32_t first, uint32_t count);
-/* Both ends of a move of these chunks, in rising order: one message for each run. Sorts them. */
-int tutti_moves_send_set(struct moves *moves, uint32_t to, uint32_t *chunks, uint32_t count);
-int tutti_moves_recv_set(struct moves *moves, uint32_t from, uint32_t *chunks, uint32_t count);
+/* Chunks that need not be neighbours, in any order: one move for each run, in rising order. */
+int tutti_moves_send_set(struct moves *moves, uint32_t to, const uint32_t *chunks, uint32_t count);
+int tutti_moves_recv_set(struct moves *moves, uint32_t from, const uint32_t *chunks,
+                         uint32_t count);
 
 /* Free the lists; a zeroed object is ignored. */
 void tutti_moves_fini(struct moves *moves);

@@ -46,4 +46,13 @@ struct team_cost {
 
 struct team_cost tutti_team_cost(uint32_t count, uint32_t doublings, double bytes);
 
+/* The same for the team of all ranks: a whole algorithm. */
+int tutti_team_allreduce_all(const struct tutti_shape *shape, struct tutti_build *build,
+                             uint32_t doublings);
+void tutti_team_cost_all(const struct tutti_shape *shape, double bytes, uint32_t doublings,
+                         struct tutti_cost *ret_cost);
+
+/* The list of all ranks, from `first` on around the circle; the caller frees it. */
+int tutti_team_list(uint32_t nranks, uint32_t first, uint32_t **ret_ranks);
+
 #endif
