@@ -15,6 +15,8 @@
 
 #include "schedule/shape.h"
 
+#include <math.h>
+
 /* How far a message goes. Flat algorithms on a machine of several nodes pay the outermost. */
 enum tutti_level {
     TUTTI_LEVEL_NODE,  /* between ranks of a node */
@@ -38,6 +40,9 @@ struct tutti_cost {
      * what bounds them when cores or memory are shared. */
     double memory;
 };
+
+/* Of an algorithm whose cost could not be counted, for want of memory: never the best. */
+#define TUTTI_COST_UNKNOWN ((struct tutti_cost){.reduced = HUGE_VAL})
 
 /* The time of all levels from the time of each: one after the other, or, in segments, the longest
  * with the first segment before and the last after it on the others. */

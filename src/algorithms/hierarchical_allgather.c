@@ -152,14 +152,16 @@ static int add_segment(struct gather *gather)
 static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
 {
     struct gather gather = {.segments = shape->options.value[TUTTI_SEGMENTS]};
-    int rc = TUTTI_OK;
+    int rc;
 
     (void)use;
     moves->nchunks = shape->nranks * gather.segments;
     moves->own_first = shape->rank * gather.segments;
     moves->own_count = gather.segments;
-    TUTTI_TRY(tutti_rails_init(shape, moves, shape->nranks, &gather.rails));
+    TUTTI_TRY(tutti_rails_init(shape, &gather.rails));
+    gather.rails.moves = moves;
     gather.rails.add_seat = add_seat;
+    rc = tutti_rails_reserve(&gather.rails, shape->nranks);
     for (; rc == TUTTI_OK && gather.segment < gather.segments; gather.segment++)
         rc = add_segment(&gather);
     tutti_rails_fini(&gather.rails);
@@ -171,6 +173,71 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return tutti_moves_emit(shape, build, make);
 }
 
+/* What both cost. A rank gets the blocks of its rails from the network, and from its node the
+ * others', a round's news at a time while the next round is under way; the last one, which brings half of
+ * the blocks of a segment, is not overlapped. */
+static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
+                      struct tutti_cost *ret_cost)
+{
+    double segments = shape->options.value[TUTTI_SEGMENTS];
+    double parts = nodes_most_parts(nodes), seats = nodes_most_seats(nodes);
+    double group_rounds = segments * rounds_of(nodes->nodes.most);
+    double top_rounds = segments * rounds_of(nodes->nodes.count);
+    double rail_bytes = bytes * parts / nodes->nparts;
+    enum tutti_level top = tutti_shape_level(shape);
+
+    *ret_cost = (struct tutti_cost){.segments = group_rounds + top_rounds > 0 ? 2 * segments : 1};
+    ret_cost->level[top].rounds = top_rounds;
+    ret_cost->level[top].posted = top_rounds * (parts * seats - 1);
+    ret_cost->level[top].bytes = rail_bytes * seats / nodes->nseats * (nodes->nodes.count - 1.0) /
+                                 nodes->nodes.count;
+    if (nodes->nseats > 1) {
+        ret_cost->level[TUTTI_LEVEL_GROUP].rounds = group_rounds;
+        ret_cost->level[TUTTI_LEVEL_GROUP].posted = group_rounds * (parts - 1);
+        ret_cost->level[TUTTI_LEVEL_GROUP].bytes =
+            rail_bytes * tutti_homes_exchanged(&nodes->nodes, nodes->nseats);
+    }
+    if (nodes->nparts > 1) {
+        ret_cost->level[TUTTI_LEVEL_NODE].rounds = segments + group_rounds + top_rounds;
+        ret_cost->level[TUTTI_LEVEL_NODE].posted =
+            (segments + group_rounds + top_rounds) * (nodes->nparts - 2.0);
+        ret_cost->level[TUTTI_LEVEL_NODE].bytes =
+            bytes * tutti_homes_exchanged(&nodes->ranks, nodes->nparts);
+    }
+}
+
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    struct nodes nodes;
+
+    *ret_cost = TUTTI_COST_UNKNOWN;
+    if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
+        return;
+    cost_both(shape, &nodes, shape->nranks * block_bytes, ret_cost);
+    ret_cost->copied = block_bytes;
+    tutti_nodes_fini(&nodes);
+}
+
+/* What comes in is added to one sum in the node, peer after peer. */
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    struct nodes nodes;
+    double chained;
+
+    *ret_cost = TUTTI_COST_UNKNOWN;
+    if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
+        return;
+    cost_both(shape, &nodes, shape->nranks * block_bytes, ret_cost);
+    chained = nodes.nparts > 2 ? nodes.nparts - 2.0 : 0;
+    ret_cost->level[TUTTI_LEVEL_NODE].rounds += chained;
+    ret_cost->level[TUTTI_LEVEL_NODE].posted -= chained;
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
+        ret_cost->reduced += ret_cost->level[level].bytes;
+    tutti_nodes_fini(&nodes);
+}
+
 #define SEGMENTS {[TUTTI_SEGMENTS] = {.least = 1, .most = 16, .usual = 1}}
 
 const struct tutti_algorithm tutti_hierarchical_allgather = {
@@ -180,6 +247,7 @@ const struct tutti_algorithm tutti_hierarchical_allgather = {
     .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = SEGMENTS,
     .emit = emit,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_hierarchical_reduce_scatter = {
@@ -189,4 +257,5 @@ const struct tutti_algorithm tutti_hierarchical_reduce_scatter = {
     .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = SEGMENTS,
     .emit = emit,
+    .cost = cost_reduce_scatter,
 };

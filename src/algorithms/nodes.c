@@ -113,3 +113,19 @@ void tutti_nodes_fini(struct nodes *nodes)
     homes_fini(&nodes->ranks);
     homes_fini(&nodes->nodes);
 }
+
+double tutti_homes_exchanged(const struct homes *homes, uint32_t total)
+{
+    double most = 0;
+
+    for (uint32_t home = 0; home < homes->count; home++) {
+        uint32_t size = homes_size(homes, home);
+        double least_share = (double)(total / size) / total;
+        double most_share = (double)((total + size - 1) / size) / total;
+        double given = 1 - least_share, got = most_share * (size - 1);
+
+        most = given > most ? given : most;
+        most = got > most ? got : most;
+    }
+    return most;
+}

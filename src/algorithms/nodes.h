@@ -52,6 +52,10 @@ static inline uint32_t nodes_most_seats(const struct nodes *nodes)
     return (nodes->nseats + nodes->nodes.least - 1) / nodes->nodes.least;
 }
 
+/* How much of a vector goes through the busiest port when the members of a home share out their
+ * vectors in `total` parts and sum those up, or gather them again: 1 - 1 / n for n equal shares. */
+double tutti_homes_exchanged(const struct homes *homes, uint32_t total);
+
 /* ---- sharing: `total` parts among `count` members, in order ------------------------------ */
 
 /* The first part of a member; that of the next one is where its parts end. */

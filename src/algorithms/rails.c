@@ -6,18 +6,20 @@
 
 #include <stdlib.h>
 
-int tutti_rails_init(const struct tutti_shape *shape, struct moves *moves, uint32_t most,
-                     struct rails *ret_rails)
+int tutti_rails_init(const struct tutti_shape *shape, struct rails *ret_rails)
 {
-    struct rails rails = {.moves = moves};
+    struct rails rails = {.list = NULL};
 
     TUTTI_TRY(tutti_nodes_init(shape, &rails.nodes));
-    rails.list = malloc(most * sizeof(*rails.list));
-    if (rails.list == NULL) {
-        tutti_nodes_fini(&rails.nodes);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for messages of %u chunks", most);
-    }
     *ret_rails = rails;
+    return TUTTI_OK;
+}
+
+int tutti_rails_reserve(struct rails *rails, uint32_t most)
+{
+    rails->list = malloc(most * sizeof(*rails->list));
+    if (rails->list == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for messages of %u chunks", most);
     return TUTTI_OK;
 }
 

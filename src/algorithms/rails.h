@@ -16,9 +16,9 @@ struct rails {
     void (*add_seat)(struct rails *rails, uint32_t part, uint32_t seat);
 };
 
-/* Messages have at most `most` chunks. */
-int tutti_rails_init(const struct tutti_shape *shape, struct moves *moves, uint32_t most,
-                     struct rails *ret_rails);
+int tutti_rails_init(const struct tutti_shape *shape, struct rails *ret_rails);
+/* Messages have at most `most` chunks. Before the first one; once. */
+int tutti_rails_reserve(struct rails *rails, uint32_t most);
 /* A zeroed object is ignored. */
 void tutti_rails_fini(struct rails *rails);
 

@@ -17,6 +17,7 @@
     line(tutti_ring_allreduce)                                                            \
     line(tutti_rabenseifner_allreduce)                                                    \
     line(tutti_hybrid_allreduce)                                                          \
+    line(tutti_hierarchical_allreduce)                                                    \
     line(tutti_swing_allreduce)                                                           \
     line(tutti_pat_allreduce)                                                             \
     line(tutti_multi_ring_allreduce)                                                      \
