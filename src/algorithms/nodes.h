@@ -69,6 +69,12 @@ static inline uint32_t share_member(uint32_t total, uint32_t count, uint32_t par
     return (uint32_t)((uint64_t)part * count / total);
 }
 
+/* How many members have their first part before this one. */
+static inline uint32_t share_members(uint32_t total, uint32_t count, uint32_t part)
+{
+    return part == 0 ? 0 : share_member(total, count, part - 1) + 1;
+}
+
 /* Parts first .. end - 1. */
 struct parts {
     uint32_t first, end;

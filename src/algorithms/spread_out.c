@@ -37,8 +37,10 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
     double others = shape->nranks - 1;
+    double rounds = ceil(others / shape->options.value[TUTTI_WINDOW]);
 
-    tutti_cost_flat(shape, others, others * block_bytes, 0, block_bytes, ret_cost);
+    tutti_cost_flat(shape, rounds, others * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->level[tutti_shape_level(shape)].posted = others - rounds;
 }
 
 const struct tutti_algorithm tutti_spread_out_alltoall = {

@@ -58,6 +58,7 @@
     line(tutti_mapped_alltoall)                                                           \
     line(tutti_bruck_alltoall)                                                            \
     line(tutti_spread_out_alltoall)                                                       \
+    line(tutti_hierarchical_alltoall)                                                     \
     line(tutti_direct_gather)                                                             \
     line(tutti_mapped_gather)                                                             \
     line(tutti_binomial_gather)                                                           \
