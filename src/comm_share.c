@@ -30,7 +30,8 @@ int tutti_share_offer(struct tutti_share *share, enum tutti_share_item item, con
     if (size_bytes > TUTTI_SHARE_ITEM_MAX)
         return tutti_fail(TUTTI_ERR_USAGE,
                           "%zu bytes to share among the ranks, which is more than %zu; give a "
-                          "smaller file", size_bytes, TUTTI_SHARE_ITEM_MAX);
+                          "smaller file",
+                          size_bytes, TUTTI_SHARE_ITEM_MAX);
     tutti_assert(share->size_bytes[item] == 0);
     after = item_at(share, TUTTI_SHARE_ITEM_COUNT) - before;
     grown = realloc(share->bytes, before + size_bytes + 1 + after);
@@ -58,7 +59,8 @@ struct head {
     char message[TUTTI_SHARE_MESSAGE_BYTES];
 };
 
-_Static_assert(sizeof(struct head) <= TUTTI_SHARE_HEAD_BYTES, "a head holds the sizes of all items");
+_Static_assert(sizeof(struct head) <= TUTTI_SHARE_HEAD_BYTES,
+               "a head holds the sizes of all items");
 
 void tutti_share_head(const struct tutti_share *share, uint8_t ret_head[TUTTI_SHARE_HEAD_BYTES])
 {
@@ -103,8 +105,10 @@ int tutti_share_expect(struct tutti_share *share, const uint8_t bytes[TUTTI_SHAR
     }
     for (int i = 0; i < TUTTI_SHARE_ITEM_COUNT; i++) {
         if (head.sizes[i] > TUTTI_SHARE_ITEM_MAX)
-            return tutti_fail(TUTTI_ERR_REMOTE, "rank 0 announces %u bytes to share; use one "
-                              "version of the library on all ranks", head.sizes[i]);
+            return tutti_fail(TUTTI_ERR_REMOTE,
+                              "rank 0 announces %u bytes to share; use one "
+                              "version of the library on all ranks",
+                              head.sizes[i]);
         share->size_bytes[i] = head.sizes[i];
     }
     share->total_bytes = item_at(share, TUTTI_SHARE_ITEM_COUNT);
@@ -141,7 +145,8 @@ static int receive(struct tutti_share *share, struct tutti_fabric *fabric, int r
     return share->arrived == share->total_bytes ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-static int pass_on(struct tutti_share *share, struct tutti_fabric *fabric, int child, size_t *passed)
+static int pass_on(struct tutti_share *share, struct tutti_fabric *fabric, int child,
+                   size_t *passed)
 {
     struct tutti_conn *conn;
     size_t taken;

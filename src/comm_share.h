@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What rank 0 has read, for all ranks: files are read once, and every rank works with the same bytes.
+ * What rank 0 has read, for all ranks: files are read once, and every rank works with the same
+ * bytes.
  *
  *                                          0
- *     Down a binomial tree over the     /  | \        with each rank's verdict goes a head, of which
- *     fabric's connections; a rank     1   2   4      that of rank 0 says what will come: so nothing
- *     passes on what has arrived           |   |\     is exchanged where there is nothing to share
- *     while more is coming                 3   5 6
+ *     Down a binomial tree over the     /  | \        with each rank's verdict goes a head, of
+ * which fabric's connections; a rank     1   2   4      that of rank 0 says what will come: so
+ * nothing passes on what has arrived           |   |\     is exchanged where there is nothing to
+ * share while more is coming                 3   5 6
  *
  * Before the exchange rank 0 offers items, or tells in the head what went wrong when it read them:
  * then all ranks fail with its code and message.
@@ -20,12 +21,12 @@ struct tutti_fabric;
 
 enum tutti_share_item { TUTTI_SHARE_SCHEDULES, TUTTI_SHARE_TUNING, TUTTI_SHARE_ITEM_COUNT };
 
-#define TUTTI_SHARE_HEAD_BYTES 256
+#define TUTTI_SHARE_HEAD_BYTES    256
 #define TUTTI_SHARE_MESSAGE_BYTES 240
-#define TUTTI_SHARE_ITEM_MAX ((size_t)64 << 20)
+#define TUTTI_SHARE_ITEM_MAX      ((size_t)64 << 20)
 
 struct tutti_share {
-    int failure;    /* of rank 0 */
+    int failure; /* of rank 0 */
     char message[TUTTI_SHARE_MESSAGE_BYTES];
     size_t size_bytes[TUTTI_SHARE_ITEM_COUNT];
     char *bytes;    /* item after item, each with a zero behind it */
@@ -34,7 +35,8 @@ struct tutti_share {
     size_t *passed; /* per child of this rank: how much of them it has */
 };
 
-/* Rank 0, before the exchange: `bytes` are copied. TUTTI_ERR_USAGE: more than TUTTI_SHARE_ITEM_MAX. */
+/* Rank 0, before the exchange: `bytes` are copied. TUTTI_ERR_USAGE: more than TUTTI_SHARE_ITEM_MAX.
+ */
 int tutti_share_offer(struct tutti_share *share, enum tutti_share_item item, const void *bytes,
                       size_t size_bytes);
 /* Rank 0, instead: everybody shall fail with this. */
