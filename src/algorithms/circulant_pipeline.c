@@ -18,7 +18,8 @@
  * Source: Träff, "Optimal broadcast schedules in logarithmic time with applications to broadcast,
  * all-broadcast, reduction and all-reduction", 2024.
  */
-#include "algorithms/algorithm.h"
+#include "algorithms/circulant_pipeline.h"
+
 #include "algorithms/ranks.h"
 
 #define MOST_SKIPS 32
@@ -218,6 +219,27 @@ static int reduce(const struct tutti_shape *shape, const struct rounds *rounds,
                                                      round.sent.count),
                                           tutti_span(kept, in, round.sent.count)));
         is_sum[in] = is_sum[in] || round.sent.count > 0;
+    }
+    return TUTTI_OK;
+}
+
+int tutti_circulant_pipeline_moves(const struct team *team, uint32_t first, uint32_t stride,
+                                   uint32_t segments, struct moves *moves)
+{
+    struct tutti_shape shape = {.nranks = team->count, .rank = team->me,
+                                .options = {{[TUTTI_SEGMENTS] = segments}}};
+    struct rounds rounds;
+
+    if (team->count == 1)
+        return TUTTI_OK;
+    rounds = find_rounds(&shape);
+    for (uint32_t i = 0; i < count_rounds(&rounds); i++) {
+        struct round round = find_round(&shape, &rounds, i);
+
+        TUTTI_TRY(tutti_moves_send(moves, team->ranks[round.to],
+                                   first + round.sent.first * stride, round.sent.count));
+        TUTTI_TRY(tutti_moves_recv(moves, team->ranks[round.from],
+                                   first + round.received.first * stride, round.received.count));
     }
     return TUTTI_OK;
 }

@@ -30,6 +30,7 @@
     line(tutti_mapped_reduce)                                                             \
     line(tutti_linear_reduce)                                                             \
     line(tutti_knomial_reduce)                                                            \
+    line(tutti_hierarchical_reduce)                                                       \
     line(tutti_chain_reduce)                                                              \
     line(tutti_tree_reduce)                                                               \
     line(tutti_double_tree_reduce)                                                        \
@@ -38,6 +39,7 @@
     line(tutti_mapped_broadcast)                                                          \
     line(tutti_linear_broadcast)                                                          \
     line(tutti_knomial_broadcast)                                                         \
+    line(tutti_hierarchical_broadcast)                                                    \
     line(tutti_scatter_allgather_broadcast)                                               \
     line(tutti_chain_broadcast)                                                           \
     line(tutti_tree_broadcast)                                                            \
