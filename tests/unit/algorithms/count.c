@@ -11,10 +11,25 @@
 
 #include <cmocka.h>
 
-void world_init(struct world *world, const struct tutti_algorithm *algorithm,
-                const struct tutti_shape *of_all)
+struct tutti_schedule *emit_rank(const struct tutti_algorithm *algorithm,
+                                 const struct tutti_shape *shape)
 {
-    uint32_t nranks = of_all->nranks;
+    struct tutti_shape resolved = *shape;
+    struct tutti_schedule *schedule;
+    struct tutti_build build;
+
+    assert_int_equal(tutti_algorithm_options(algorithm, &shape->options, &resolved.options),
+                     TUTTI_OK);
+    assert_int_equal(tutti_build_init(&build, algorithm->collective, &resolved), TUTTI_OK);
+    assert_int_equal(algorithm->emit(&resolved, &build), TUTTI_OK);
+    assert_int_equal(tutti_build_finish(&build, &schedule), TUTTI_OK);
+    return schedule;
+}
+
+void world_init(struct world *world, const struct tutti_algorithm *algorithm,
+                const struct tutti_shape *shape)
+{
+    uint32_t nranks = shape->nranks;
 
     world->nranks = nranks;
     world->is_segmented = algorithm->options[TUTTI_SEGMENTS].most != 0;
@@ -23,15 +38,10 @@ void world_init(struct world *world, const struct tutti_algorithm *algorithm,
     assert_non_null(world->schedules);
     assert_non_null(world->rounds);
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        struct tutti_shape shape = *of_all;
-        struct tutti_build build;
+        struct tutti_shape own = *shape;
 
-        shape.rank = rank;
-        assert_int_equal(tutti_algorithm_options(algorithm, &of_all->options, &shape.options),
-                         TUTTI_OK);
-        assert_int_equal(tutti_build_init(&build, algorithm->collective, &shape), TUTTI_OK);
-        assert_int_equal(algorithm->emit(&shape, &build), TUTTI_OK);
-        assert_int_equal(tutti_build_finish(&build, &world->schedules[rank]), TUTTI_OK);
+        own.rank = rank;
+        world->schedules[rank] = emit_rank(algorithm, &own);
         world->rounds[rank] = calloc(world->schedules[rank]->nsteps + 1, sizeof(uint32_t));
         assert_non_null(world->rounds[rank]);
     }

@@ -11,6 +11,10 @@
 
 #include "algorithms/algorithm.h"
 
+/* A rank's schedule as emitted, not fused. Options may be 0. */
+struct tutti_schedule *emit_rank(const struct tutti_algorithm *algorithm,
+                                 const struct tutti_shape *shape);
+
 /* All ranks' schedules as emitted: fused ones cost the same. */
 struct world {
     uint32_t nranks;
@@ -19,7 +23,7 @@ struct world {
     uint32_t **rounds; /* per rank and step: the round after which it is complete */
 };
 
-/* `shape` is of any rank; its options may be 0. */
+/* `shape` is of any rank. */
 void world_init(struct world *world, const struct tutti_algorithm *algorithm,
                 const struct tutti_shape *shape);
 void world_fini(struct world *world);
