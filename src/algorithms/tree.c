@@ -18,8 +18,8 @@
  * Without any, places count from the root, and the children of place v are 2 v + 1 and 2 v + 2. An
  * inner rank sends every segment twice then, which double_tree avoids.
  *
- * Source: the classic; pipelined as in Träff and Sibeyn, "Optimal broadcast and the pipelined binary
- * tree", 2005.
+ * Source: the classic; pipelined trees as in Sanders and Sibeyn, "A bandwidth latency tradeoff for
+ * broadcast and reduction", 2003.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/pipeline.h"
