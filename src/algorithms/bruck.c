@@ -105,15 +105,39 @@ static struct tutti_span slot_span(const struct tutti_shape *shape, const struct
     return tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), 1);
 }
 
+/* A copy that grows as long as the next slot's follows on both sides. */
+struct run {
+    struct tutti_span src, dst;
+};
+
+static bool follows(struct tutti_span span, struct tutti_span next)
+{
+    return span.buffer == next.buffer && span.first + span.count == next.first;
+}
+
+static int add_copy(struct tutti_build *build, struct run *run, struct tutti_span src,
+                    struct tutti_span dst)
+{
+    if (follows(run->src, src) && follows(run->dst, dst)) {
+        run->src.count++;
+        run->dst.count++;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(tutti_build_copy(build, run->src, run->dst));
+    *run = (struct run){.src = src, .dst = dst};
+    return TUTTI_OK;
+}
+
 static int pack(const struct tutti_shape *shape, struct tutti_build *build,
                 const struct round *round)
 {
+    struct run run = {.src = TUTTI_NO_SPAN, .dst = TUTTI_NO_SPAN};
+
     for (uint32_t slot = 1; slot < shape->nranks; slot++)
         if (digit(round, slot) != 0)
-            TUTTI_TRY(tutti_build_copy(
-                build, slot_span(shape, round, slot),
-                tutti_span(TUTTI_BUF_SCRATCH, message_index(round, slot), 1)));
-    return TUTTI_OK;
+            TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot),
+                               tutti_span(TUTTI_BUF_SCRATCH, message_index(round, slot), 1)));
+    return tutti_build_copy(build, run.src, run.dst);
 }
 
 /* Clear what the round before brought to ARRIVED for the next messages. */
@@ -122,6 +146,7 @@ static int unpack(const struct tutti_shape *shape, struct tutti_build *build,
 {
     uint32_t n = shape->nranks;
     struct round before = round_before(round);
+    struct run run = {.src = TUTTI_NO_SPAN, .dst = TUTTI_NO_SPAN};
 
     for (uint32_t slot = 1; slot < n; slot++) {
         struct tutti_span dst = tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), 1);
@@ -130,9 +155,9 @@ static int unpack(const struct tutti_shape *shape, struct tutti_build *build,
             continue;
         if (slot / round->weight == 0)
             dst = tutti_span(TUTTI_BUF_OUTPUT, rank_before(shape->rank, slot, n), 1);
-        TUTTI_TRY(tutti_build_copy(build, slot_span(shape, round, slot), dst));
+        TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot), dst));
     }
-    return TUTTI_OK;
+    return tutti_build_copy(build, run.src, run.dst);
 }
 
 static int exchange(const struct tutti_shape *shape, struct tutti_build *build,
