@@ -5,9 +5,9 @@
 
 #include "tuner/tuner.h"
 
-/* Walks through the combinations of an algorithm's options; starts zeroed but for `algorithm`. */
+/* Walks through the combinations of an algorithm's options. */
 struct tutti_variants {
-    const struct tutti_algorithm *algorithm;
+    const struct tutti_algorithm *algorithm; /* given, with nranks; the rest starts zeroed */
     uint32_t nranks;
     bool has_begun;
     uint32_t value[TUTTI_OPTION_COUNT];
