@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/param.h"
 #include "base/result.h"
+#include "topology/machine.h"
 #include "tuner/table.h"
 
 #include <errno.h>
@@ -136,7 +137,30 @@ int tutti_policy_create(const char *const text[TUTTI_POLICY_TEXTS],
     return rc;
 }
 
-int tutti_policy_read(struct tutti_policy **ret_policy)
+/* The description in full, so that ranks need no files. "" when there is none. */
+static int describe_machine(uint32_t nranks, char **ret_text)
+{
+    const char *given = tutti_param_text(TUTTI_PARAM_MACHINE);
+    struct tutti_machine *machine = NULL;
+    char why[TUTTI_MESSAGE_BYTES];
+    int rc;
+
+    if (*given == '\0') {
+        *ret_text = calloc(1, 1);
+        return *ret_text != NULL ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory");
+    }
+    rc = tutti_machine_load(given, nranks, &machine);
+    if (rc == TUTTI_ERR_ARGUMENT) {
+        snprintf(why, sizeof why, "%s", tutti_last_message());
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_MACHINE: %.400s", why);
+    }
+    TUTTI_TRY(rc);
+    rc = tutti_machine_write(machine, ret_text);
+    tutti_machine_destroy(machine);
+    return rc;
+}
+
+int tutti_policy_read(uint32_t nranks, struct tutti_policy **ret_policy)
 {
     const char *tune = tutti_param_text(TUTTI_PARAM_TUNE);
     const char *table = tutti_param_text(TUTTI_PARAM_TUNE_TABLE);
@@ -150,7 +174,7 @@ int tutti_policy_read(struct tutti_policy **ret_policy)
         return TUTTI_OK;
     TUTTI_TRY_OR(done, rc, tutti_policy_load("TUTTI_TUNE", tune, &rules));
     TUTTI_TRY_OR(done, rc, tutti_policy_load("TUTTI_TUNE_TABLE", table, &measured));
-    TUTTI_TRY_OR(done, rc, tutti_policy_load("TUTTI_MACHINE", machine, &described));
+    TUTTI_TRY_OR(done, rc, describe_machine(nranks, &described));
     tutti_host_describe(host);
     text[TUTTI_POLICY_RULE] = rules;
     text[TUTTI_POLICY_TABLE] = measured;

@@ -23,7 +23,7 @@ enum tutti_policy_text {
     TUTTI_POLICY_TABLE,    /* TUTTI_TUNE_TABLE */
     TUTTI_POLICY_RULE_NAME,  /* their names, for messages */
     TUTTI_POLICY_TABLE_NAME,
-    TUTTI_POLICY_MACHINE,  /* TUTTI_MACHINE: a description as in topology/machine.h */
+    TUTTI_POLICY_MACHINE,  /* TUTTI_MACHINE, as tutti_machine_write has it */
     TUTTI_POLICY_HOST,     /* tutti_host_describe of rank 0 */
     TUTTI_POLICY_TEXTS
 };
@@ -36,9 +36,9 @@ struct tutti_policy {
     char bytes[];
 };
 
-/* From the environment of this process; NULL when it says nothing. TUTTI_ERR_USAGE: malformed, or a
- * file cannot be read; named with the cure. */
-int tutti_policy_read(struct tutti_policy **ret_policy);
+/* From the environment of this process, for a communicator of `nranks`; NULL when it says nothing.
+ * TUTTI_ERR_USAGE: malformed, or a file cannot be read; named with the cure. */
+int tutti_policy_read(uint32_t nranks, struct tutti_policy **ret_policy);
 
 /* From texts; NULL entries are empty. */
 int tutti_policy_create(const char *const text[TUTTI_POLICY_TEXTS],

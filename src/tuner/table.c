@@ -45,7 +45,7 @@ void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
             *out++ = '_';
     while (out > ret_host && out[-1] == '_')
         out--;
-    snprintf(out, 24, ",cores=%ld", cores > 0 ? cores : 1);
+    snprintf(out, 24, ",cores=%u", cores > 0 ? (unsigned)cores : 1u);
 }
 
 void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
