@@ -94,12 +94,23 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_signal(build);
 }
 
+/* Memory: what all ranks load and store. */
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, (p - 1) * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->memory = 2 * p * p * block_bytes;
+}
+
 const struct tutti_algorithm tutti_mapped_allgather = {
     .name = "mapped",
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_PEER_READ,
     .serves_vector = true,
     .emit = emit_allgather,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_mapped_alltoall = {

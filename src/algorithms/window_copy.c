@@ -116,12 +116,23 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
+/* Memory: what all ranks load and store. */
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, 0, 2 * block_bytes, ret_cost);
+    ret_cost->memory = p * (4 + 2 * (p - 1)) * block_bytes;
+}
+
 const struct tutti_algorithm tutti_direct_allgather = {
     .name = "direct",
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_WINDOW,
     .serves_vector = true,
     .emit = emit_allgather,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_direct_alltoall = {
