@@ -20,15 +20,15 @@
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t place = from_root(shape, shape->rank);
-    uint32_t next = rank_after(shape->rank, 1, shape->nranks);
+    struct pipeline_edge next = {rank_after(shape->rank, 1, shape->nranks), place + 1};
     struct pipeline_node node = {
-        .depth = place,
-        .parent = rank_before(shape->rank, 1, shape->nranks),
-        .nchildren = place + 1 < shape->nranks ? 1 : 0,
+        .parent = {rank_before(shape->rank, 1, shape->nranks), place},
         .children = &next,
+        .nchildren = place + 1 < shape->nranks ? 1 : 0,
     };
 
-    return tutti_pipeline_emit(build, &node, 1, shape->options.value[TUTTI_SEGMENTS]);
+    return tutti_pipeline_emit(build, &(struct pipeline){.nodes = &node, .ntrees = 1, .period = 1,
+                                   .segments = shape->options.value[TUTTI_SEGMENTS]});
 }
 
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,

@@ -94,6 +94,16 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_signal(build);
 }
 
+/* Memory: what all ranks load and store. */
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, (p - 1) * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->memory = 2 * p * p * block_bytes;
+}
+
 /* With a root: it takes one block from each other rank, or each of them takes one from it; every
  * rank's block is loaded and stored, and none may go on before the other side is done. */
 static void cost_rooted(const struct tutti_shape *shape, double bytes, double block_bytes,
@@ -121,6 +131,7 @@ const struct tutti_algorithm tutti_mapped_allgather = {
     .needs = TUTTI_NEEDS_PEER_READ,
     .serves_vector = true,
     .emit = emit_allgather,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_mapped_alltoall = {

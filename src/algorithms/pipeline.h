@@ -7,18 +7,29 @@
 #include "algorithms/cost.h"
 #include "schedule/build.h"
 
-/* This rank in a tree of all ranks, whose top is the root of the collective, if it has one. */
-struct pipeline_node {
-    uint32_t depth;  /* hops from the top */
-    uint32_t parent; /* rank; not at depth 0 */
-    uint32_t nchildren;
-    const uint32_t *children; /* ranks */
+/* The other end of an edge. Segment j comes down the edge in round j * period + `at`, if no message
+ * takes longer than a round, and goes up in round j * period - `at`. */
+struct pipeline_edge {
+    uint32_t rank;
+    uint32_t at; /* >= 1 */
 };
 
-/* Emit what the build's collective asks for: data goes up, down, or both, each tree moving as many
- * chunks of the vector. Nodes are this rank's, one in each of the trees. */
-int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline_node *nodes,
-                        uint32_t ntrees, uint32_t segments);
+/* This rank in a tree of all ranks, whose top is the root of the collective, if it has one. */
+struct pipeline_node {
+    struct pipeline_edge parent;          /* at == 0: this is the top */
+    const struct pipeline_edge *children; /* later than the parent, in the order of their rounds */
+    uint32_t nchildren;
+};
+
+struct pipeline {
+    const struct pipeline_node *nodes; /* this rank's, one in each tree */
+    uint32_t ntrees;                   /* each moves its own part of the vector ... */
+    uint32_t segments;                 /* ... in so many */
+    uint32_t period;                   /* rounds from one segment to the next, on every edge */
+};
+
+/* Emit what the build's collective asks for: data goes up, down, or both. */
+int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeline);
 
 /* What it costs when no rank is further than `height` hops from a top, and none has more than `fan`
  * children in all trees together: on one port a segment comes that much later with each hop, and

@@ -18,8 +18,8 @@
  * Without any, places count from the root, and the children of place v are 2 v + 1 and 2 v + 2. An
  * inner rank sends every segment twice then, which double_tree avoids.
  *
- * Source: the classic; pipelined as in Träff and Sibeyn, "Optimal broadcast and the pipelined binary
- * tree", 2005.
+ * Source: the classic; pipelined trees as in Sanders and Sibeyn, "A bandwidth latency tradeoff for
+ * broadcast and reduction", 2003.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/pipeline.h"
@@ -83,7 +83,8 @@ static uint32_t count_hops(const int32_t *parents, uint32_t a, uint32_t b)
     return hops;
 }
 
-/* On the way from `top` up to the tree's old one: who comes before this rank; else its parent. */
+/* On the way from `top` up to the tree's old one: who comes before this rank; else its parent. For
+ * the top itself NONE. */
 static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
 {
     uint32_t before = NONE;
@@ -96,20 +97,21 @@ static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
     return (uint32_t)parents[rank];
 }
 
-/* `children` has room for all ranks. */
+/* `children` has room for all ranks. Of what other trees do at the same time nothing is known, so a
+ * rank's edges all get the same round. */
 static struct pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
-                                      uint32_t top, uint32_t *children)
+                                      uint32_t top, struct pipeline_edge *children)
 {
-    struct pipeline_node node = {.depth = count_hops(parents, shape->rank, top),
-                                 .parent = find_parent(parents, shape->rank, top),
+    uint32_t depth = count_hops(parents, shape->rank, top);
+    struct pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
                                  .children = children};
 
     for (uint32_t other = 0; other < shape->nranks; other++) {
         bool is_neighbour = parents[other] == (int32_t)shape->rank ||
                             parents[shape->rank] == (int32_t)other;
 
-        if (is_neighbour && other != node.parent)
-            children[node.nchildren++] = other;
+        if (is_neighbour && other != node.parent.rank)
+            children[node.nchildren++] = (struct pipeline_edge){other, depth + 1};
     }
     return node;
 }
@@ -119,7 +121,7 @@ static int emit_given(const struct tutti_shape *shape, struct tutti_build *build
     enum tutti_collective collective = (enum tutti_collective)build->schedule->collective;
     uint32_t ntrees = count_given(shape);
     struct pipeline_node *nodes = calloc(ntrees, sizeof(*nodes));
-    uint32_t *children = calloc((size_t)ntrees * shape->nranks, sizeof(*children));
+    struct pipeline_edge *children = calloc((size_t)ntrees * shape->nranks, sizeof(*children));
     int rc;
 
     if (nodes == NULL || children == NULL) {
@@ -133,7 +135,8 @@ static int emit_given(const struct tutti_shape *shape, struct tutti_build *build
         nodes[t] = find_node(shape, parents, find_top(shape, collective, parents),
                              children + (size_t)t * shape->nranks);
     }
-    rc = tutti_pipeline_emit(build, nodes, ntrees, shape->options.value[TUTTI_SEGMENTS]);
+    rc = tutti_pipeline_emit(build, &(struct pipeline){.nodes = nodes, .ntrees = ntrees, .period = 1,
+                                 .segments = shape->options.value[TUTTI_SEGMENTS]});
 
 release:
     free(nodes);
@@ -143,21 +146,29 @@ release:
 
 /* ---- the own tree ----------------------------------------------------------------------------- */
 
-static uint32_t depth_of(uint32_t place)
+/* The round in which the first segment gets to a place: one for each step to the left, two for each
+ * to the right. */
+static uint32_t round_of(uint32_t place)
 {
-    return 31 - (uint32_t)__builtin_clz(place + 1);
+    uint32_t round = 0;
+
+    for (; place > 0; place = (place - 1) / 2)
+        round += place % 2 == 1 ? 1 : 2;
+    return round;
 }
 
 static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t place = from_root(shape, shape->rank), children[2];
-    struct pipeline_node node = {.depth = depth_of(place), .children = children};
+    uint32_t place = from_root(shape, shape->rank);
+    struct pipeline_edge children[2];
+    struct pipeline_node node = {.children = children};
 
     if (place > 0)
-        node.parent = to_rank(shape, (place - 1) / 2);
+        node.parent = (struct pipeline_edge){to_rank(shape, (place - 1) / 2), round_of(place)};
     for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < shape->nranks; child++)
-        children[node.nchildren++] = to_rank(shape, child);
-    return tutti_pipeline_emit(build, &node, 1, shape->options.value[TUTTI_SEGMENTS]);
+        children[node.nchildren++] = (struct pipeline_edge){to_rank(shape, child), round_of(child)};
+    return tutti_pipeline_emit(build, &(struct pipeline){.nodes = &node, .ntrees = 1, .period = 2,
+                                   .segments = shape->options.value[TUTTI_SEGMENTS]});
 }
 
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)
@@ -226,11 +237,12 @@ static void cost(const struct tutti_shape *shape, enum tutti_collective collecti
                  double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t ntrees = count_given(shape), last = shape->nranks - 1;
+    uint32_t height = 31 - (uint32_t)__builtin_clz(shape->nranks);
 
     if (ntrees > 0)
         cost_given(shape, collective, ntrees, block_bytes, ret_cost);
     else
-        tutti_pipeline_cost(shape, collective, depth_of(last), last < 2 ? last : 2, 1, block_bytes,
+        tutti_pipeline_cost(shape, collective, height, last < 2 ? last : 2, 1, block_bytes,
                             ret_cost);
 }
 

@@ -116,6 +116,16 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
+/* Memory: what all ranks load and store. */
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, 0, 2 * block_bytes, ret_cost);
+    ret_cost->memory = p * (4 + 2 * (p - 1)) * block_bytes;
+}
+
 /* The root copies the vector to its window and to its output, the others get it: each byte is
  * loaded and stored. */
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
@@ -151,6 +161,7 @@ const struct tutti_algorithm tutti_direct_allgather = {
     .needs = TUTTI_NEEDS_WINDOW,
     .serves_vector = true,
     .emit = emit_allgather,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_direct_alltoall = {

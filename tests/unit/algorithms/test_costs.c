@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Algorithms cost what their papers say: rounds, and chunks sent and received per rank.
  */
-#include "count.h"
+#include "unit/algorithms/ports.h"
 
 #include "base/result.h"
 
@@ -118,6 +118,108 @@ static uint32_t bruck_blocks(uint32_t p)
 
 typedef uint32_t formula(uint32_t p);
 
+static uint32_t floored(uint32_t p)
+{
+    return 1u << floor_log2(p);
+}
+
+/* A pair exchanges halves and joins them before, and shares the result after. */
+static uint32_t four_times_others(uint32_t p) { return 4 * (p - 1); }
+
+static uint32_t rabenseifner_rounds(uint32_t p)
+{
+    return 2 * floor_log2(p) + (is_power_of_two(p) ? 0 : 3);
+}
+
+static uint32_t rabenseifner_sent_most(uint32_t p)
+{
+    uint32_t m = floored(p);
+
+    return 2 * (m - 1) + (is_power_of_two(p) ? 0 : m / 2 + m);
+}
+
+/* Half the vector to its partner, half of the pair's sum to it. */
+static uint32_t rabenseifner_sent_least(uint32_t p)
+{
+    return is_power_of_two(p) ? 2 * (p - 1) : floored(p);
+}
+
+static uint32_t rabenseifner_received_most(uint32_t p)
+{
+    uint32_t m = floored(p);
+
+    return 2 * (m - 1) + (is_power_of_two(p) ? 0 : m);
+}
+
+/* Half of the rounds double, in groups of p / 2^j; the rest is folded. */
+static uint32_t hybrid_doublings(uint32_t p)
+{
+    uint32_t half = (ceil_log2(p) + 1) / 2;
+
+    return half < floor_log2(p) ? half : floor_log2(p);
+}
+
+static uint32_t hybrid_group(uint32_t p)
+{
+    return p >> hybrid_doublings(p);
+}
+
+static bool hybrid_folds(uint32_t p)
+{
+    return hybrid_group(p) << hybrid_doublings(p) != p;
+}
+
+static uint32_t hybrid_rounds(uint32_t p)
+{
+    return 2 * ceil_log2(hybrid_group(p)) + hybrid_doublings(p) + (hybrid_folds(p) ? 2 : 0);
+}
+
+static uint32_t hybrid_most(uint32_t p)
+{
+    uint32_t pieces = hybrid_group(p);
+
+    return 2 * (pieces - 1) + hybrid_doublings(p) + (hybrid_folds(p) ? pieces : 0);
+}
+
+/* An odd ring gives the block of its last rank to the one before, and later all the others back. */
+static uint32_t swing_rounds(uint32_t p)
+{
+    return p % 2 == 0 ? ceil_log2(p) : ceil_log2(p - 1) + 2;
+}
+
+static uint32_t twice_swing_rounds(uint32_t p)
+{
+    return 2 * swing_rounds(p);
+}
+
+/* Messages of up to 8 blocks: 1, 2, 4, then one for each node but the first of a subtree. */
+static uint32_t pat_rounds(uint32_t p)
+{
+    uint32_t rounds = ceil_log2(p);
+
+    return rounds <= 3 ? rounds : 3 + (1u << (rounds - 3)) - 1;
+}
+
+static uint32_t twice_pat_rounds(uint32_t p)
+{
+    return 2 * pat_rounds(p);
+}
+
+static uint32_t walecki_rings(uint32_t p)
+{
+    return p < 5 ? 2 : 4;
+}
+
+static uint32_t walecki(uint32_t p)
+{
+    return walecki_rings(p) * (p - 1);
+}
+
+static uint32_t twice_walecki(uint32_t p)
+{
+    return 2 * walecki(p);
+}
+
 /* NULL: no simple formula. */
 static const struct expectation {
     enum tutti_collective collective;
@@ -134,6 +236,28 @@ static const struct expectation {
     {TUTTI_ALLGATHER, "circulant", ceil_log2, others, others, others, others},
     {TUTTI_ALLREDUCE, "recursive_doubling", folded_rounds, folded_least, folded_most, folded_least,
      folded_most},
+    {TUTTI_ALLREDUCE, "rabenseifner", rabenseifner_rounds, rabenseifner_sent_least,
+     rabenseifner_sent_most, NULL, rabenseifner_received_most},
+    {TUTTI_REDUCE_SCATTER, "recursive_halving", folded_rounds, others, others, NULL, NULL},
+    {TUTTI_ALLGATHER, "recursive_doubling", folded_rounds, NULL, NULL, others, others},
+    {TUTTI_ALLREDUCE, "hybrid", hybrid_rounds, NULL, hybrid_most, NULL, hybrid_most},
+    {TUTTI_ALLREDUCE, "swing", twice_swing_rounds, NULL, NULL, NULL, NULL},
+    {TUTTI_REDUCE_SCATTER, "swing", swing_rounds, others, others, NULL, NULL},
+    {TUTTI_ALLGATHER, "swing", swing_rounds, NULL, NULL, others, others},
+    {TUTTI_ALLREDUCE, "pat", twice_pat_rounds, twice_others, twice_others, twice_others,
+     twice_others},
+    {TUTTI_REDUCE_SCATTER, "pat", pat_rounds, others, others, others, others},
+    {TUTTI_ALLGATHER, "pat", pat_rounds, others, others, others, others},
+    {TUTTI_ALLREDUCE, "multi_ring", four_times_others, four_times_others, four_times_others,
+     four_times_others, four_times_others},
+    {TUTTI_REDUCE_SCATTER, "multi_ring", twice_others, twice_others, twice_others, twice_others,
+     twice_others},
+    {TUTTI_ALLGATHER, "multi_ring", twice_others, twice_others, twice_others, twice_others,
+     twice_others},
+    {TUTTI_ALLREDUCE, "walecki", twice_walecki, twice_walecki, twice_walecki, twice_walecki,
+     twice_walecki},
+    {TUTTI_REDUCE_SCATTER, "walecki", walecki, walecki, walecki, walecki, walecki},
+    {TUTTI_ALLGATHER, "walecki", walecki, walecki, walecki, walecki, walecki},
     {TUTTI_BROADCAST, "knomial", ceil_log2, none, ceil_log2, none, one},
     {TUTTI_REDUCE, "knomial", ceil_log2, none, one, none, ceil_log2},
     {TUTTI_GATHER, "knomial", ceil_log2, none, largest_subtree, none, others},
