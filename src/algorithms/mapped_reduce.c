@@ -90,6 +90,16 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (p + 1) * block_bytes;
 }
 
+/* Everyone reads its part of all vectors, stores the sum, and all but the root put it there. */
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    double n = shape->nranks, others = (n - 1) / n * block_bytes;
+
+    tutti_cost_flat(shape, 2, others + block_bytes / n, others, 0, ret_cost);
+    ret_cost->memory = (n + 1) * block_bytes + 2 * others;
+}
+
 const struct tutti_algorithm tutti_mapped_allreduce = {
     .name = "mapped",
     .collective = TUTTI_ALLREDUCE,
@@ -112,4 +122,5 @@ const struct tutti_algorithm tutti_mapped_reduce = {
     .collective = TUTTI_REDUCE,
     .needs = TUTTI_NEEDS_PEER_STORE,
     .emit = emit_reduce,
+    .cost = cost_reduce,
 };

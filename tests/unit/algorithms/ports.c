@@ -23,6 +23,21 @@ bool is_receive(const struct tutti_step *step)
     return step->kind == TUTTI_STEP_RECV || step->kind == TUTTI_STEP_RECV_REDUCE;
 }
 
+struct tutti_schedule *emit_rank(const struct tutti_algorithm *algorithm,
+                                 const struct tutti_shape *shape)
+{
+    struct tutti_shape resolved = *shape;
+    struct tutti_schedule *schedule;
+    struct tutti_build build;
+
+    assert_int_equal(tutti_algorithm_options(algorithm, &shape->options, &resolved.options),
+                     TUTTI_OK);
+    assert_int_equal(tutti_build_init(&build, algorithm->collective, &resolved), TUTTI_OK);
+    assert_int_equal(algorithm->emit(&resolved, &build), TUTTI_OK);
+    assert_int_equal(tutti_build_finish(&build, &schedule), TUTTI_OK);
+    return schedule;
+}
+
 /* The receives of `rank` from `peer` are met by the sends, in order, on each channel. */
 static void find_mates(struct world *world, uint32_t rank)
 {
@@ -57,19 +72,15 @@ void world_init(struct world *world, const struct tutti_algorithm *algorithm,
     uint32_t nranks = shape->nranks;
 
     world->nranks = nranks;
+    world->is_segmented = algorithm->options[TUTTI_SEGMENTS].most != 0;
     world->schedules = calloc(nranks, sizeof(*world->schedules));
     world->mates = calloc(nranks, sizeof(*world->mates));
     assert_true(world->schedules != NULL && world->mates != NULL);
     for (uint32_t rank = 0; rank < nranks; rank++) {
         struct tutti_shape own = *shape;
-        struct tutti_build build;
 
         own.rank = rank;
-        assert_int_equal(tutti_algorithm_options(algorithm, &shape->options, &own.options),
-                         TUTTI_OK);
-        assert_int_equal(tutti_build_init(&build, algorithm->collective, &own), TUTTI_OK);
-        assert_int_equal(algorithm->emit(&own, &build), TUTTI_OK);
-        assert_int_equal(tutti_build_finish(&build, &world->schedules[rank]), TUTTI_OK);
+        world->schedules[rank] = emit_rank(algorithm, &own);
         world->mates[rank] = calloc(world->schedules[rank]->nsteps + 1, sizeof(struct mate));
         assert_non_null(world->mates[rank]);
     }
@@ -123,8 +134,8 @@ static bool relax_message(struct clock *clock, uint32_t rank, uint32_t at, struc
     const struct mate *mate = &clock->world->mates[rank][at];
     uint32_t length = !clock->counts_chunks ? 1 : is_send(step) ? step->src.count : step->dst.count;
     int32_t peer = is_send(step) ? step->to : step->from;
-    bool is_joined = !clock->counts_chunks && before->peer == peer &&
-                     before->channel == step->channel;
+    bool is_joined = !clock->counts_chunks && !clock->world->is_segmented &&
+                     before->peer == peer && before->channel == step->channel;
     uint32_t start = ready_at(clock, rank, at, is_joined ? before->start : before->complete);
     uint32_t *complete = &clock->complete[rank][at];
     uint32_t *theirs = &clock->complete[mate->rank][mate->step];
@@ -195,4 +206,35 @@ uint32_t world_rounds(const struct world *world)
 uint32_t world_chunks(const struct world *world)
 {
     return last_time(world, true);
+}
+
+/* ---- counts --------------------------------------------------------------------------- */
+
+struct count count_messages(const struct tutti_algorithm *algorithm,
+                            const struct tutti_shape *shape)
+{
+    struct count count = {.sent_min = UINT32_MAX, .received_min = UINT32_MAX};
+    struct world world;
+
+    world_init(&world, algorithm, shape);
+    for (uint32_t rank = 0; rank < shape->nranks; rank++) {
+        const struct tutti_schedule *schedule = world.schedules[rank];
+        uint32_t sent = 0, received = 0;
+
+        for (uint32_t at = 0; at < schedule->nsteps; at++) {
+            const struct tutti_step *step = &schedule->steps[at];
+
+            if (is_send(step))
+                sent += step->src.count;
+            if (is_receive(step))
+                received += step->dst.count;
+        }
+        count.sent_max = later(count.sent_max, sent);
+        count.received_max = later(count.received_max, received);
+        count.sent_min = sent < count.sent_min ? sent : count.sent_min;
+        count.received_min = received < count.received_min ? received : count.received_min;
+    }
+    count.rounds = world_rounds(&world);
+    world_fini(&world);
+    return count;
 }

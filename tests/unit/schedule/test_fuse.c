@@ -90,6 +90,13 @@ static void other_channel(struct tutti_build *build)
     MUST(tutti_build_send(build, 2, OUTPUT(0)));
 }
 
+static void in_a_queue(struct tutti_build *build)
+{
+    build->queue = 1;
+    MUST(tutti_build_recv(build, 1, OUTPUT(0)));
+    MUST(tutti_build_send(build, 2, OUTPUT(0)));
+}
+
 /* Another send to 2 is between: the joined step goes to the send's place. */
 static void placed_at_the_send(struct tutti_build *build)
 {
@@ -145,6 +152,7 @@ static const struct {
     {"other spans", other_spans, 0,
      {TUTTI_STEP_RECV, TUTTI_STEP_SEND, TUTTI_STEP_RECV, TUTTI_STEP_SEND, -1}},
     {"other channel", other_channel, 0, {TUTTI_STEP_RECV, TUTTI_STEP_SEND, -1}},
+    {"in a queue", in_a_queue, 0, {TUTTI_STEP_RECV, TUTTI_STEP_SEND, -1}},
     {"placed at the send", placed_at_the_send, 0,
      {TUTTI_STEP_SEND, TUTTI_STEP_RECV_COPY_SEND, -1}},
     {"placed nowhere", placed_nowhere, 0,
