@@ -50,10 +50,10 @@ static int deal_nics(struct sim_network *network)
 
     network->nic = calloc((size_t)network->nranks + 1, sizeof(*network->nic));
     network->node_size = calloc((size_t)nnodes + 1, sizeof(*network->node_size));
-    network->nic_node = calloc((size_t)network->nranks + 1, sizeof(*network->nic_node));
+    network->nic_rank = calloc((size_t)network->nranks + 1, sizeof(*network->nic_rank));
     network->nic_index = calloc((size_t)network->nranks + 1, sizeof(*network->nic_index));
     if (first == NULL || seen == NULL || network->nic == NULL || network->node_size == NULL ||
-        network->nic_node == NULL || network->nic_index == NULL) {
+        network->nic_rank == NULL || network->nic_index == NULL) {
         free(first);
         free(seen);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a network of %u ranks",
@@ -67,15 +67,15 @@ static int deal_nics(struct sim_network *network)
         if (nics == 0 || nics > size)
             nics = size; /* a rank drives one */
         first[node + 1] = first[node] + nics;
-        for (uint32_t i = 0; i < nics; i++) {
-            network->nic_node[first[node] + i] = node;
+        for (uint32_t i = 0; i < nics; i++)
             network->nic_index[first[node] + i] = i;
-        }
     }
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = node_of(network, rank), nics = first[node + 1] - first[node];
 
-        network->nic[rank] = first[node] + seen[node]++ % nics;
+        network->nic[rank] = first[node] + seen[node] % nics;
+        if (seen[node]++ < nics)
+            network->nic_rank[network->nic[rank]] = rank;
     }
     network->nnics = first[nnodes];
     free(first);
@@ -158,7 +158,7 @@ void tutti_sim_network_fini(struct sim_network *network)
     free(network->links);
     free(network->nic);
     free(network->node_size);
-    free(network->nic_node);
+    free(network->nic_rank);
     free(network->nic_index);
     *network = (struct sim_network){.nranks = 0};
 }
@@ -329,7 +329,10 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
 {
     begin(route);
     switch (step->kind) {
-    case TUTTI_STEP_GATHER_REDUCE: TUTTI_TRY(route_gather(network, step, route)); break;
+    case TUTTI_STEP_GATHER_REDUCE:
+        if (network->nranks > 1)
+            TUTTI_TRY(route_gather(network, step, route));
+        break;
     case TUTTI_STEP_PUT:
     case TUTTI_STEP_GET: TUTTI_TRY(route_peer(network, step, route)); break;
     case TUTTI_STEP_COPY:
@@ -364,7 +367,8 @@ void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char 
 
         snprintf(ret_name, size_bytes, "rank %u %s", port / 2, ways[port % 2]);
     } else if (is_of(link, network->nics, 2 * network->nnics)) {
-        uint32_t port = link - network->nics, nic = port / 2, node = network->nic_node[nic];
+        uint32_t port = link - network->nics, nic = port / 2;
+        uint32_t node = node_of(network, network->nic_rank[nic]);
 
         if (network->node_size[node] == 1 && places->node == NULL)
             snprintf(ret_name, size_bytes, "rank %u %s", node, ways[port % 2]);

@@ -38,7 +38,10 @@ struct sim_link {
     double nominal;        /* the same in bytes, for reports */
     double demand;         /* what those that cross it would take if each were alone */
     struct sim_use *uses;  /* flows.h */
-    uint32_t nuses, mark;
+    uint32_t nuses;
+    /* Of sharing (flows.c): */
+    uint32_t number, nopen; /* the change that has reached it; its flows without a rate */
+    double spare, wanted;   /* what those may take, and what they would */
     bool is_tight, was_tight, is_dirty;
     double bytes, busy_s, busy_since_s;
     /* Ports with an overhead: who holds it, and who waits, in the order of getting ready. */
@@ -55,7 +58,7 @@ struct sim_network {
     uint32_t nnics;
     uint32_t *nic;        /* per rank: its own, counted through all nodes */
     uint32_t *node_size;  /* per node */
-    uint32_t *nic_node, *nic_index; /* per nic: for its name */
+    uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
 };
 
 /* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. */

@@ -72,9 +72,13 @@ static int claim(struct sim_score *score, struct lanes *lanes, uint64_t key, enu
     TUTTI_TRY(SIM_ROOM(score->messages, score->nmessages, score->message_capacity));
     id = score->nmessages++;
     score->messages[id] = (struct sim_message){.sender = SIM_NONE, .receiver = SIM_NONE,
-                                               .next = SIM_NONE, .unmet = 2};
+                                               .next = SIM_NONE, .out = SIM_NONE,
+                                               .in = SIM_NONE, .unmet = 2,
+                                               .begin_s = -1};
+    score->messages[id].lane = id;
     if (lane->last != SIM_NONE) {
         score->messages[lane->last].next = id;
+        score->messages[id].lane = score->messages[lane->last].lane;
         score->messages[id].unmet++;
     }
     lane->last = id;
@@ -127,8 +131,8 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
     score->steps[id] = (struct sim_step){
         .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
         .copies = step->also.buffer == TUTTI_BUF_NONE ? 1 : 2,
-        .in = SIM_NONE, .out = SIM_NONE, .unmet = step->dep_count, .next_local = SIM_NONE,
-        .next_waiting = SIM_NONE,
+        .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
+        .unmet = step->dep_count, .next_local = SIM_NONE, .next_waiting = SIM_NONE,
         .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
                                                source->block_count),
     };
@@ -181,10 +185,65 @@ static int load_schedule(struct sim_score *score, struct lanes *lanes,
     return load_order(score, schedule);
 }
 
-static bool is_plain(const struct sim_score *score, const struct sim_message *message)
+static bool is_same_lane(const struct sim_score *score, uint32_t a, uint32_t b)
 {
-    return score->steps[message->sender].in == SIM_NONE &&
-           score->steps[message->receiver].out == SIM_NONE;
+    return score->messages[a].lane == score->messages[b].lane;
+}
+
+static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
+{
+    const struct sim_step *before = &score->steps[on];
+
+    for (uint32_t i = 0; i < before->ndependents; i++)
+        if (score->dependents[before->dependents + i] == step)
+            return true;
+    return false;
+}
+
+/* Does one step follow the other at once? Fusing may have moved a receive to the send that passes
+ * its data on, behind others of that send's lane. */
+static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
+{
+    const struct sim_step *steps = score->steps;
+
+    if (next > last + 1 && steps[next].halves < 2)
+        return false;
+    for (uint32_t between = last + 1; between < next; between++)
+        if (steps[between].halves != 1 || steps[between].out == SIM_NONE ||
+            !is_same_lane(score, steps[between].out, steps[next].out))
+            return false;
+    return !depends(score, last, next);
+}
+
+/* Make one message of those of a lane that are neighbours at both ends. What the second waits for
+ * stands before the first in the order in which the steps were emitted, so the first does not keep it
+ * waiting. */
+static void gather(struct sim_score *score, uint32_t id)
+{
+    struct sim_message *message = &score->messages[id];
+    struct sim_step *steps = score->steps;
+
+    while (message->next != SIM_NONE) {
+        struct sim_message *next = &score->messages[message->next];
+        uint32_t sender = message->last_sender, receiver = message->last_receiver;
+        int fused_firsts = (steps[sender].halves > 1) + (steps[receiver].halves > 1);
+        int fused_seconds =
+            (steps[next->sender].halves > 1) + (steps[next->receiver].halves > 1);
+
+        if (fused_firsts > 1 || (fused_firsts > 0 && fused_seconds > 0) ||
+            !follows(score, sender, next->sender) || !follows(score, receiver, next->receiver))
+            return;
+        steps[sender].next_out = next->sender;
+        steps[receiver].next_in = next->receiver;
+        steps[next->sender].out = id;
+        steps[next->receiver].in = id;
+        message->last_sender = next->sender;
+        message->last_receiver = next->receiver;
+        message->bytes += next->bytes;
+        message->unmet += 2;
+        message->next = next->next;
+        next->is_part = true;
+    }
 }
 
 static int complain(const struct sim_score *score, uint32_t step, const char *what)
@@ -196,8 +255,8 @@ static int complain(const struct sim_score *score, uint32_t step, const char *wh
                       tutti_step_name((enum tutti_step_kind)score->steps[step].kind), what);
 }
 
-/* Every message has two ends of one size; and which of them are neighbours at both ends. */
-static int match(struct sim_score *score)
+/* Every message has two ends of one size. */
+static int match(struct sim_score *score, bool gathers)
 {
     for (uint32_t id = 0; id < score->nmessages; id++) {
         struct sim_message *message = &score->messages[id];
@@ -206,21 +265,15 @@ static int match(struct sim_score *score)
             return complain(score, message->sender, "nobody receives what it sends");
         if (message->sender == SIM_NONE)
             return complain(score, message->receiver, "nobody sends what it receives");
+        message->last_sender = message->sender;
+        message->last_receiver = message->receiver;
         message->bytes = score->steps[message->sender].bytes;
         if (score->steps[message->receiver].bytes != message->bytes)
             return complain(score, message->receiver, "it receives more or less than is sent");
     }
-    for (uint32_t id = 0; id < score->nmessages; id++) {
-        const struct sim_message *message = &score->messages[id];
-        struct sim_message *next;
-
-        if (message->next == SIM_NONE)
-            continue;
-        next = &score->messages[message->next];
-        next->is_continuation = next->sender == message->sender + 1 &&
-                                next->receiver == message->receiver + 1 &&
-                                is_plain(score, message) && is_plain(score, next);
-    }
+    for (uint32_t id = 0; id < score->nmessages; id++)
+        if (gathers && !score->messages[id].is_part)
+            gather(score, id);
     return TUTTI_OK;
 }
 
@@ -242,7 +295,8 @@ static int load_rank(struct sim_score *score, struct lanes *lanes,
     return rc;
 }
 
-int tutti_sim_score_load(const struct tutti_sim_source *source, struct sim_score *ret_score)
+int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
+                         struct sim_score *ret_score)
 {
     struct sim_score score = {.nranks = source->nranks};
     struct lanes lanes = {.size = 0};
@@ -254,7 +308,7 @@ int tutti_sim_score_load(const struct tutti_sim_source *source, struct sim_score
     for (uint32_t rank = 0; rank < source->nranks; rank++)
         TUTTI_TRY_OR(fail, rc, load_rank(&score, &lanes, source, rank));
     score.first[source->nranks] = score.nsteps;
-    TUTTI_TRY_OR(fail, rc, match(&score));
+    TUTTI_TRY_OR(fail, rc, match(&score, gathers));
     free(lanes.table);
     *ret_score = score;
     return TUTTI_OK;

@@ -2,6 +2,10 @@
  * The score: the schedules of all ranks in the little that playing them needs. Steps of a rank lie
  * one after the other and know who waits for them; a message knows both its steps and its place in
  * its lane (one sender, one receiver, one channel).
+ *
+ * Messages of a lane whose steps are neighbours in both ranks' programs are gathered to one, such as
+ * blocks that wrap around the end of a buffer. In pipelines, whose steps are fused one after the
+ * other, and where one depends on the other, each message is on its own.
  */
 #ifndef TUTTI_SIMULATOR_SCORE_H
 #define TUTTI_SIMULATOR_SCORE_H
@@ -25,6 +29,7 @@ struct sim_cause {
 struct sim_step {
     uint8_t kind;       /* enum tutti_step_kind */
     uint8_t halves;     /* receiving and sending that is left of a two-sided step */
+    bool has_head;      /* the first slice is there */
     bool is_received;   /* the receiving half is over */
     bool is_worked;     /* its arithmetic is over */
     uint16_t signal;
@@ -32,6 +37,7 @@ struct sim_step {
     int32_t peer;       /* of one-sided steps: a rank, TUTTI_ALL_RANKS or TUTTI_NO_RANK */
     uint32_t rank;
     uint32_t in, out;   /* messages, or SIM_NONE */
+    uint32_t next_in, next_out; /* the next step of the same gathered message */
     uint32_t unmet;     /* what must happen before it starts */
     uint32_t dependents, ndependents; /* in score->dependents */
     uint32_t next_local; /* of its rank, in program order */
@@ -44,19 +50,22 @@ struct sim_step {
 };
 
 struct sim_message {
-    uint32_t sender, receiver; /* steps */
+    uint32_t sender, receiver; /* steps: the first of each, if it is gathered */
+    uint32_t last_sender, last_receiver;
+    bool is_part;              /* of a gathered one, and none itself */
+    uint32_t lane;             /* the first message of its lane */
     uint32_t next;             /* of its lane */
-    uint32_t unmet;            /* lane, sender, receiver */
+    uint32_t unmet;            /* lane, senders, receivers */
     uint32_t out_next, out_previous, in_next, in_previous; /* in the queues of its ports */
-    bool is_continuation;      /* may be one write with the message before it */
-    bool is_waiting;           /* in those queues */
-    bool is_sent, has_flowed, has_arrived, has_tail;
+    uint32_t out, in;          /* ports that it needs for itself, or SIM_NONE */
+    bool has_flowed, has_arrived, has_tail;
     struct sim_cause cause;
     double bytes;
+    /* begin_s is less than 0 before it begins. */
     double ready_s, begin_s, flow_s, sent_s, arrived_s;
     double head_s;             /* when the first slice had left */
     double alone_s;            /* what the bytes take if nobody else sends any */
-    double latency_s;
+    double latency_s, overhead_s;
 };
 
 struct sim_score {
@@ -71,9 +80,10 @@ struct sim_score {
     bool is_sharing; /* has one-sided steps */
 };
 
-/* Ask for all schedules, one after the other, and match their messages. TUTTI_ERR_ARGUMENT: they do
- * not fit each other; TUTTI_ERR_SYSTEM; what the source returns. */
-int tutti_sim_score_load(const struct tutti_sim_source *source, struct sim_score *ret_score);
+/* Ask for all schedules, one after the other, match their messages, and gather some. TUTTI_ERR_ARGUMENT:
+ * they do not fit each other; TUTTI_ERR_SYSTEM; what the source returns. */
+int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
+                         struct sim_score *ret_score);
 void tutti_sim_score_fini(struct sim_score *score);
 
 #endif
