@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
 #include "tuner/tuner.h"
@@ -27,6 +28,9 @@ enum tutti_comm_state {
     TUTTI_COMM_FINALIZED,
     TUTTI_COMM_FAILED,
 };
+
+/* What a rank says in the second round of forming: its fabric's verdict, and what rank 0 will share. */
+#define TUTTI_COMM_VERDICT_BYTES (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
 
 struct tutti_redop {
     bool is_used;
@@ -55,6 +59,7 @@ struct tutti_comm {
     uint64_t deadline_ns;
     struct tutti_bootstrap *boot;
     uint8_t *gathered;
+    struct tutti_share share; /* files that rank 0 has read */
 
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
