@@ -8,7 +8,7 @@
  *   2. TUTTI_TUNE, the user's rules         communicator forms
  *   3. TUTTI_TUNE_TABLE, what was measured
  *   4. builtin.c, where all ranks share memory: measured, too
- *   5. the lowest price                     price.h
+ *   5. the lowest price, by size class      price.h, memo.h
  *   6. builtin.c, for calls that nothing is known about
  */
 #ifndef TUTTI_TUNER_H
@@ -17,6 +17,7 @@
 #include "algorithms/algorithm.h"
 #include "topology/machine.h"
 
+struct tutti_memo;
 struct tutti_policy;
 
 /* An algorithm, and options as tutti_algorithm_options resolves them. */
@@ -51,6 +52,7 @@ struct tutti_tuner_view {
     const struct tutti_machine *machine;
     const struct tutti_policy *policy;
     const char *fingerprint; /* of the machine that tables are for (table.h) */
+    struct tutti_memo *memo; /* written to: what was the cheapest (memo.h) */
 };
 
 /* One call. */

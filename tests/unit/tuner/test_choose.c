@@ -4,6 +4,7 @@
 #include "tuner/assumed.h"
 #include "tuner/candidates.h"
 #include "tuner/explain.h"
+#include "tuner/memo.h"
 #include "tuner/policy.h"
 #include "tuner/price.h"
 
@@ -286,6 +287,36 @@ static void assumptions_agree_with_what_was_measured(void **state)
                 seconds_of(&view, 128 << 10, "circulant"));
 }
 
+/* With a memo the same is chosen as without, and once per class. */
+static void a_memo_changes_no_choice(void **state)
+{
+    struct tutti_machine *machine = machine_of("nodes8", 24);
+    struct tutti_tuner_view view = view_of(machine), asks = view;
+    struct tutti_memo memo = {.entries = {{.is_known = false}}};
+
+    (void)state;
+    assert_int_equal(tutti_memo_class(0), 0);
+    assert_int_equal(tutti_memo_class(15), 15);
+    assert_int_equal(tutti_memo_class(1 << 20), 1 << 20);
+    assert_int_equal(tutti_memo_class((1 << 20) + (1 << 17)), (1 << 20) + (1 << 17));
+    assert_int_equal(tutti_memo_class((1 << 20) + (1 << 17) - 1), 1 << 20);
+    assert_true(tutti_memo_class(SIZE_MAX) == SIZE_MAX << (8 * sizeof(size_t) - 4));
+    asks.memo = &memo;
+    for (size_t turn = 0; turn < 2; turn++)
+        for (size_t i = 0; i < 400; i++) {
+            struct tutti_tuner_query query = {
+                .collective = (enum tutti_collective)(i % TUTTI_COLLECTIVE_COUNT),
+                .block_bytes = i * i * i, .root = (uint32_t)i % 3, .widening = 1 + i % 2};
+            struct tutti_choice plain, remembered;
+
+            assert_int_equal(tutti_tuner_choose(&view, &query, &plain, NULL), TUTTI_OK);
+            assert_int_equal(tutti_tuner_choose(&asks, &query, &remembered, NULL), TUTTI_OK);
+            assert_ptr_equal(plain.algorithm, remembered.algorithm);
+            assert_memory_equal(&plain.options, &remembered.options, sizeof plain.options);
+        }
+    tutti_machine_destroy(machine);
+}
+
 /* ---- explanations ----------------------------------------------------------------------------- */
 
 static void an_explanation_has_all_algorithms_and_one_choice(void **state)
@@ -332,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_price_counts_pieces),
         cmocka_unit_test(prices_of_a_thousand_ranks_are_low),
         cmocka_unit_test(assumptions_agree_with_what_was_measured),
+        cmocka_unit_test(a_memo_changes_no_choice),
         cmocka_unit_test(an_explanation_has_all_algorithms_and_one_choice),
     };
 
