@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hierarchical all-gather: along the rails first, where each rank has a network port of its own, then
- * inside the nodes. The reduce-scatter is the same backwards: inside the nodes first.
+ * Hierarchical all-gather: along the rails first, where each rank has a network port of its own,
+ * then inside the nodes. The reduce-scatter is the same backwards: inside the nodes first.
  *
  *   nodes of 3, 1, 2 ranks          0 1 2 | 3 | 4 5          parts 0 1 2, a rail for each (nodes.h)
- *   rail 0: 0, 3, 4                 0 . . | 3 | 4 .          carries blocks 0, 3 and 4
- *   rail 1: 1, 3, 4                 . 1 . | . | . .          block 1, to ranks 3 and 4
+ *   rail 0: 0, 3, 4                 0 . . | . | 4 .          carries blocks 0 and 4
+ *   rail 1: 1, 3, 4                 . 1 . | 3 | . .          blocks 1 and 3
  *   rail 2: 2, 3, 5                 . . 2 | . | . 5          blocks 2 and 5
- *   in the nodes                    0 passes 0, 3, 4 on to 1 and 2, which pass on 1, and 2 and 5; ...
+ *   in the nodes                    0 passes on 0 and 4, 1 1 and 3, 2 2 and 5; ...
  *
  * Rank 3 serves all parts of its node, but has one block: it travels on one of its rails.
  * On a rail each block crosses the network once per node; of n nodes of g ranks each port carries
@@ -64,7 +64,7 @@ static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
     add_groups((struct gather *)rails, part, seat, 0, rails->nodes.nodes.count);
 }
 
-/* ---- between the groups ----------------------------------------------------------------------- */
+/* ---- between the groups ---------------------------------------------------------------------- */
 
 /* One circle for each part and seat that this rank serves. */
 static int exchange_with_groups(struct gather *gather, struct circulant_round round)
@@ -87,7 +87,7 @@ static int exchange_with_groups(struct gather *gather, struct circulant_round ro
     return TUTTI_OK;
 }
 
-/* ---- inside the node -------------------------------------------------------------------------- */
+/* ---- inside the node ------------------------------------------------------------------------- */
 
 enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
 
@@ -130,7 +130,7 @@ static int share_news(struct gather *gather, enum source source, struct circulan
     return TUTTI_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int add_segment(struct gather *gather)
 {
@@ -174,8 +174,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 }
 
 /* What both cost. A rank gets the blocks of its rails from the network, and from its node the
- * others', a round's news at a time while the next round is under way; the last one, which brings half of
- * the blocks of a segment, is not overlapped. */
+ * others', a round's news at a time while the next round is under way; the last one, which
+ * brings half of the blocks of a segment, is not overlapped. */
 static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
                       struct tutti_cost *ret_cost)
 {

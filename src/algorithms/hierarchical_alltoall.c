@@ -55,7 +55,7 @@ static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint
     return served;
 }
 
-/* ---- inside the node -------------------------------------------------------------------------- */
+/* ---- inside the node ------------------------------------------------------------------------- */
 
 static int exchange_in_node(struct exchange *exchange)
 {
@@ -103,7 +103,7 @@ static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number
     return TUTTI_OK;
 }
 
-/* ---- between nodes ---------------------------------------------------------------------------- */
+/* ---- between nodes --------------------------------------------------------------------------- */
 
 /* The run of neighbouring ranks that begins with this member of a node: a message each, since
  * their blocks are neighbours in OUTPUT. */
@@ -166,7 +166,7 @@ static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *numbe
     return TUTTI_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static uint32_t count_destinations(const struct exchange *exchange)
 {

@@ -8,9 +8,9 @@
  *   in the nodes                       abc abc abc   abc        abc  abc    c > 3 > 5
  *
  * Of g ranks of a node each port carries a g-th of the vector. A rail is a circulant pipeline
- * (circulant_pipeline.c) of `segments`; with groups it has two levels: first one node of each group,
- * then the others of the group. Segments pass through all levels one after the other, each level
- * on its own ports.
+ * (circulant_pipeline.c) of `segments`; with groups it has two levels: first one node of each
+ * group, then the others of the group. Segments pass through all levels one after the other, each
+ * level on its own ports.
  *
  * Source: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant_pipeline.c).
@@ -28,7 +28,7 @@ struct deal {
     uint32_t *team; /* ranks of a rail */
 };
 
-/* ---- inside the nodes ------------------------------------------------------------------------- */
+/* ---- inside the nodes ------------------------------------------------------------------------ */
 
 static uint32_t member_rank(const struct deal *deal, uint32_t member)
 {
@@ -88,7 +88,7 @@ static int gather(struct deal *deal, uint32_t segment)
     return TUTTI_OK;
 }
 
-/* ---- along the rails -------------------------------------------------------------------------- */
+/* ---- along the rails ------------------------------------------------------------------------- */
 
 /* The node through which a part reaches a group. */
 static uint32_t entry_of(const struct deal *deal, uint32_t group)
@@ -130,7 +130,7 @@ static int pass_in_group(struct deal *deal, uint32_t part)
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int add_all(struct deal *deal)
 {

@@ -24,7 +24,7 @@ struct homes {
     uint32_t count, most, least; /* homes; items of the largest and of the smallest */
     uint32_t *home;       /* per item */
     uint32_t *index;      /* per item: which of its home's items it is, in the order of numbers */
-    uint32_t *items;      /* home by home: those of home h are items[first[h]] .. [first[h + 1] - 1] */
+    uint32_t *items;      /* home by home: those of h from items[first[h]] to [first[h + 1] - 1] */
     uint32_t *first;
 };
 
@@ -99,9 +99,9 @@ static inline struct parts seats_of(const struct nodes *nodes, uint32_t node)
                     nodes->nodes.index[node]);
 }
 
-/* Where what belongs to one rank, or to one node, travels: with one of its parts, or seats; not always
- * the first, so that small nodes do not all use the same rails. Multiples of the golden ratio are
- * spread evenly. */
+/* Where what belongs to one rank, or to one node, travels: with one of its parts, or seats; not
+ * always the first, so that small nodes do not all use the same rails. Multiples of the golden
+ * ratio are spread evenly. */
 static inline uint32_t home_among(struct parts own, uint32_t number)
 {
     uint64_t fraction = (uint32_t)(number * UINT32_C(2654435769));

@@ -18,7 +18,7 @@
 
 #define BLOCK_BYTES 1e6
 
-/* ---- machines ----------------------------------------------------------------------------------- */
+/* ---- machines -------------------------------------------------------------------------------- */
 
 /* Nodes of these sizes in turns, and groups of so many nodes; 0: no groups. */
 struct machine {
@@ -73,7 +73,7 @@ static enum tutti_level level_between(const struct tutti_shape *shape, uint32_t 
                                                                          : TUTTI_LEVEL_TOP;
 }
 
-/* ---- counting ----------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* Of the busiest rank at each level. Messages, in or out: neighbours from or to the same peer are
  * one. */
@@ -229,7 +229,7 @@ static void unequal_nodes_carry_about_what_was_promised(void **state)
                                 48, &(struct tutti_options){{0}}, 1.5, 0.5);
 }
 
-/* ---- targets ---------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 /* Nodes of 8 at 350 GB/s with 1 us of latency, and per rank one port of 50 GB/s with 5 us of
  * overhead between the nodes. */
@@ -290,7 +290,6 @@ static void large_machines_are_used_well(void **state)
         if (best > targets[i].most_seconds)
             fail_msg("%u ranks, %g bytes: %g us, not %g", targets[i].nranks, targets[i].bytes,
                      best * 1e6, targets[i].most_seconds * 1e6);
-        print_message("%u ranks, %g bytes: %g us\n", targets[i].nranks, targets[i].bytes, best * 1e6);
     }
 }
 
