@@ -66,7 +66,7 @@ struct tutti_comm {
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
     struct tutti_mailbox mailbox;
-    /* What choices depend on, the same on all ranks: comm_choices.c. The view refers to the rest. */
+    /* What choices depend on, alike on all ranks: comm_choices.c. The view refers to the rest. */
     struct tutti_tuner_view view;
     struct tutti_memo memo;
     struct tutti_policy *policy;       /* NULL: nobody has said anything */

@@ -61,7 +61,7 @@ struct tutti_tuner_query {
     bool is_vector;      /* a v-form */
     uint32_t root;
     size_t block_bytes;  /* of one block; of v-forms, their mean */
-    uint32_t widening;   /* bytes on the wire of a two-sided run for each byte of the call; 0 is 1 */
+    uint32_t widening;   /* bytes on the wire of a two-sided run per byte of the call; 0 is 1 */
 };
 
 /* The choice, and optionally (not NULL) who made it. TUTTI_ERR_INTERNAL: no algorithm serves the
