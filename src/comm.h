@@ -17,6 +17,7 @@
 #include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
+#include "tuner/memo.h"
 #include "tuner/policy.h"
 #include "tuner/table.h"
 #include "tutti.h"
@@ -65,8 +66,9 @@ struct tutti_comm {
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
     struct tutti_mailbox mailbox;
-    /* What choices depend on, the same on all ranks: comm_choices.c. The view refers to the rest. */
+    /* What choices depend on, alike on all ranks: comm_choices.c. The view refers to the rest. */
     struct tutti_tuner_view view;
+    struct tutti_memo memo;
     struct tutti_policy *policy;       /* NULL: nobody has said anything */
     struct tutti_machine *machine;     /* described or assumed */
     struct tutti_places places;
