@@ -8,6 +8,13 @@
 
 #include <math.h>
 
+/* Less by so much as counts. What costs the same, but for the rounding of sums, is a tie, and the
+ * first stays: the usual options, the earlier algorithm. */
+static bool is_cheaper(double seconds, double than)
+{
+    return seconds < than * (1 - 1e-9);
+}
+
 /* Every tree has fewer children, every round fewer peers and messages fewer blocks than ranks. */
 static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option option)
 {
@@ -89,7 +96,7 @@ void tutti_cheapest_variant(const struct tutti_tuner_view *view,
     while (!isnan(*ret_seconds) && tutti_variants_next(&variants, &choice)) {
         double seconds = tutti_price(view, query, &choice);
 
-        if (seconds < *ret_seconds) {
+        if (is_cheaper(seconds, *ret_seconds)) {
             *ret_choice = choice;
             *ret_seconds = seconds;
         }
@@ -109,7 +116,7 @@ bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tune
             !tutti_tuner_can_serve(view, query, algorithm))
             continue;
         tutti_cheapest_variant(view, query, algorithm, &choice, &seconds);
-        if (seconds < *ret_seconds) {
+        if (is_cheaper(seconds, *ret_seconds)) {
             *ret_choice = choice;
             *ret_seconds = seconds;
         }
