@@ -103,9 +103,20 @@ void tutti_cheapest_variant(const struct tutti_tuner_view *view,
     }
 }
 
+/* Of two that cost the same, the one that needs no knowledge of places. */
+static bool is_better(const struct tutti_algorithm *algorithm, double seconds,
+                      const struct tutti_choice *than, double than_seconds)
+{
+    if (is_cheaper(seconds, than_seconds))
+        return true;
+    return than->algorithm != NULL && than->algorithm->uses != 0 && algorithm->uses == 0 &&
+           !isnan(seconds) && !is_cheaper(than_seconds, seconds);
+}
+
 bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                     struct tutti_choice *ret_choice, double *ret_seconds)
 {
+    *ret_choice = (struct tutti_choice){.algorithm = NULL};
     *ret_seconds = INFINITY;
     for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(i);
@@ -116,7 +127,7 @@ bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tune
             !tutti_tuner_can_serve(view, query, algorithm))
             continue;
         tutti_cheapest_variant(view, query, algorithm, &choice, &seconds);
-        if (is_cheaper(seconds, *ret_seconds)) {
+        if (is_better(algorithm, seconds, ret_choice, *ret_seconds)) {
             *ret_choice = choice;
             *ret_seconds = seconds;
         }
