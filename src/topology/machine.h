@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine described by hand, by a measurement, or by detection: who lives where, and what a
- * message costs at each level. A text file, or one line with ';' for line ends:
+ * message costs at each level. A text file, or one line with ';' for line ends; '#' begins a
+ * comment:
  *
- *   tutti-machine 1
- *   # 128 nodes of 8, one network port per rank
- *   ranks 1024
- *   node 8                    ranks of a node; "node 3 5 8" repeats 3, 5, 8, 3, ...
- *   group 16                  nodes of a group; a list likewise
- *   place block               or cyclic: rank r lives on node r mod nodes
+ *   tutti-machine 1           # the version of this form; may be left out
+ *   ranks 1024                # 128 nodes of 8, one network port per rank
+ *   node 8                    # ranks of a node; "node 3 5 8" repeats 3, 5, 8, 3, ...
+ *   group 16                  # nodes of a group; a list likewise
+ *   place block               # or cyclic: ranks are dealt to the nodes in turns, as long as there
+ *                             # is room: with equal nodes rank r lives on node r mod nodes
  *   level node  latency 1us overhead 0us bandwidth 350GB/s
  *   level group latency 2us overhead 1us bandwidth 50GB/s
  *   level top   latency 0us overhead 5us bandwidth 50GB/s
- *   nics 8                    network ports of a node, dealt to its ranks in turns; default: one
- *                             per rank
- *   trunk 400GB/s             what one group carries to others, each way; default: unbounded
- *   torus 8 8 16              links between neighbours instead of the levels' ports, each with the
- *                             cost of level top
- *   cores 2                   of a node: ranks beyond that take turns; default: one per rank
- *   memory 40GB/s             what all ranks of a node load and store together; default: unbounded
- *   copy 10GB/s               one rank, from place to place in its memory; default: free
- *   reduce 8GB/s              one rank, bytes of result per second; default: free
- *   ring 0 2 1 3              a cyclic order of all ranks; may be repeated
- *   tree -1 0 0 1             parents of all ranks; may be repeated
+ *   nics 8                    # network ports of a node, dealt to its ranks in turns; default: one
+ *                             # per rank
+ *   trunk 400GB/s             # what one group carries to others, each way; default: unbounded
+ *   torus 8 8 16              # links between neighbours instead of the levels' ports, each with
+ *                             # the cost of level top
+ *   cores 2                   # of a node: ranks beyond that take turns; default: one per rank
+ *   memory 40GB/s             # what all ranks of a node load and store together; default: unbounded
+ *   copy 10GB/s               # one rank, from place to place in its memory; default: free
+ *   reduce 8GB/s              # one rank, bytes of result per second; default: free
+ *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
+ *   tree -1 0 0 1             # parents of all ranks; may be repeated
  *
- * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024). Levels that are
- * not given cost what the next inner one that is given costs; none at all is an error.
+ * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of 0 1"
+ * the group of each node.
+ *
+ * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024). Of a level
+ * latency and overhead may be left out (0). Levels that are not given cost what the next inner one
+ * that is given costs, or else the next outer one; none at all is an error.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_H
 #define TUTTI_TOPOLOGY_MACHINE_H
@@ -32,6 +37,10 @@
 #include "schedule/shape.h"
 
 #include <stddef.h>
+
+/* What a description may hold at most. */
+#define TUTTI_MACHINE_RANKS (1u << 20)
+#define TUTTI_MACHINE_ORDERS 64 /* rings, and trees */
 
 /* In the order of enum tutti_level (algorithms/cost.h). */
 #define TUTTI_MACHINE_LEVELS 3
@@ -54,12 +63,23 @@ struct tutti_machine {
 };
 
 /* Parse; `name` is the file's, for messages. nranks: what the description says, or if this is
- * not 0, that many ranks (the pattern of nodes and groups goes on). TUTTI_ERR_ARGUMENT with
- * "name:line:column: what is wrong"; TUTTI_ERR_SYSTEM. */
+ * not 0, that many ranks (the pattern of nodes and groups goes on; what is given rank by rank must
+ * fit). TUTTI_ERR_ARGUMENT with "name:line:column: what is wrong"; TUTTI_ERR_SYSTEM. */
 int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
                         struct tutti_machine **ret_machine);
-/* `text` is a file's name, or the description itself when it has a space or ';' in it. */
+/* `text` is the name of a machine below, or the description itself when it has a space or ';' in
+ * it, or else a file's name. */
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine);
+
+/* Machines that have a name: examples to start from, of any number of ranks. */
+struct tutti_named_machine {
+    const char *name;
+    const char *about; /* one line */
+    const char *text;  /* the description, without ranks */
+};
+
+/* NULL from the last one on. */
+const struct tutti_named_machine *tutti_machine_named(size_t index);
 
 /* The description; parsing it gives the same machine again. The caller frees it. */
 int tutti_machine_write(const struct tutti_machine *machine, char **ret_text);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A description as it was read, before anything in it is held against anything else: the number of
+ * ranks may come after what depends on it.
+ */
+#ifndef TUTTI_TOPOLOGY_MACHINE_DRAFT_H
+#define TUTTI_TOPOLOGY_MACHINE_DRAFT_H
+
+#include "topology/machine.h"
+#include "topology/machine_words.h"
+
+/* The numbers of one line. A tree's root, -1, is UINT32_MAX. */
+struct tutti_numbers {
+    struct tutti_word at; /* the first; length 0: the line is not there */
+    uint32_t *values;
+    size_t count, capacity;
+};
+
+/* Lines that stand once; `ring` and `tree` may be repeated. */
+enum tutti_machine_line {
+    TUTTI_LINE_RANKS,
+    TUTTI_LINE_NODE,
+    TUTTI_LINE_GROUP,
+    TUTTI_LINE_PLACE,
+    TUTTI_LINE_LEVEL_NODE,
+    TUTTI_LINE_LEVEL_GROUP,
+    TUTTI_LINE_LEVEL_TOP,
+    TUTTI_LINE_NICS,
+    TUTTI_LINE_TRUNK,
+    TUTTI_LINE_TORUS,
+    TUTTI_LINE_CORES,
+    TUTTI_LINE_MEMORY,
+    TUTTI_LINE_COPY,
+    TUTTI_LINE_REDUCE,
+    TUTTI_LINE_COUNT
+};
+
+struct tutti_draft {
+    struct tutti_words words;
+    struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: not there */
+    uint32_t nranks;
+    struct tutti_numbers nodes, groups, torus; /* sizes ... */
+    bool nodes_are_listed, groups_are_listed;  /* ... or the place of each */
+    bool is_cyclic;
+    struct tutti_numbers rings[TUTTI_MACHINE_ORDERS], trees[TUTTI_MACHINE_ORDERS];
+    uint32_t nrings, ntrees;
+    struct tutti_rate level[TUTTI_MACHINE_LEVELS];
+    uint32_t nics, cores;
+    double trunk, memory, copy, reduce;
+};
+
+/* Check what belongs together and fill `machine`, whose arrays the caller destroys, also on error. */
+int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
+                      struct tutti_machine *machine);
+
+#endif

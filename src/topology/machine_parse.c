@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A description, line by line, into a draft. What a line means for itself is checked here, what
+ * lines mean together in machine_places.c. */
+#include "topology/machine_draft.h"
+
+#include "base/result.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pieces of lines ---------------------------------------------------------------------------- */
+
+static int end_line(struct tutti_draft *draft)
+{
+    struct tutti_word word;
+
+    if (tutti_words_next(&draft->words, &word))
+        return tutti_words_fail(&draft->words, word, "\"%.*s\" is more than this line takes; "
+                                "remove it, or begin a new line or a comment (#) before it",
+                                (int)(word.length < 40 ? word.length : 40), word.at);
+    return TUTTI_OK;
+}
+
+static int add_number(struct tutti_numbers *numbers, uint32_t value)
+{
+    if (numbers->count == numbers->capacity) {
+        size_t capacity = numbers->capacity == 0 ? 16 : 2 * numbers->capacity;
+        uint32_t *grown = realloc(numbers->values, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu numbers of a machine", capacity);
+        numbers->values = grown;
+        numbers->capacity = capacity;
+    }
+    numbers->values[numbers->count++] = value;
+    return TUTTI_OK;
+}
+
+/* All words up to the end of the line, `word` the first of them. */
+static int read_numbers(struct tutti_draft *draft, struct tutti_word word, uint32_t least,
+                        bool has_root, struct tutti_numbers *numbers)
+{
+    numbers->at = word;
+    do {
+        uint32_t value = UINT32_MAX;
+
+        if (numbers->count == TUTTI_MACHINE_RANKS)
+            return tutti_words_fail(&draft->words, word, "more than %u numbers in a line",
+                                    TUTTI_MACHINE_RANKS);
+        if (!has_root || !tutti_word_is(word, "-1"))
+            TUTTI_TRY(tutti_word_number(&draft->words, word, least, TUTTI_MACHINE_RANKS, &value));
+        TUTTI_TRY(add_number(numbers, value));
+    } while (tutti_words_next(&draft->words, &word));
+    return TUTTI_OK;
+}
+
+static int read_one(struct tutti_draft *draft, uint32_t *ret_number)
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    TUTTI_TRY(tutti_word_number(&draft->words, word, 1, TUTTI_MACHINE_RANKS, ret_number));
+    return end_line(draft);
+}
+
+static int read_rate(struct tutti_draft *draft, double *ret_rate)
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    TUTTI_TRY(tutti_word_rate(&draft->words, word, ret_rate));
+    return end_line(draft);
+}
+
+/* ---- kinds of lines ----------------------------------------------------------------------------- */
+
+/* "8", "3 5 8" or "of 0 1 1". */
+static int read_sizes(struct tutti_draft *draft, struct tutti_numbers *numbers, bool *ret_is_listed)
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    *ret_is_listed = tutti_word_is(word, "of");
+    if (*ret_is_listed)
+        tutti_words_next(&draft->words, &word);
+    return read_numbers(draft, word, *ret_is_listed ? 0 : 1, false, numbers);
+}
+
+static int read_torus(struct tutti_draft *draft)
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    TUTTI_TRY(read_numbers(draft, word, 1, false, &draft->torus));
+    if (draft->torus.count > 4)
+        return tutti_words_fail(&draft->words, word, "a torus of %zu dimensions; it has 1 to 4",
+                                draft->torus.count);
+    return TUTTI_OK;
+}
+
+static int read_place(struct tutti_draft *draft)
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    draft->is_cyclic = tutti_word_is(word, "cyclic");
+    if (!draft->is_cyclic && !tutti_word_is(word, "block"))
+        return tutti_words_fail(&draft->words, word, "place is block or cyclic; \"node of 0 1 1 0\" "
+                                "gives the node of each rank");
+    return end_line(draft);
+}
+
+static int read_order(struct tutti_draft *draft, struct tutti_word keyword, bool is_tree)
+{
+    struct tutti_numbers *orders = is_tree ? draft->trees : draft->rings;
+    uint32_t *count = is_tree ? &draft->ntrees : &draft->nrings;
+    struct tutti_word word;
+
+    if (*count == TUTTI_MACHINE_ORDERS)
+        return tutti_words_fail(&draft->words, keyword, "%s number %u; there may be %d",
+                                is_tree ? "tree" : "ring", *count + 1, TUTTI_MACHINE_ORDERS);
+    tutti_words_next(&draft->words, &word);
+    return read_numbers(draft, word, 0, is_tree, &orders[(*count)++]);
+}
+
+/* "latency 1us overhead 0us bandwidth 350GB/s", in any order. */
+static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
+{
+    bool has_latency = false, has_overhead = false;
+    struct tutti_word key, value;
+
+    while (tutti_words_next(&draft->words, &key)) {
+        tutti_words_next(&draft->words, &value);
+        if (tutti_word_is(key, "latency") && !has_latency) {
+            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->latency_s));
+            has_latency = true;
+        } else if (tutti_word_is(key, "overhead") && !has_overhead) {
+            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->overhead_s));
+            has_overhead = true;
+        } else if (tutti_word_is(key, "bandwidth") && rate->bytes_per_s == 0) {
+            TUTTI_TRY(tutti_word_rate(&draft->words, value, &rate->bytes_per_s));
+        } else {
+            return tutti_words_fail(&draft->words, key, "\"%.*s\"; a level has latency, overhead "
+                                    "and bandwidth, each once",
+                                    (int)(key.length < 40 ? key.length : 40), key.at);
+        }
+    }
+    if (rate->bytes_per_s == 0)
+        return tutti_words_fail(&draft->words, key, "the level has no bandwidth; add one, such as "
+                                "bandwidth 50GB/s");
+    return TUTTI_OK;
+}
+
+/* ---- the lines ---------------------------------------------------------------------------------- */
+
+static const char *const keywords[TUTTI_LINE_COUNT] = {
+    [TUTTI_LINE_RANKS] = "ranks",
+    [TUTTI_LINE_NODE] = "node",
+    [TUTTI_LINE_GROUP] = "group",
+    [TUTTI_LINE_PLACE] = "place",
+    [TUTTI_LINE_LEVEL_NODE] = "level node",
+    [TUTTI_LINE_LEVEL_GROUP] = "level group",
+    [TUTTI_LINE_LEVEL_TOP] = "level top",
+    [TUTTI_LINE_NICS] = "nics",
+    [TUTTI_LINE_TRUNK] = "trunk",
+    [TUTTI_LINE_TORUS] = "torus",
+    [TUTTI_LINE_CORES] = "cores",
+    [TUTTI_LINE_MEMORY] = "memory",
+    [TUTTI_LINE_COPY] = "copy",
+    [TUTTI_LINE_REDUCE] = "reduce",
+};
+
+/* Which line this is; a level's second word belongs to it. */
+static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
+                     enum tutti_machine_line *ret_line)
+{
+    struct tutti_word level = keyword;
+    bool is_level = tutti_word_is(keyword, "level");
+
+    if (is_level)
+        tutti_words_next(&draft->words, &level);
+    for (int line = 0; line < TUTTI_LINE_COUNT; line++) {
+        bool names_level = strncmp(keywords[line], "level ", 6) == 0;
+
+        if (names_level != is_level)
+            continue;
+        if (tutti_word_is(level, keywords[line] + (is_level ? 6 : 0))) {
+            *ret_line = (enum tutti_machine_line)line;
+            return TUTTI_OK;
+        }
+    }
+    if (is_level)
+        return tutti_words_fail(&draft->words, level, "a level is node, group or top");
+    return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
+                            "group, place, level, nics, trunk, torus, cores, memory, copy, reduce, "
+                            "ring or tree",
+                            (int)(keyword.length < 40 ? keyword.length : 40), keyword.at);
+}
+
+static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
+{
+    switch (line) {
+    case TUTTI_LINE_RANKS: return read_one(draft, &draft->nranks);
+    case TUTTI_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
+    case TUTTI_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
+    case TUTTI_LINE_PLACE: return read_place(draft);
+    case TUTTI_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);
+    case TUTTI_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
+    case TUTTI_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
+    case TUTTI_LINE_NICS: return read_one(draft, &draft->nics);
+    case TUTTI_LINE_TRUNK: return read_rate(draft, &draft->trunk);
+    case TUTTI_LINE_TORUS: return read_torus(draft);
+    case TUTTI_LINE_CORES: return read_one(draft, &draft->cores);
+    case TUTTI_LINE_MEMORY: return read_rate(draft, &draft->memory);
+    case TUTTI_LINE_COPY: return read_rate(draft, &draft->copy);
+    case TUTTI_LINE_REDUCE: return read_rate(draft, &draft->reduce);
+    case TUTTI_LINE_COUNT: break;
+    }
+    return tutti_fail(TUTTI_ERR_INTERNAL, "line %d of a machine has no reader", (int)line);
+}
+
+static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
+{
+    enum tutti_machine_line line;
+
+    if (tutti_word_is(keyword, "ring") || tutti_word_is(keyword, "tree"))
+        return read_order(draft, keyword, keyword.at[0] == 't');
+    TUTTI_TRY(find_line(draft, keyword, &line));
+    if (draft->line_at[line].length != 0)
+        return tutti_words_fail(&draft->words, keyword, "\"%s\" again; line %zu has it",
+                                keywords[line], draft->line_at[line].line);
+    draft->line_at[line] = keyword;
+    return read_body(draft, line);
+}
+
+static int read_version(struct tutti_draft *draft)
+{
+    struct tutti_word word;
+
+    if (!tutti_words_next(&draft->words, &word) || !tutti_word_is(word, "1"))
+        return tutti_words_fail(&draft->words, word, "this reader knows \"tutti-machine 1\" only");
+    return end_line(draft);
+}
+
+static int read_lines(struct tutti_draft *draft)
+{
+    bool is_first = true;
+
+    do {
+        struct tutti_word keyword;
+
+        if (!tutti_words_next(&draft->words, &keyword))
+            continue;
+        if (is_first && tutti_word_is(keyword, "tutti-machine"))
+            TUTTI_TRY(read_version(draft));
+        else
+            TUTTI_TRY(read_line(draft, keyword));
+        is_first = false;
+    } while (tutti_words_next_line(&draft->words));
+    return TUTTI_OK;
+}
+
+static void draft_fini(struct tutti_draft *draft)
+{
+    free(draft->nodes.values);
+    free(draft->groups.values);
+    free(draft->torus.values);
+    for (uint32_t i = 0; i < draft->nrings; i++)
+        free(draft->rings[i].values);
+    for (uint32_t i = 0; i < draft->ntrees; i++)
+        free(draft->trees[i].values);
+}
+
+int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
+                        struct tutti_machine **ret_machine)
+{
+    struct tutti_draft draft = {.words = {.name = name, .at = text, .line_start = text, .line = 1}};
+    struct tutti_machine *machine = calloc(1, sizeof *machine);
+    /* A program's locale may write 2,5us. */
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;
+    int rc;
+
+    if (machine == NULL || plain == (locale_t)0) {
+        if (plain != (locale_t)0)
+            freelocale(plain);
+        free(machine);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
+    }
+    kept = uselocale(plain);
+    rc = read_lines(&draft);
+    uselocale(kept);
+    freelocale(plain);
+    if (rc == TUTTI_OK)
+        rc = tutti_draft_place(&draft, nranks, machine);
+    draft_fini(&draft);
+    if (rc != TUTTI_OK) {
+        tutti_machine_destroy(machine);
+        return rc;
+    }
+    *ret_machine = machine;
+    return TUTTI_OK;
+}

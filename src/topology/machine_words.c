@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Words of a description, and their values. */
+#include "topology/machine_words.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct tutti_unit tutti_time_units[] = {
+    {"s", 1, 1}, {"ms", 1, 1e3}, {"us", 1, 1e6}, {"ns", 1, 1e9}, {NULL, 0, 0},
+};
+
+const struct tutti_unit tutti_rate_units[] = {
+    {"TB/s", 1e12, 1},
+    {"GB/s", 1e9, 1},
+    {"MB/s", 1e6, 1},
+    {"KB/s", 1e3, 1},
+    {"B/s", 1, 1},
+    {"TiB/s", 1024.0 * 1024 * 1024 * 1024, 1},
+    {"GiB/s", 1024.0 * 1024 * 1024, 1},
+    {"MiB/s", 1024.0 * 1024, 1},
+    {"KiB/s", 1024.0, 1},
+    {NULL, 0, 0},
+};
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+static bool ends_line(char c)
+{
+    return c == '\0' || c == '\n' || c == ';' || c == '#';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word)
+{
+    while (is_blank(*words->at))
+        words->at++;
+    *ret_word = (struct tutti_word){
+        .at = words->at,
+        .line = words->line,
+        .column = (size_t)(words->at - words->line_start) + 1,
+    };
+    while (!ends_line(*words->at) && !is_blank(*words->at))
+        words->at++;
+    ret_word->length = (size_t)(words->at - ret_word->at);
+    return ret_word->length > 0;
+}
+
+bool tutti_words_next_line(struct tutti_words *words)
+{
+    /* A comment runs over semicolons, to the real end of the line. */
+    while (!ends_line(*words->at))
+        words->at++;
+    if (*words->at == '#')
+        words->at += strcspn(words->at, "\n");
+    if (*words->at == '\0')
+        return false;
+    if (*words->at++ == '\n') {
+        words->line++;
+        words->line_start = words->at;
+    }
+    return true;
+}
+
+bool tutti_word_is(struct tutti_word word, const char *text)
+{
+    return word.length == strlen(text) && memcmp(word.at, text, word.length) == 0;
+}
+
+int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, const char *format,
+                     ...)
+{
+    char what[TUTTI_MESSAGE_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%zu:%zu: %s", words->name, word.line, word.column,
+                      what);
+}
+
+/* ---- values ----------------------------------------------------------------------------------- */
+
+/* At most so many characters of a bad word are shown. */
+#define SHOWN 40
+
+static int expected(const struct tutti_words *words, struct tutti_word word, const char *what)
+{
+    if (word.length == 0)
+        return tutti_words_fail(words, word, "the line ends here; expected %s", what);
+    return tutti_words_fail(words, word, "\"%.*s\"; expected %s",
+                            (int)(word.length < SHOWN ? word.length : SHOWN), word.at, what);
+}
+
+int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
+                      uint32_t most, uint32_t *ret_number)
+{
+    uint64_t value = 0;
+    bool is_number = word.length > 0;
+    char what[64];
+
+    for (size_t i = 0; i < word.length && is_number; i++) {
+        is_number = word.at[i] >= '0' && word.at[i] <= '9';
+        value = value * 10 + (uint64_t)(word.at[i] - '0');
+        is_number = is_number && value <= UINT32_MAX;
+    }
+    if (!is_number || value < least || value > most) {
+        snprintf(what, sizeof what, "a number from %u to %u", least, most);
+        return expected(words, word, what);
+    }
+    *ret_number = (uint32_t)value;
+    return TUTTI_OK;
+}
+
+/* Decimal digits with at most one point and one exponent: strtod takes much more than that. */
+static bool measure_decimal(const char *text, size_t length, size_t *ret_used)
+{
+    size_t at = 0, digits = 0, begin;
+
+    for (bool has_point = false; at < length; at++) {
+        if (text[at] >= '0' && text[at] <= '9')
+            digits++;
+        else if (text[at] == '.' && !has_point)
+            has_point = true;
+        else
+            break;
+    }
+    *ret_used = at;
+    if (digits == 0)
+        return false;
+    if (at < length && text[at] == 'e') {
+        begin = at + 1;
+        if (begin < length && (text[begin] == '-' || text[begin] == '+'))
+            begin++;
+        for (at = begin; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+            *ret_used = at + 1;
+    }
+    return true;
+}
+
+static int word_quantity(const struct tutti_words *words, struct tutti_word word,
+                         const struct tutti_unit *units, const char *what, double *ret_value)
+{
+    char number[64];
+    size_t used;
+
+    if (!measure_decimal(word.at, word.length, &used) || used >= sizeof number)
+        return expected(words, word, what);
+    memcpy(number, word.at, used);
+    number[used] = '\0';
+    for (; units->name != NULL; units++) {
+        struct tutti_word unit = {.at = word.at + used, .length = word.length - used};
+        double value;
+
+        if (!tutti_word_is(unit, units->name))
+            continue;
+        value = strtod(number, NULL) * units->multiply / units->divide;
+        if (!isfinite(value))
+            break;
+        *ret_value = value;
+        return TUTTI_OK;
+    }
+    return expected(words, word, what);
+}
+
+int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word, double *ret_seconds)
+{
+    return word_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
+                         ret_seconds);
+}
+
+int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
+                    double *ret_bytes_per_s)
+{
+    double value;
+
+    TUTTI_TRY(word_quantity(words, word, tutti_rate_units,
+                            "a rate such as 50GB/s (B/s, KB/s, MB/s, GB/s, TB/s, KiB/s, ...)",
+                            &value));
+    if (value <= 0)
+        return expected(words, word, "a rate above 0; leave the line out where nothing limits");
+    *ret_bytes_per_s = value;
+    return TUTTI_OK;
+}

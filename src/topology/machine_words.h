@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A description cut into words, each of which knows where it stands, and the values that words
+ * stand for.
+ */
+#ifndef TUTTI_TOPOLOGY_MACHINE_WORDS_H
+#define TUTTI_TOPOLOGY_MACHINE_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Borrows the text. */
+struct tutti_word {
+    const char *at;
+    size_t length;
+    size_t line, column; /* from 1 on */
+};
+
+struct tutti_words {
+    const char *name; /* of the file */
+    const char *at;   /* what is not yet read */
+    const char *line_start;
+    size_t line;
+};
+
+/* The next word of this line; false at its end. A word of length 0 then says where that is. */
+bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word);
+/* Go to the next line; false at the end of the text. */
+bool tutti_words_next_line(struct tutti_words *words);
+
+bool tutti_word_is(struct tutti_word word, const char *text);
+
+/* Say "name:line:column: ..." and give TUTTI_ERR_ARGUMENT. */
+int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, const char *format,
+                     ...) __attribute__((format(printf, 3, 4), cold));
+
+/* The value of a word, or an error that says what was expected instead of it. */
+int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
+                      uint32_t most, uint32_t *ret_number);
+int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word, double *ret_seconds);
+int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
+                    double *ret_bytes_per_s);
+
+/* Units, largest first; a value is number * multiply / divide, both exact, so that what is
+ * written with a unit reads as the same value again. */
+struct tutti_unit {
+    const char *name;
+    double multiply, divide;
+};
+
+extern const struct tutti_unit tutti_time_units[];  /* up to one with name NULL */
+extern const struct tutti_unit tutti_rate_units[];
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A machine as text: the shortest form that reads as the same machine again. */
+#include "topology/machine.h"
+#include "topology/machine_words.h"
+
+#include "base/result.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- quantities --------------------------------------------------------------------------------- */
+
+/* With the largest unit that leaves 1 or more before the point, and as few digits as give the same
+ * value when read again; from three on, so that 350 is not 3.5e+02. */
+static void write_quantity(FILE *out, const struct tutti_unit *units, double value)
+{
+    const struct tutti_unit *unit = units, *plain = units;
+    char number[64];
+
+    while (plain->multiply != 1 || plain->divide != 1)
+        plain++;
+    while (unit->name != NULL && value * unit->divide / unit->multiply < 1)
+        unit++;
+    for (int digits = 3; unit->name != NULL && digits <= 17; digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value * unit->divide / unit->multiply);
+        if (strtod(number, NULL) * unit->multiply / unit->divide == value) {
+            fprintf(out, "%s%s", number, unit->name);
+            return;
+        }
+    }
+    /* Zero, or no unit is exact: the plain one always is. */
+    fprintf(out, "%.17g%s", value, plain->name);
+}
+
+static void write_rate(FILE *out, const char *keyword, double bytes_per_s)
+{
+    if (bytes_per_s == 0)
+        return;
+    fprintf(out, "%s ", keyword);
+    write_quantity(out, tutti_rate_units, bytes_per_s);
+    fputc('\n', out);
+}
+
+static void write_level(FILE *out, const char *name, const struct tutti_rate *rate)
+{
+    fprintf(out, "level %-5s latency ", name);
+    write_quantity(out, tutti_time_units, rate->latency_s);
+    fputs(" overhead ", out);
+    write_quantity(out, tutti_time_units, rate->overhead_s);
+    fputs(" bandwidth ", out);
+    write_quantity(out, tutti_rate_units, rate->bytes_per_s);
+    fputc('\n', out);
+}
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+/* Sizes of places whose items are neighbours: `sizes` has room for nplaces. False where they are
+ * not. */
+static bool find_sizes(const uint32_t *of, uint32_t count, uint32_t nplaces, uint32_t *sizes)
+{
+    for (uint32_t i = 0; i < nplaces; i++)
+        sizes[i] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0 && of[i] != of[i - 1] && of[i] != of[i - 1] + 1)
+            return false;
+        sizes[of[i]]++;
+    }
+    return true;
+}
+
+/* The shortest list that, repeated, gives the sizes; the last place need not be full. By the
+ * failure function of Knuth, Morris and Pratt: machines may have a million nodes. */
+static uint32_t find_period(const uint32_t *sizes, uint32_t nplaces, uint32_t *border)
+{
+    uint32_t whole = nplaces - 1, period;
+
+    if (whole == 0)
+        return 1;
+    border[0] = 0;
+    for (uint32_t i = 1, matched = 0; i < whole; i++) {
+        while (matched > 0 && sizes[i] != sizes[matched])
+            matched = border[matched - 1];
+        matched += sizes[i] == sizes[matched];
+        border[i] = matched;
+    }
+    period = whole - border[whole - 1];
+    return sizes[whole] <= sizes[whole % period] ? period : nplaces;
+}
+
+/* Is rank r on node r mod nnodes, as the reader would deal them? */
+static bool is_dealt(const uint32_t *of, uint32_t count, uint32_t nplaces)
+{
+    uint32_t size = (count + nplaces - 1) / nplaces;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (of[i] != i % nplaces)
+            return false;
+    return (count + size - 1) / size == nplaces;
+}
+
+static void write_list(FILE *out, const uint32_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(out, " %u", values[i]);
+    fputc('\n', out);
+}
+
+/* `work` has room for 2 * nplaces numbers. */
+static void write_places(FILE *out, const char *keyword, const uint32_t *of, uint32_t count,
+                         uint32_t nplaces, bool may_deal, uint32_t *work)
+{
+    fputs(keyword, out);
+    if (find_sizes(of, count, nplaces, work)) {
+        write_list(out, work, find_period(work, nplaces, work + nplaces));
+    } else if (may_deal && is_dealt(of, count, nplaces)) {
+        fprintf(out, " %u\nplace cyclic\n", (count + nplaces - 1) / nplaces);
+    } else {
+        fputs(" of", out);
+        write_list(out, of, count);
+    }
+}
+
+static int write_nodes(FILE *out, const struct tutti_places *places)
+{
+    uint32_t *work = calloc(3 * (size_t)places->nranks, sizeof *work);
+    uint32_t *of_node = work + 2 * (size_t)places->nranks;
+
+    if (work == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write %u ranks", places->nranks);
+    if (places->node != NULL)
+        write_places(out, "node", places->node, places->nranks, places->nnodes, true, work);
+    if (places->group != NULL) {
+        uint32_t nnodes = places->node != NULL ? places->nnodes : places->nranks;
+
+        for (uint32_t rank = 0; rank < places->nranks; rank++)
+            of_node[places->node != NULL ? places->node[rank] : rank] = places->group[rank];
+        write_places(out, "group", of_node, nnodes, places->ngroups, false, work);
+    }
+    free(work);
+    return TUTTI_OK;
+}
+
+static void write_orders(FILE *out, const struct tutti_places *places)
+{
+    size_t n = places->nranks;
+
+    for (uint32_t i = 0; i < places->nrings; i++) {
+        fputs("ring", out);
+        write_list(out, places->rings + i * n, places->nranks);
+    }
+    for (uint32_t i = 0; i < places->ntrees; i++) {
+        fputs("tree", out);
+        for (size_t rank = 0; rank < n; rank++)
+            fprintf(out, " %d", places->trees[i * n + rank]);
+        fputc('\n', out);
+    }
+}
+
+static int write_machine(FILE *out, const struct tutti_machine *machine)
+{
+    const struct tutti_places *places = &machine->places;
+
+    fprintf(out, "tutti-machine 1\nranks %u\n", places->nranks);
+    TUTTI_TRY(write_nodes(out, places));
+    write_level(out, "node", &machine->level[0]);
+    write_level(out, "group", &machine->level[1]);
+    write_level(out, "top", &machine->level[2]);
+    if (machine->nics != 0)
+        fprintf(out, "nics %u\n", machine->nics);
+    write_rate(out, "trunk", machine->trunk_bytes_per_s);
+    if (places->ndims > 0) {
+        fputs("torus", out);
+        write_list(out, places->dims, places->ndims);
+    }
+    if (machine->cores != 0)
+        fprintf(out, "cores %u\n", machine->cores);
+    write_rate(out, "memory", machine->memory_bytes_per_s);
+    write_rate(out, "copy", machine->copy_bytes_per_s);
+    write_rate(out, "reduce", machine->reduce_bytes_per_s);
+    write_orders(out, places);
+    return TUTTI_OK;
+}
+
+int tutti_machine_write(const struct tutti_machine *machine, char **ret_text)
+{
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    int rc = TUTTI_ERR_SYSTEM;
+
+    if (out != NULL && plain != (locale_t)0) {
+        kept = uselocale(plain);
+        rc = write_machine(out, machine);
+        uselocale(kept);
+    }
+    if (plain != (locale_t)0)
+        freelocale(plain);
+    if (out == NULL || fclose(out) != 0 || rc != TUTTI_OK) {
+        free(text);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write a machine of %u ranks",
+                          machine->places.nranks);
+    }
+    *ret_text = text;
+    return TUTTI_OK;
+}
