@@ -78,7 +78,7 @@ static void survey(struct play *play)
 }
 
 /* Who posts, and who takes, must be in some order: else which of them meets whom is chance. */
-static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t *last,
+static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t time, uint32_t *last,
                        uint32_t *last_time)
 {
     const struct tutti_import_block *blocks = play->program->blocks;
@@ -88,7 +88,7 @@ static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t 
                                    "channel, and nothing orders the two; give each its own",
                                    blocks[*last].id, blocks[*last].rank);
     *last = block;
-    *last_time = clock_of(play, block)[block];
+    *last_time = time;
     return TUTTI_OK;
 }
 
@@ -98,7 +98,8 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
     struct state *state = &play->states[object];
 
     if (play->program->objects[object].kind != TUTTI_IMPORT_SEMAPHORE)
-        TUTTI_TRY(check_turns(play, block, op, &state->last_poster, &state->last_post_time));
+        TUTTI_TRY(check_turns(play, block, op, clock_of(play, block)[block], &state->last_poster,
+                              &state->last_post_time));
     if (index == play->post_capacity) {
         uint32_t capacity = play->post_capacity * 2 + 256;
         struct post *grown = realloc(play->posts, capacity * sizeof(*grown));
@@ -109,9 +110,11 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
         play->post_capacity = capacity;
     }
     play->posts[index] = (struct post){.event = event, .next = NONE};
-    TUTTI_TRY(tutti_import_clock_copy(&play->races, block, &play->posts[index].clock));
     play->nposts++;
-    if (state->nposts++ == state->ntaken || state->first == NONE)
+    if (!play->program->ops[op].is_relaxed)
+        TUTTI_TRY(tutti_import_clock_copy(&play->races, block, &play->posts[index].clock));
+    state->nposts++;
+    if (state->first == NONE)
         state->first = index;
     else
         play->posts[state->last].next = index;
@@ -125,8 +128,11 @@ static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_ev
     struct state *state = &play->states[play->program->ops[op].object];
     struct post *first = &play->posts[state->first];
 
-    TUTTI_TRY(check_turns(play, block, op, &state->last_taker, &state->last_take_time));
-    tutti_import_clock_join(&play->races, clock_of(play, block), first->clock);
+    /* The op that takes is not over yet. */
+    TUTTI_TRY(check_turns(play, block, op, clock_of(play, block)[block] + 1, &state->last_taker,
+                          &state->last_take_time));
+    if (first->clock != NULL && !play->program->ops[op].is_relaxed)
+        tutti_import_clock_join(&play->races, clock_of(play, block), first->clock);
     tutti_import_clock_drop(&play->races, first->clock);
     first->clock = NULL;
     *ret_event = first->event;

@@ -52,6 +52,7 @@ enum tutti_import_kind {
 
 struct tutti_import_op {
     uint8_t kind;
+    bool is_relaxed;      /* of a POST or WAIT: it orders nothing */
     uint16_t nsrcs, ndsts;
     uint32_t first_ref;   /* srcs, then dsts */
     uint32_t object, count;
