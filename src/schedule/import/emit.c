@@ -10,6 +10,7 @@
  * A sum of several is added up in the order of the lowest ranks in its parts, so that all ranks that
  * add up the same parts get the same bits.
  */
+#include "schedule/import/order.h"
 #include "schedule/import/places.h"
 
 #include "base/result.h"
@@ -25,6 +26,7 @@ struct part {
     uint32_t rank;
     struct tutti_import_place *places;
     uint32_t lowest;
+    uint32_t event; /* where a step that sends it belongs */
 };
 
 struct emitter {
@@ -32,6 +34,7 @@ struct emitter {
     const struct tutti_import_trace *trace;
     struct tutti_import_places places;
     struct tutti_build *builds;    /* per rank */
+    struct tutti_import_order *orders; /* per rank */
     uint32_t *last_read;           /* per cell: 1 + event; 0: never */
     struct tutti_import_place **buffered; /* per SEND's event: its message, where it is not direct */
     /* Of the event at hand. */
@@ -47,6 +50,18 @@ struct emitter {
 static struct tutti_span span_at(struct tutti_import_place place, uint32_t count)
 {
     return tutti_span((enum tutti_buffer)place.buffer, place.chunk, count);
+}
+
+static int send_run(struct emitter *emitter, uint32_t at, uint32_t count, const struct part *from,
+                    uint32_t to)
+{
+    struct tutti_build *build = &emitter->builds[from->rank];
+    struct tutti_import_order *order = &emitter->orders[from->rank];
+
+    TUTTI_TRY(tutti_import_order_note(order, build->schedule->nsteps, emitter->event,
+                                      emitter->event));
+    TUTTI_TRY(tutti_build_send(build, to, span_at(from->places[at], count)));
+    return tutti_import_order_note(order, build->schedule->nsteps, from->event, emitter->event);
 }
 
 static bool is_same(struct tutti_import_place a, struct tutti_import_place b)
@@ -74,13 +89,11 @@ static int add_run(struct emitter *emitter, uint32_t at, uint32_t count, const s
         b = swapped;
     }
     if (a->rank != dst->rank) {
-        TUTTI_TRY(tutti_build_send(&emitter->builds[a->rank], dst->rank,
-                                   span_at(a->places[at], count)));
+        TUTTI_TRY(send_run(emitter, at, count, a, dst->rank));
         return tutti_build_recv(build, a->rank, to);
     }
     if (b != NULL && b->rank != dst->rank) {
-        TUTTI_TRY(tutti_build_send(&emitter->builds[b->rank], dst->rank,
-                                   span_at(b->places[at], count)));
+        TUTTI_TRY(send_run(emitter, at, count, b, dst->rank));
         return tutti_build_recv_reduce(build, b->rank, span_at(a->places[at], count), to);
     }
     /* Of two in one memory, the one that lies where the sum goes is added to. */
@@ -117,7 +130,8 @@ static struct part *new_part(struct emitter *emitter, uint32_t rank, uint32_t co
 {
     struct part *part = &emitter->parts[emitter->nparts++];
 
-    *part = (struct part){.rank = rank, .places = emitter->pool + emitter->npool};
+    *part = (struct part){.rank = rank, .places = emitter->pool + emitter->npool,
+                           .event = emitter->event};
     emitter->npool += count;
     return part;
 }
@@ -202,6 +216,16 @@ static int load(struct emitter *emitter, uint32_t op, const struct tutti_import_
     return TUTTI_OK;
 }
 
+/* Has what a ref reads been where it is since an earlier event? */
+static bool lies_since(const struct emitter *emitter, const struct tutti_import_ref *ref,
+                       uint32_t event)
+{
+    for (uint32_t i = 0; i < ref->count; i++)
+        if (emitter->places.contents[tutti_import_ref_cell(emitter->program, ref, i)].since > event)
+            return false;
+    return true;
+}
+
 /* Does the event read `cell` as another than the i-th chunk of a part? */
 static bool reads_elsewhere(const struct emitter *emitter, const struct tutti_import_op *op,
                             uint32_t cell, uint32_t i)
@@ -229,6 +253,10 @@ static int save_input(struct emitter *emitter, const struct tutti_import_op *op,
 
     if (input == NOWHERE || input == cell)
         return TUTTI_OK;
+    /* A copy of it onto itself changes nothing. */
+    if (op->kind == TUTTI_IMPORT_MOVE && op->nsrcs == 1 &&
+        tutti_import_ref_cell(emitter->program, &emitter->program->refs[op->first_ref], i) == input)
+        return TUTTI_OK;
     content = &emitter->places.contents[input];
     if (content->place.buffer != TUTTI_BUF_INPUT || emitter->last_read[input] < now ||
         (emitter->last_read[input] == now && is_first &&
@@ -239,6 +267,7 @@ static int save_input(struct emitter *emitter, const struct tutti_import_op *op,
                                tutti_span(TUTTI_BUF_INPUT, content->place.chunk, 1),
                                span_at(to, 1)));
     content->place = to;
+    content->since = emitter->event;
     return TUTTI_OK;
 }
 
@@ -268,6 +297,7 @@ static void store(struct emitter *emitter, const struct tutti_import_ref *ref,
         content->place = part->places[i];
         content->class = classes[i];
         content->lowest = lowest;
+        content->since = emitter->event;
     }
 }
 
@@ -288,8 +318,13 @@ static int emit_move(struct emitter *emitter, const struct tutti_import_op *op, 
     parts = &emitter->parts[emitter->nparts];
     for (uint32_t s = 0; s < op->nsrcs; s++)
         TUTTI_TRY(load(emitter, at, &srcs[s], new_part(emitter, srcs[s].rank, count), classes));
-    if (sent != NULL && event->is_direct)
-        TUTTI_TRY(load(emitter, at, sent, new_part(emitter, sent->rank, count), classes));
+    if (sent != NULL && event->is_direct) {
+        struct part *part = new_part(emitter, sent->rank, count);
+
+        TUTTI_TRY(load(emitter, at, sent, part, classes));
+        if (lies_since(emitter, sent, event->mate))
+            part->event = event->mate;
+    }
     if (sent != NULL && !event->is_direct) {
         const struct tutti_import_place *from = emitter->buffered[event->mate];
         struct part *part = new_part(emitter, dsts[0].rank, count);
@@ -345,6 +380,19 @@ static int emit_send(struct emitter *emitter, const struct tutti_import_op *op, 
     return add(emitter, count, part, NULL, dst);
 }
 
+/* Steps of other ranks than the one that sends are where they belong. */
+static int note_steps(struct emitter *emitter, const struct tutti_import_op *op)
+{
+    for (uint32_t i = 0; i < (uint32_t)op->nsrcs + op->ndsts; i++) {
+        uint32_t rank = emitter->program->refs[op->first_ref + i].rank;
+
+        TUTTI_TRY(tutti_import_order_note(&emitter->orders[rank],
+                                          emitter->builds[rank].schedule->nsteps, emitter->event,
+                                          emitter->event));
+    }
+    return TUTTI_OK;
+}
+
 static int emit_event(struct emitter *emitter, uint32_t *classes)
 {
     const struct tutti_import_event *event = &emitter->trace->events[emitter->event];
@@ -353,8 +401,13 @@ static int emit_event(struct emitter *emitter, uint32_t *classes)
     emitter->nparts = 0;
     emitter->npool = 0;
     if (op->kind == TUTTI_IMPORT_SEND)
-        return emit_send(emitter, op, event->op, classes);
-    return emit_move(emitter, op, event->op, event, classes);
+        TUTTI_TRY(emit_send(emitter, op, event->op, classes));
+    else
+        TUTTI_TRY(emit_move(emitter, op, event->op, event, classes));
+    /* The receiver of a message that goes into a buffer is none of the op's own ranks. */
+    if (op->kind == TUTTI_IMPORT_SEND)
+        TUTTI_TRY(note_steps(emitter, &emitter->program->ops[emitter->trace->events[event->mate].op]));
+    return note_steps(emitter, op);
 }
 
 /* ---- before and after ------------------------------------------------------------------------- */
@@ -434,6 +487,9 @@ static int finish(struct emitter *emitter, struct tutti_ensemble *ensemble)
         struct tutti_build *build = &emitter->builds[rank];
 
         TUTTI_TRY(fill_outputs(emitter, rank));
+        TUTTI_TRY(tutti_import_order_note(&emitter->orders[rank], build->schedule->nsteps,
+                                          emitter->event, emitter->event));
+        TUTTI_TRY(tutti_import_order_apply(&emitter->orders[rank], build->schedule));
         tutti_build_trim_scratch(build, tutti_import_scratch_count(&emitter->places, rank));
         TUTTI_TRY(tutti_build_finish(build, &ensemble->schedules[rank]));
         TUTTI_TRY(tutti_schedule_fuse(ensemble->schedules[rank]));
@@ -449,9 +505,10 @@ static int emit_all(struct emitter *emitter, struct tutti_ensemble *ensemble)
     int rc = TUTTI_OK;
 
     emitter->builds = calloc(program->nranks, sizeof(*emitter->builds));
+    emitter->orders = calloc(program->nranks, sizeof(*emitter->orders));
     emitter->last_read = calloc((size_t)program->first_cell[program->nranks] + 1, sizeof(uint32_t));
     emitter->buffered = calloc((size_t)emitter->trace->nevents + 1, sizeof(*emitter->buffered));
-    if (emitter->builds == NULL || emitter->last_read == NULL || emitter->buffered == NULL)
+    if (emitter->builds == NULL || emitter->orders == NULL || emitter->last_read == NULL || emitter->buffered == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the steps of %u ranks", program->nranks);
     survey(emitter, &parts, &count);
     emitter->parts = calloc((size_t)parts + 1, sizeof(*emitter->parts));
@@ -475,7 +532,10 @@ static void release(struct emitter *emitter)
     for (uint32_t e = 0; e < emitter->trace->nevents && emitter->buffered != NULL; e++)
         free(emitter->buffered[e]);
     tutti_import_places_fini(&emitter->places);
+    for (uint32_t rank = 0; rank < emitter->program->nranks && emitter->orders != NULL; rank++)
+        tutti_import_order_fini(&emitter->orders[rank]);
     free(emitter->builds);
+    free(emitter->orders);
     free(emitter->last_read);
     free(emitter->buffered);
     free(emitter->parts);

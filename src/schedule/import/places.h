@@ -25,6 +25,7 @@ struct tutti_import_content {
     struct tutti_import_place place;
     uint32_t class;  /* chunk of a block that it has the size of */
     uint32_t lowest; /* rank whose input is in it */
+    uint32_t since;  /* event that put it there */
     uint32_t home;   /* chunk of SCRATCH that was its last place there, or NOWHERE */
 };
 
