@@ -28,7 +28,7 @@ TUTTI_PARAM_TEXT(HOST_ID, "TUTTI_HOST_ID", "",
     "Identity of this host. Ranks with equal identities try shared memory. Default: the kernel's "
     "boot id and the network namespace.")
 TUTTI_PARAM_TEXT(ALGORITHM, "TUTTI_ALGORITHM", "",
-    "Algorithm per collective, such as `allreduce:ring,broadcast:binomial`. Default: the tuner's "
+    "Algorithm per collective, such as `allreduce:ring,broadcast:knomial`. Default: the tuner's "
     "choice. Must be the same on all ranks.")
 TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
     "Size of each rank's window in the shared memory of its host, in bytes.")
