@@ -231,10 +231,13 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
         .element_bytes = tutti_type_size(call->type),
     };
     const struct tutti_algorithm *algorithm;
-    const struct tutti_plan *plan;
+    const struct tutti_plan *plan =
+        tutti_schedules_find(comm->schedules, &comm->view, &query, (uint32_t)call->root);
 
-    TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &algorithm));
-    TUTTI_TRY(find_plan(comm, algorithm, call->root, &plan));
+    if (plan == NULL) {
+        TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &algorithm));
+        TUTTI_TRY(find_plan(comm, algorithm, call->root, &plan));
+    }
     return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
 }
 

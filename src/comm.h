@@ -17,6 +17,7 @@
 #include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
+#include "schedules.h"
 #include "tuner/tuner.h"
 #include "tutti.h"
 
@@ -66,6 +67,7 @@ struct tutti_comm {
     struct tutti_mailbox mailbox;
     struct tutti_tuner_view view;
     struct tutti_cache *cache; /* plans and programs */
+    struct tutti_schedules *schedules; /* from files */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
     uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */

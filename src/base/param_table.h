@@ -30,6 +30,9 @@ TUTTI_PARAM_TEXT(HOST_ID, "TUTTI_HOST_ID", "",
 TUTTI_PARAM_TEXT(ALGORITHM, "TUTTI_ALGORITHM", "",
     "Algorithm per collective, such as `allreduce:ring,broadcast:knomial`. Default: the tuner's "
     "choice. Must be the same on all ranks.")
+TUTTI_PARAM_TEXT(SCHEDULE, "TUTTI_SCHEDULE", "",
+    "Files with schedules (docs/schedule-files.md) to run matching calls by, separated by `:`; each "
+    "may be limited to calls of a size: `allreduce[64K-1M]=FILE`. Rank 0 reads them for all.")
 TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
     "Size of each rank's window in the shared memory of its host, in bytes.")
 TUTTI_PARAM_INT(FIFO_BYTES, "TUTTI_FIFO_BYTES", "64K", 4096, 16777216,

@@ -308,26 +308,41 @@ static int run_op(struct play *play, uint32_t block, uint32_t at)
 
 /* ---- the play -------------------------------------------------------------------------------- */
 
+static int report_wait(const struct play *play, uint32_t at)
+{
+    const struct tutti_import_program *program = play->program;
+    const struct tutti_import_op *op = &program->ops[at];
+
+    switch (op->kind) {
+    case TUTTI_IMPORT_AFTER:
+        return tutti_import_refuse(program, at, "waits for ever for threadblock %u",
+                                   program->blocks[op->object].id);
+    case TUTTI_IMPORT_RECV:
+        return tutti_import_refuse(program, at, "waits for ever for a message from gpu %u",
+                                   program->objects[op->object].key[0]);
+    case TUTTI_IMPORT_MOVE: return tutti_import_refuse(program, at, "waits for ever for packets");
+    case TUTTI_IMPORT_BARRIER:
+        return tutti_import_refuse(program, at, "waits for ever for other threadblocks");
+    default: return tutti_import_refuse(program, at, "waits for ever for a signal");
+    }
+}
+
+/* The first block that stands still; rather one that does not wait for another of its gpu. */
 static int report_standstill(const struct play *play)
 {
     const struct tutti_import_program *program = play->program;
+    uint32_t found = NONE;
 
     for (uint32_t b = 0; b < program->nblocks; b++) {
         uint32_t at = program->blocks[b].first_op + play->done[b];
-        const struct tutti_import_op *op = &program->ops[at];
 
         if (play->done[b] == program->blocks[b].nops)
             continue;
-        if (op->kind == TUTTI_IMPORT_AFTER)
-            return tutti_import_refuse(program, at, "waits for ever for threadblock %u",
-                                       program->blocks[op->object].id);
-        return tutti_import_refuse(program, at, "waits for ever for %s",
-                                   op->kind == TUTTI_IMPORT_RECV      ? "a message"
-                                   : op->kind == TUTTI_IMPORT_MOVE    ? "packets"
-                                   : op->kind == TUTTI_IMPORT_BARRIER ? "other threadblocks"
-                                                                      : "a signal");
+        found = found == NONE ? at : found;
+        if (program->ops[at].kind < TUTTI_IMPORT_BARRIER)
+            return report_wait(play, at);
     }
-    return TUTTI_OK;
+    return found == NONE ? TUTTI_OK : report_wait(play, found);
 }
 
 static int check_leftovers(const struct play *play)
