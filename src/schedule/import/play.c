@@ -23,7 +23,7 @@ struct state {
     uint32_t total;           /* posts that the whole program has */
     uint32_t poster, taker;   /* block; NONE: none yet, MANY: several */
     uint32_t last_poster, last_post_time, last_taker, last_take_time;
-    uint32_t arrived, round;  /* of a barrier */
+    uint32_t members, arrived, round; /* of a barrier */
 };
 
 #define MANY (UINT32_MAX - 1)
@@ -54,7 +54,7 @@ static void count_block(uint32_t *who, uint32_t block)
 }
 
 /* Of which op waits for which, and who uses what. */
-static void survey(struct play *play)
+static int survey(struct play *play)
 {
     const struct tutti_import_program *program = play->program;
 
@@ -74,7 +74,15 @@ static void survey(struct play *play)
             }
             if (op->kind == TUTTI_IMPORT_WAIT)
                 count_block(&play->states[op->object].taker, b);
+            if (op->kind != TUTTI_IMPORT_BARRIER)
+                continue;
+            if (play->states[op->object].members > 0 &&
+                play->states[op->object].members != op->count)
+                return tutti_import_refuse(program, at, "is for %u threadblocks, and elsewhere for "
+                                           "%u", op->count, play->states[op->object].members);
+            play->states[op->object].members = op->count;
         }
+    return TUTTI_OK;
 }
 
 /* Who posts, and who takes, must be in some order: else which of them meets whom is chance. */
@@ -399,8 +407,8 @@ static int prepare(struct play *play)
     for (uint32_t i = 0; i < program->nobjects; i++)
         play->states[i] = (struct state){.first = NONE, .poster = NONE, .taker = NONE,
                                          .last_poster = NONE, .last_taker = NONE};
-    survey(play);
-    return tutti_import_races_init(&play->races, program);
+    TUTTI_TRY(tutti_import_races_init(&play->races, program));
+    return survey(play);
 }
 
 static void release(struct play *play)
