@@ -87,18 +87,9 @@ static int take_schedules(struct tutti_comm *comm)
 
 static int start_engine(struct tutti_comm *comm)
 {
-    struct tutti_domain *domain = tutti_fabric_domain(comm->fabric);
-
     TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
     TUTTI_TRY(tutti_mailbox_init(&comm->mailbox, comm->nranks));
     TUTTI_TRY(tutti_cache_create(&comm->cache));
-    comm->view = (struct tutti_tuner_view){
-        .nranks = (uint32_t)comm->nranks,
-        .is_one_domain = comm->engine.domain != NULL,
-        .all_read = tutti_fabric_all_read(comm->fabric),
-        .all_store = tutti_fabric_all_store(comm->fabric),
-        .half_bytes = domain ? domain->half_bytes : 0,
-    };
     return TUTTI_OK;
 }
 
@@ -115,6 +106,7 @@ static const struct {
     {"sharing of what rank 0 has read", share_bytes, false},
     {"proof of the schedules of rank 0", take_schedules, false},
     {"start of the engine", start_engine, false},
+    {"look at the machine", tutti_choices_look, false},
 };
 
 enum { PHASES = sizeof phases / sizeof *phases };
@@ -146,7 +138,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
         goto fail;
     }
-    TUTTI_TRY_OR(fail, rc, tutti_tuner_check());
+    TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;
@@ -210,6 +202,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     end_sharing(comm);
     if (comm->fabric != NULL)
         tutti_fabric_leave(comm->fabric);
+    tutti_choices_fini(comm);
     tutti_cache_destroy(comm->cache);
     tutti_schedules_destroy(comm->schedules);
     tutti_engine_fini(&comm->engine);

@@ -307,11 +307,9 @@ void tutti_schedules_destroy(struct tutti_schedules *schedules)
 
 const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *schedules,
                                               const struct tutti_tuner_view *view,
-                                              const struct tutti_tuner_query *query, uint32_t root)
+                                              const struct tutti_tuner_query *query)
 {
-    uint32_t inputs = tutti_input_blocks(query->collective, view->nranks);
-    uint32_t outputs = tutti_output_blocks(query->collective, view->nranks);
-    uint64_t bytes = (uint64_t)query->block_bytes * (inputs > outputs ? inputs : outputs);
+    uint64_t bytes = tutti_tuner_bytes(view, query);
 
     for (; schedules != NULL && !query->is_vector; schedules = schedules->next) {
         const struct tutti_schedule *schedule = schedules->plan->schedule;
@@ -319,7 +317,7 @@ const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *sche
                                               .needs = schedule->needs};
 
         if (schedule->collective == query->collective &&
-            (!tutti_collective_has_root(query->collective) || schedule->root == root) &&
+            (!tutti_collective_has_root(query->collective) || schedule->root == query->root) &&
             bytes >= schedules->least_bytes && bytes <= schedules->most_bytes &&
             tutti_tuner_can_serve(view, query, &as_if))
             return schedules->plan;

@@ -24,7 +24,7 @@ void tutti_schedules_destroy(struct tutti_schedules *schedules);
  * ranks. */
 const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *schedules,
                                               const struct tutti_tuner_view *view,
-                                              const struct tutti_tuner_query *query, uint32_t root);
+                                              const struct tutti_tuner_query *query);
 
 /* Heap held, for the memory report. */
 size_t tutti_schedules_bytes(const struct tutti_schedules *schedules);

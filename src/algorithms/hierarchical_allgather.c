@@ -8,7 +8,7 @@
  *   rail 2: 2, 3, 5                 . . 2 | . | . 5          blocks 2 and 5
  *   in the nodes                    0 passes 0, 3, 4 on to 1 and 2, which pass on 1, and 2 and 5; ...
  *
- * Rank 3 serves all parts of its node, but has one block: it travels on the rail of its first part.
+ * Rank 3 serves all parts of its node, but has one block: it travels on one of its rails.
  * On a rail each block crosses the network once per node; of n nodes of g ranks each port carries
  * the blocks of one rail, (n - 1) b of them. With groups a rail has two levels: first between the
  * groups, among those who serve the same seat, then inside each group.
@@ -37,14 +37,14 @@ static void add_own(struct gather *gather, uint32_t rank)
 }
 
 /* The block that travels with this part and seat from this group, if there is one: a rank with
- * several parts has a block in the first only, likewise a node with several seats. */
+ * several parts has a block in one of them only, likewise a node with several seats. */
 static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint32_t group)
 {
     const struct nodes *nodes = &gather->rails.nodes;
     uint32_t node = node_serving(nodes, group, seat);
     uint32_t rank = rank_serving(nodes, node, part);
 
-    if (seats_of(nodes, node).first == seat && parts_of(nodes, rank).first == part)
+    if (home_seat(nodes, node) == seat && home_part(nodes, rank) == part)
         add_own(gather, rank);
 }
 
@@ -184,13 +184,13 @@ static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes
     double group_rounds = segments * rounds_of(nodes->nodes.most);
     double top_rounds = segments * rounds_of(nodes->nodes.count);
     double rail_bytes = bytes * parts / nodes->nparts;
+    double least = (double)nodes->ranks.least * nodes->nodes.least; /* ranks of a group */
     enum tutti_level top = tutti_shape_level(shape);
 
     *ret_cost = (struct tutti_cost){.segments = group_rounds + top_rounds > 0 ? 2 * segments : 1};
     ret_cost->level[top].rounds = top_rounds;
     ret_cost->level[top].posted = top_rounds * (parts * seats - 1);
-    ret_cost->level[top].bytes = rail_bytes * seats / nodes->nseats * (nodes->nodes.count - 1.0) /
-                                 nodes->nodes.count;
+    ret_cost->level[top].bytes = rail_bytes * seats / nodes->nseats * (1 - least / shape->nranks);
     if (nodes->nseats > 1) {
         ret_cost->level[TUTTI_LEVEL_GROUP].rounds = group_rounds;
         ret_cost->level[TUTTI_LEVEL_GROUP].posted = group_rounds * (parts - 1);

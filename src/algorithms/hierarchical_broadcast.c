@@ -50,7 +50,8 @@ static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t o
 /* In the root's node everyone gets its parts from the root, and those of the root. */
 static int deal_out(struct deal *deal, uint32_t segment)
 {
-    uint32_t me = deal->nodes.me, size = homes_size(&deal->nodes.ranks, deal->nodes.node);
+    uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
+    uint32_t size = homes_size(&deal->nodes.ranks, deal->nodes.node);
 
     if (deal->nodes.node != deal->root_node)
         return TUTTI_OK;
@@ -59,11 +60,13 @@ static int deal_out(struct deal *deal, uint32_t segment)
         return add_parts(deal, tutti_moves_recv, deal->root, deal->root, segment);
     }
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = member_rank(deal, rank_after(deal->nodes.ranks.index[me], i, size));
+        uint32_t to = member_rank(deal, rank_after(index, i, size));
 
         TUTTI_TRY(add_parts(deal, tutti_moves_send, to, to, segment));
-        TUTTI_TRY(add_parts(deal, tutti_moves_send, to, deal->root, segment));
     }
+    for (uint32_t i = 1; i < size; i++)
+        TUTTI_TRY(add_parts(deal, tutti_moves_send, member_rank(deal, rank_after(index, i, size)),
+                            me, segment));
     return TUTTI_OK;
 }
 
