@@ -20,9 +20,9 @@ struct tutti_schedules {
 
 /* What stands in TUTTI_SCHEDULE between two colons. */
 struct entry {
-    char text[512];  /* as it stands there, for messages and for the other ranks */
+    char text[512]; /* as it stands there, for messages and for the other ranks */
     const char *path;
-    int collective;  /* -1: not given */
+    int collective; /* -1: not given */
     bool has_limits;
     uint64_t least_bytes, most_bytes;
 };
@@ -76,8 +76,10 @@ static int read_entry(const char *text, size_t length, struct entry *ret_entry)
     const char *equals;
 
     if (length == 0 || length >= sizeof entry.text)
-        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: an entry of %zu characters; write FILE or "
-                          "collective[64K-1M]=FILE, separated by ':'", length);
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "TUTTI_SCHEDULE: an entry of %zu characters; write FILE or "
+                          "collective[64K-1M]=FILE, separated by ':'",
+                          length);
     memcpy(entry.text, text, length);
     entry.text[length] = '\0';
     *ret_entry = entry;
@@ -94,8 +96,10 @@ static int read_entry(const char *text, size_t length, struct entry *ret_entry)
     }
     ret_entry->path = equals + 1;
     if (ret_entry->collective < 0 || equals[1] == '\0')
-        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\" is not collective=FILE or "
-                          "collective[64K-1M]=FILE", ret_entry->text);
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "TUTTI_SCHEDULE: \"%s\" is not collective=FILE or "
+                          "collective[64K-1M]=FILE",
+                          ret_entry->text);
     return TUTTI_OK;
 }
 
@@ -151,10 +155,13 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
 
     for (uint32_t other = 0; other < ensemble->nranks; other++)
         if (ensemble->schedules[other]->nchannels > 1)
-            return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: %s uses channel 1, and collectives "
-                              "run on channel 0; leave the channels out", entry->path);
+            return tutti_fail(TUTTI_ERR_USAGE,
+                              "TUTTI_SCHEDULE: %s uses channel 1, and collectives "
+                              "run on channel 0; leave the channels out",
+                              entry->path);
     if (entry->collective >= 0 && own->collective != entry->collective)
-        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\", but the file has %s", entry->text,
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\", but the file has %s",
+                          entry->text,
                           tutti_collective_name((enum tutti_collective)own->collective));
     schedules = calloc(1, sizeof *schedules);
     if (schedules == NULL)
@@ -186,15 +193,17 @@ static int load(const struct entry *entry, const char *text, size_t size_bytes, 
     if (ensemble.nranks == nranks)
         rc = keep(&ensemble, entry, rank, list);
     else
-        tutti_log(TUTTI_LOG_INFO, "%s: for %u ranks, not %u: not used", entry->path, ensemble.nranks,
-                  nranks);
+        tutti_log(TUTTI_LOG_INFO, "%s: for %u ranks, not %u: not used", entry->path,
+                  ensemble.nranks, nranks);
     tutti_ensemble_fini(&ensemble);
     return rc;
 }
 
-/* ---- sharing ----------------------------------------------------------------------------------- */
+/* ---- sharing -----------------------------------------------------------------------------------
+ */
 
-/* Entry after entry: its text, a zero, the size of its file in decimal, a zero, the file, a zero. */
+/* Entry after entry: its text, a zero, the size of its file in decimal, a zero, the file, a zero.
+ */
 struct parcel {
     char *bytes;
     size_t size;
@@ -249,8 +258,9 @@ int tutti_schedules_read(struct tutti_share *share, uint32_t nranks,
         rc = read_one(at, length, &parcel, nranks, &list);
         at += length + (at[length] == ':');
     }
-    rc = rc != TUTTI_OK ? rc : tutti_share_offer(share, TUTTI_SHARE_SCHEDULES, parcel.bytes,
-                                                 parcel.size);
+    rc = rc != TUTTI_OK
+             ? rc
+             : tutti_share_offer(share, TUTTI_SHARE_SCHEDULES, parcel.bytes, parcel.size);
     free(parcel.bytes);
     if (rc != TUTTI_OK) {
         tutti_schedules_destroy(list);
@@ -277,7 +287,7 @@ int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint3
         file_bytes = number < end ? strtoul(number, NULL, 10) : 0;
         if (file > end || file_bytes >= (size_t)(end - file) || file[file_bytes] != '\0') {
             rc = tutti_fail(TUTTI_ERR_REMOTE, "rank 0 shares schedules that are cut off; use one "
-                            "version of the library on all ranks");
+                                              "version of the library on all ranks");
             break;
         }
         rc = read_entry(text, strlen(text), &entry);
@@ -292,7 +302,8 @@ int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint3
     return TUTTI_OK;
 }
 
-/* ---- using ------------------------------------------------------------------------------------- */
+/* ---- using -------------------------------------------------------------------------------------
+ */
 
 void tutti_schedules_destroy(struct tutti_schedules *schedules)
 {

@@ -58,8 +58,11 @@ static void play(struct member *member)
     const struct sample *sample = member->context;
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        struct trial trial = {.act = sample->act, .count = counts[i], .type = tuttiInt32,
-                              .op = tuttiSum, .root = act_has_root(sample->act) ? 1 : 0};
+        struct trial trial = {.act = sample->act,
+                              .count = counts[i],
+                              .type = tuttiInt32,
+                              .op = tuttiSum,
+                              .root = act_has_root(sample->act) ? 1 : 0};
 
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
@@ -68,8 +71,9 @@ static void play(struct member *member)
     }
     /* Another root is not the file's: the tuner's choice. */
     if (act_has_root(sample->act))
-        run(member, (struct trial){.act = sample->act, .count = 1021, .type = tuttiInt32,
-                                   .root = member->nranks - 1});
+        run(member,
+            (struct trial){
+                .act = sample->act, .count = 1021, .type = tuttiInt32, .root = member->nranks - 1});
 }
 
 static void every_sample_gives_right_results(void **state)
@@ -94,7 +98,8 @@ static void count_connections(struct member *member)
     tuttiMemStats_t stats = {.size = sizeof stats};
     int expected = *(int *)member->context;
 
-    run(member, (struct trial){.act = ALL_REDUCE, .count = 999, .type = tuttiInt32, .op = tuttiSum});
+    run(member,
+        (struct trial){.act = ALL_REDUCE, .count = 999, .type = tuttiInt32, .op = tuttiSum});
     EXPECT_OK(member, tuttiCommMemStats(member->comm, &stats));
     if (member->rank == 1 && stats.connections != expected)
         member_complain(member, "rank 1 has %d connections, not %d", (int)stats.connections,
@@ -107,8 +112,13 @@ static void a_file_is_used_for_the_calls_that_it_is_for(void **state)
         const char *prefix;
         int connections; /* of rank 1: with all by the file, with two by recursive doubling */
     } cases[] = {
-        {"", 3}, {"allreduce=", 3}, {"allreduce[1K-4K]=", 3}, {"allreduce[-3996]=", 3},
-        {"allreduce[3997-]=", 2}, {"allreduce[1M-2M]=", 2}, {"allreduce[0-1K]=", 2},
+        {"", 3},
+        {"allreduce=", 3},
+        {"allreduce[1K-4K]=", 3},
+        {"allreduce[-3996]=", 3},
+        {"allreduce[3997-]=", 2},
+        {"allreduce[1M-2M]=", 2},
+        {"allreduce[0-1K]=", 2},
     };
 
     (void)state;
@@ -130,14 +140,16 @@ static void several_files_serve_side_by_side(void **state)
 
     (void)state;
     setenv("TUTTI_TRANSPORTS", "self,shm", 1);
-    snprintf(value, sizeof value, "%s/ring_allreduce.xml:allgather[1K-]=%s/hierarchical_allgather.xml",
-             SAMPLES, SAMPLES);
+    snprintf(value, sizeof value,
+             "%s/ring_allreduce.xml:allgather[1K-]=%s/hierarchical_allgather.xml", SAMPLES,
+             SAMPLES);
     setenv("TUTTI_SCHEDULE", value, 1);
     world_run(LAUNCH_PROCESSES, 4, play, &reduce);
     world_run(LAUNCH_PROCESSES, 4, play, &gather);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------- */
+/* ---- what is refused ----------------------------------------------------------------------------
+ */
 
 static void expect_refusal(struct member *member)
 {
@@ -169,7 +181,8 @@ static void a_bad_file_fails_on_all_ranks_with_one_message(void **state)
         {NULL, "{", "'}' expected"},
         {NULL, "tutti-schedule 1\ncollective allreduce\nranks 3\nrank 0\nrank 1\nrank 2",
          "not a right allreduce: rank 0"},
-        {NULL, "tutti-schedule 1\ncollective allgather\nranks 3\nrank 0\n"
+        {NULL,
+         "tutti-schedule 1\ncollective allgather\nranks 3\nrank 0\n"
          "send to 1 src input[0] channel 1\nrank 1\nrecv from 0 dst output[0] channel 1\nrank 2",
          "not a right allgather: rank"},
     };

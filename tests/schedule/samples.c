@@ -13,14 +13,10 @@
 const char *sample_name(size_t index)
 {
     static const char *const names[] = {
-        "all_pairs_allreduce.xml",
-        "all_pairs_packets.json",
-        "all_pairs_signals.json",
-        "binomial_broadcast.tutti",
-        "hierarchical_allgather.xml",
-        "hierarchical_allgather_in_place.xml",
-        "one_shot_reads.json",
-        "ring_allreduce.xml",
+        "all_pairs_allreduce.xml",    "all_pairs_packets.json",
+        "all_pairs_signals.json",     "binomial_broadcast.tutti",
+        "hierarchical_allgather.xml", "hierarchical_allgather_in_place.xml",
+        "one_shot_reads.json",        "ring_allreduce.xml",
         "ring_reduce_scatter.xml",
     };
 

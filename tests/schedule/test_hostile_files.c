@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files with slips, cuts and large numbers in them: each is refused, or is right and can be written and
- * read again. Under the sanitizers this also proves that no byte outside is touched. */
+ * Files with slips, cuts and large numbers in them: each is refused, or is right and can be written
+ * and read again. Under the sanitizers this also proves that no byte outside is touched. */
 #include "base/result.h"
 #include "schedule/load.h"
 #include "schedule/samples.h"
@@ -43,9 +43,22 @@ static size_t replace(char *text, size_t size, size_t at, const char *with)
 
 static size_t edit(char *text, size_t size, uint64_t *random)
 {
-    static const char *const numbers[] = {"0", "1", "2", "3", "4", "5", "-1", "255", "256", "65536",
-                                          "1048576", "4294967295", "4294967296",
-                                          "18446744073709551616", "99999999999999999999999", ""};
+    static const char *const numbers[] = {"0",
+                                          "1",
+                                          "2",
+                                          "3",
+                                          "4",
+                                          "5",
+                                          "-1",
+                                          "255",
+                                          "256",
+                                          "65536",
+                                          "1048576",
+                                          "4294967295",
+                                          "4294967296",
+                                          "18446744073709551616",
+                                          "99999999999999999999999",
+                                          ""};
     size_t at = (size_t)draw(random, size), length;
 
     switch (draw(random, 5)) {
@@ -134,7 +147,8 @@ static void a_file_cut_off_is_refused(void **state)
 
 static void deep_nonsense_ends(void **state)
 {
-    static const char *const parts[] = {"[", "{\"a\":", "<a>", "<algo>", "rank ", "\"", "{\"gpus\":["};
+    static const char *const parts[] = {"[",     "{\"a\":", "<a>",        "<algo>",
+                                        "rank ", "\"",      "{\"gpus\":["};
 
     (void)state;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

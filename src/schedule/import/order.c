@@ -75,7 +75,8 @@ int tutti_import_order_apply(const struct tutti_import_order *order,
         bool stays = step->to < 0 || swaps[step->to];
 
         items[i] = (struct item){.key = stays ? order->stamps[i].event : order->stamps[i].wished,
-                                 .index = i, .step = *step};
+                                 .index = i,
+                                 .step = *step};
     }
     qsort(items, order->count, sizeof(*items), compare);
     for (uint32_t i = 0; i < order->count; i++)

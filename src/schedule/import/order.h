@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The place of a send in its rank's program. It is emitted when its message is handed over, which is
- * when it is received; but it may stand where the program has it, as long as what it reads lies where it
- * lay then: it waits for the same steps, and the same steps wait for it. There, a receive and the send
- * that passes the same chunks on follow each other, and can be fused.
+ * The place of a send in its rank's program. It is emitted when its message is handed over, which
+ * is when it is received; but it may stand where the program has it, as long as what it reads lies
+ * where it lay then: it waits for the same steps, and the same steps wait for it. There, a receive
+ * and the send that passes the same chunks on follow each other, and can be fused.
  *
  * Unless sends to the same rank would change places: the order of a lane is that of its messages.
  */
