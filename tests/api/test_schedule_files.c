@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TUTTI_SCHEDULE: calls that run by a schedule from a file, and files that no rank accepts. */
+#include "algorithms/algorithm.h"
+#include "schedule/text.h"
 #include "support/trial.h"
 
 #include <setjmp.h>
@@ -42,7 +44,7 @@ static void use(const char *prefix, const char *file)
 
 static void run(struct member *member, struct trial trial)
 {
-    for (int way = 0; way < 2; way++) {
+    for (int way = 0; way < (act_can_be_in_place(trial.act) ? 2 : 1); way++) {
         if (member_is_unhappy(member)) {
             tuttiCommAbort(member->comm);
             return;
@@ -148,6 +150,63 @@ static void several_files_serve_side_by_side(void **state)
     world_run(LAUNCH_PROCESSES, 4, play, &gather);
 }
 
+/* ---- our own algorithms, from files ----------------------------------------------------------- */
+
+/* False: it uses more than the one channel that collectives run on. */
+static bool write_algorithm(const struct tutti_algorithm *algorithm, uint32_t nranks, uint32_t root,
+                            const char *path)
+{
+    struct tutti_ensemble ensemble;
+    bool has_one_channel = true;
+    FILE *file = fopen(path, "w");
+    char *text;
+
+    assert_non_null(file);
+    assert_int_equal(tutti_ensemble_init(&ensemble, nranks), 0);
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        struct tutti_shape shape = {.nranks = nranks, .rank = rank, .root = root};
+
+        assert_int_equal(tutti_algorithm_schedule(algorithm, &shape, &ensemble.schedules[rank]), 0);
+        has_one_channel = has_one_channel && ensemble.schedules[rank]->nchannels == 1;
+    }
+    assert_int_equal(tutti_ensemble_write(&ensemble, &text), 0);
+    fputs(text, file);
+    fclose(file);
+    free(text);
+    tutti_ensemble_fini(&ensemble);
+    return has_one_channel;
+}
+
+static void every_algorithm_runs_from_a_file(void **state)
+{
+    static const enum act acts[TUTTI_COLLECTIVE_COUNT] = {
+        [TUTTI_ALLREDUCE] = ALL_REDUCE, [TUTTI_REDUCE] = REDUCE, [TUTTI_BROADCAST] = BROADCAST,
+        [TUTTI_ALLGATHER] = ALL_GATHER, [TUTTI_REDUCE_SCATTER] = REDUCE_SCATTER,
+        [TUTTI_ALLTOALL] = ALLTOALL, [TUTTI_GATHER] = GATHER, [TUTTI_SCATTER] = SCATTER,
+        [TUTTI_BARRIER] = BARRIER};
+    char path[] = "/tmp/tutti_schedule_XXXXXX";
+    int fd = mkstemp(path);
+    size_t ran = 0;
+
+    (void)state;
+    assert_true(fd >= 0);
+    setenv("TUTTI_SCHEDULE", path, 1);
+    unsetenv("TUTTI_TRANSPORTS");
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+        struct sample sample = {.act = acts[algorithm->collective], .nranks = 3};
+        uint32_t root = act_has_root(sample.act) ? 1 : 0;
+
+        if (!write_algorithm(algorithm, 3, root, path))
+            continue;
+        world_run(LAUNCH_THREADS, 3, play, &sample);
+        ran++;
+    }
+    assert_true(ran > 30);
+    close(fd);
+    unlink(path);
+}
+
 /* ---- what is refused ----------------------------------------------------------------------------
  */
 
@@ -214,6 +273,7 @@ int main(void)
         cmocka_unit_test(every_sample_gives_right_results),
         cmocka_unit_test(a_file_is_used_for_the_calls_that_it_is_for),
         cmocka_unit_test(several_files_serve_side_by_side),
+        cmocka_unit_test(every_algorithm_runs_from_a_file),
         cmocka_unit_test(a_bad_file_fails_on_all_ranks_with_one_message),
     };
 
