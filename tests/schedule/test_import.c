@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or cannot
- * be said is refused by name. */
+ * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or
+ * cannot be said is refused by name. */
 #include "base/result.h"
 #include "schedule/check.h"
 #include "schedule/load.h"
@@ -60,8 +60,8 @@ static void samples_are_right(void **state)
     }
 }
 
-/* Nothing is copied that the program did not copy: of a ring in place, one scratch chunk per sum that is
- * only passed on, and every receive joined with its send. */
+/* Nothing is copied that the program did not copy: of a ring in place, every receive is joined with its
+ * send. */
 static void a_ring_is_read_as_a_ring(void **state)
 {
     size_t size;
@@ -106,7 +106,8 @@ static const char late_send[] = ALGO(allreduce, 2, 2, 0)
     GPU(1, 2, 0) TB(0, 0) STEP(0, rrc, i, 1, o, 1, -1, -1) STEP(1, s, i, 0, o, 0, -1, -1)
     STEP(2, r, i, 0, o, 0, -1, -1) STEP(3, s, o, 1, o, 1, -1, -1) "</tb></gpu></algo>";
 
-/* Swaps two blocks by way of scratch memory; in place the second copy would read what the first wrote. */
+/* Swaps two blocks by way of scratch memory; in place the second copy would read what the first
+ * wrote. */
 static const char swap[] = ALGO(alltoall, 2, 2, 0)
     GPU(0, 2, 1) TB(0, 1) STEP(0, s, i, 1, o, 0, -1, -1) STEP(1, r, i, 0, s, 0, -1, -1)
     STEP(2, cpy, s, 0, o, 1, -1, -1) STEP(3, cpy, i, 0, o, 0, -1, -1) "</tb></gpu>"

@@ -326,7 +326,6 @@ static int finish(struct tutti_import_emitter *emitter, struct tutti_ensemble *e
         TUTTI_TRY(tutti_import_order_apply(&emitter->orders[rank], build->schedule));
         tutti_build_trim_scratch(build, tutti_import_scratch_count(&emitter->places, rank));
         TUTTI_TRY(tutti_build_finish(build, &ensemble->schedules[rank]));
-        TUTTI_TRY(tutti_schedule_fuse(ensemble->schedules[rank]));
     }
     memcpy(ensemble->name, emitter->program->name, sizeof(ensemble->name));
     return TUTTI_OK;
@@ -378,7 +377,8 @@ static void release(struct tutti_import_emitter *emitter)
 }
 
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, struct tutti_ensemble *ret_ensemble)
+                      const struct tutti_import_trace *trace, bool is_fused,
+                      struct tutti_ensemble *ret_ensemble)
 {
     struct tutti_import_emitter emitter = {.program = program, .trace = trace};
     struct tutti_ensemble ensemble;
@@ -387,6 +387,8 @@ int tutti_import_emit(const struct tutti_import_program *program,
     TUTTI_TRY(tutti_ensemble_init(&ensemble, program->nranks));
     rc = tutti_import_places_init(&emitter.places, program);
     rc = rc != TUTTI_OK ? rc : emit_all(&emitter, &ensemble);
+    for (uint32_t rank = 0; rc == TUTTI_OK && is_fused && rank < program->nranks; rank++)
+        rc = tutti_schedule_fuse(ensemble.schedules[rank]);
     release(&emitter);
     if (rc != TUTTI_OK) {
         tutti_ensemble_fini(&ensemble);

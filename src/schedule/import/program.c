@@ -220,6 +220,26 @@ int tutti_import_finish(struct tutti_import_program *program)
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
+/* Fused, unless that deadlocks: what a step without a store holds up, its rank alone cannot tell.
+ */
+static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
+                struct tutti_ensemble *ret_ensemble)
+{
+    struct tutti_check_report report;
+    uint32_t credits = 0;
+    int rc;
+
+    TUTTI_TRY(tutti_import_emit(program, trace, true, ret_ensemble));
+    rc = tutti_schedule_credits((const struct tutti_schedule *const *)ret_ensemble->schedules,
+                                program->nranks, &credits, &report);
+    if (rc == TUTTI_OK && credits == 0)
+        return TUTTI_OK;
+    tutti_ensemble_fini(ret_ensemble);
+    if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
+        return rc;
+    return tutti_import_emit(program, trace, false, ret_ensemble);
+}
+
 /* Emit as if `root` were it, and see whether that is right. */
 static int try_root(struct tutti_import_program *program, const struct tutti_import_trace *trace,
                     uint32_t root, struct tutti_ensemble *ret_ensemble, bool *ret_is_right)
@@ -228,7 +248,7 @@ static int try_root(struct tutti_import_program *program, const struct tutti_imp
     int rc;
 
     program->root = root;
-    TUTTI_TRY(tutti_import_emit(program, trace, ret_ensemble));
+    TUTTI_TRY(emit(program, trace, ret_ensemble));
     rc = tutti_schedule_check((const struct tutti_schedule *const *)ret_ensemble->schedules,
                               program->nranks, &report);
     *ret_is_right = rc == TUTTI_OK;
@@ -268,7 +288,7 @@ int tutti_import_run(struct tutti_import_program *program, struct tutti_ensemble
         rc = find_root(program, &trace, ret_ensemble);
     } else {
         program->root = program->root == UINT32_MAX ? 0 : program->root;
-        rc = tutti_import_emit(program, &trace, ret_ensemble);
+        rc = emit(program, &trace, ret_ensemble);
     }
     tutti_import_trace_fini(&trace);
     return rc;

@@ -168,8 +168,11 @@ void tutti_import_trace_fini(struct tutti_import_trace *trace);
 /* ---- steps: emit.c ----------------------------------------------------------------------------
  */
 
+/* Fused: each receive is joined with the send that passes the same chunks on, where that is
+ * possible. */
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, struct tutti_ensemble *ret_ensemble);
+                      const struct tutti_import_trace *trace, bool is_fused,
+                      struct tutti_ensemble *ret_ensemble);
 
 /* All of it: finish, play, emit; where a collective has a root that the file does not name
  * (program->root == UINT32_MAX), the first rank as which the result is proved right. */
