@@ -16,7 +16,8 @@
 #include "bootstrap/bootstrap.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
-#include "tuner/tuner.h"
+#include "tuner/policy.h"
+#include "tuner/table.h"
 #include "tutti.h"
 
 #include <pthread.h>
@@ -38,6 +39,19 @@ struct tutti_redop {
 #define TUTTI_NAME_BYTES 64
 
 struct tutti_cache;
+struct tutti_batch;
+
+/* What rank 0 tells the others about its policy, along with the verdicts. */
+struct tutti_policy_notice {
+    int32_t result;      /* of reading it */
+    uint32_t size_bytes; /* 0: there is none */
+};
+
+/* A rank's part of the second exchange. */
+struct tutti_tally {
+    uint8_t verdict[TUTTI_FABRIC_VERDICT_BYTES];
+    struct tutti_policy_notice notice;
+};
 
 struct tutti_comm {
     int nranks, rank;
@@ -55,12 +69,23 @@ struct tutti_comm {
     uint64_t deadline_ns;
     struct tutti_bootstrap *boot;
     uint8_t *gathered;
+    struct tutti_tally tally;          /* mine; then its notice is rank 0's */
+    char complaint[TUTTI_MESSAGE_BYTES]; /* why rank 0's policy is none */
+    struct tutti_batch *handout;       /* the policy on its way; NULL before and after */
+    char *handed_out;
 
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
     struct tutti_mailbox mailbox;
+    /* What choices depend on, the same on all ranks: comm_choices.c. The view refers to the rest. */
     struct tutti_tuner_view view;
-    struct tutti_cache *cache; /* plans and programs */
+    struct tutti_policy *policy;       /* NULL: nobody has said anything */
+    struct tutti_machine *machine;     /* described or assumed */
+    struct tutti_places places;
+    uint32_t *hosts;                   /* [nranks] */
+    char fingerprint[TUTTI_FINGERPRINT_BYTES];
+    const struct tutti_choice *trial;  /* runs instead of what the tuner chooses; NULL: none */
+    struct tutti_cache *cache;         /* plans and programs */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
     uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */
@@ -91,6 +116,7 @@ int tutti_handle_ready(tuttiComm_t handle, const char *function, struct tutti_co
 /* ---- life (comm_form.c, comm_end.c) ------------------------------------------------ */
 
 struct tutti_settings {
+    const struct tutti_comm *parent;   /* whose policy it has; NULL: rank 0's environment */
     bool is_blocking;
     int init_timeout_ms, timeout_ms;
     char name[TUTTI_NAME_BYTES];
@@ -115,11 +141,28 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 /* The recorded failure as this thread's last message; 0 if there is none. */
 int tutti_comm_error(struct tutti_comm *comm);
 
+/* ---- choices (comm_choices.c, comm_tune.c) ------------------------------------------------ */
+
+/* Before the exchanges: the parent's policy, or on rank 0 the environment's. What is wrong with that
+ * is kept, for all ranks to fail with, and no error yet. */
+int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent);
+/* Phases of forming, resumable: see comm_form.c. */
+int tutti_choices_complain(struct tutti_comm *comm);
+int tutti_choices_look(struct tutti_comm *comm);
+int tutti_choices_hand_out(struct tutti_comm *comm);
+/* From now on `policy`, which is taken, counts. Programs made before are forgotten. */
+int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy);
+void tutti_choices_fini(struct tutti_comm *comm);
+/* How the ranks talk, in one word: "threads", "cma", "shm", "shm+tcp", "tcp". */
+const char *tutti_choices_transports(const struct tutti_comm *comm);
+
 /* ---- programs (cache.c) ---------------------------------------------------------------- */
 
 int tutti_cache_create(struct tutti_cache **ret_cache);
 void tutti_cache_destroy(struct tutti_cache *cache);
 size_t tutti_cache_bytes(const struct tutti_cache *cache);
+/* Drop all plans and programs; no run may be active. */
+void tutti_cache_forget(struct tutti_cache *cache);
 
 /* The program for `call`, made at first need. */
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,

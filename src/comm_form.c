@@ -26,10 +26,18 @@ static int join_hosts(struct tutti_comm *comm)
     return tutti_fabric_join(comm->fabric, comm->gathered);
 }
 
+/* Verdicts, and beside them what rank 0 says about its policy. */
 static int exchange_verdicts(struct tutti_comm *comm)
 {
-    return comm->boot->ops->allgather(comm->boot, tutti_fabric_verdict(comm->fabric),
-                                      TUTTI_FABRIC_VERDICT_BYTES, comm->gathered);
+    struct tutti_tally *tallies = (struct tutti_tally *)(void *)comm->gathered;
+
+    memcpy(comm->tally.verdict, tutti_fabric_verdict(comm->fabric), sizeof comm->tally.verdict);
+    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, &comm->tally, sizeof comm->tally, tallies));
+    comm->tally.notice = tallies[0].notice;
+    for (int rank = 0; rank < comm->nranks; rank++)
+        memmove(comm->gathered + (size_t)rank * TUTTI_FABRIC_VERDICT_BYTES, tallies[rank].verdict,
+                TUTTI_FABRIC_VERDICT_BYTES);
+    return TUTTI_OK;
 }
 
 static int settle(struct tutti_comm *comm)
@@ -39,30 +47,25 @@ static int settle(struct tutti_comm *comm)
 
 static int start_engine(struct tutti_comm *comm)
 {
-    struct tutti_domain *domain = tutti_fabric_domain(comm->fabric);
-
     TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
     TUTTI_TRY(tutti_mailbox_init(&comm->mailbox, comm->nranks));
     TUTTI_TRY(tutti_cache_create(&comm->cache));
-    comm->view = (struct tutti_tuner_view){
-        .nranks = (uint32_t)comm->nranks,
-        .is_one_domain = comm->engine.domain != NULL,
-        .all_read = tutti_fabric_all_read(comm->fabric),
-        .all_store = tutti_fabric_all_store(comm->fabric),
-        .half_bytes = domain ? domain->half_bytes : 0,
-    };
     return TUTTI_OK;
 }
 
 static const struct {
     const char *name;
     int (*step)(struct tutti_comm *comm);
+    bool is_exchange; /* waits for the bootstrap alone */
 } phases[] = {
-    {"exchange of addresses", exchange_records},
-    {"joining the ranks of a host", join_hosts},
-    {"exchange of what each host can do", exchange_verdicts},
-    {"choice of transports", settle},
-    {"start of the engine", start_engine},
+    {"exchange of addresses", exchange_records, true},
+    {"joining the ranks of a host", join_hosts, false},
+    {"exchange of what each host can do", exchange_verdicts, true},
+    {"exchange of what is wrong with tuning rules", tutti_choices_complain, true},
+    {"choice of transports", settle, false},
+    {"start of the engine", start_engine, false},
+    {"look at the machine", tutti_choices_look, false},
+    {"distribution of tuning rules", tutti_choices_hand_out, false},
 };
 
 enum { PHASES = sizeof phases / sizeof *phases };
@@ -94,7 +97,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
         goto fail;
     }
-    TUTTI_TRY_OR(fail, rc, tutti_tuner_check());
+    TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;
@@ -138,7 +141,7 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 
     /* Short: joining also waits for things that no descriptor tells. */
-    if (fd >= 0 && (comm->phase == 0 || comm->phase == 2))
+    if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
         poll(&poll_fd, 1, 5);
     else
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
@@ -156,6 +159,7 @@ void tutti_comm_free(struct tutti_comm *comm)
         comm->boot->ops->destroy(comm->boot, comm->error ? comm->error_text : "it was given up");
     if (comm->fabric != NULL)
         tutti_fabric_leave(comm->fabric);
+    tutti_choices_fini(comm);
     tutti_cache_destroy(comm->cache);
     tutti_engine_fini(&comm->engine);
     tutti_mailbox_fini(&comm->mailbox);

@@ -10,11 +10,17 @@
 #include <string.h>
 #include <time.h>
 
+/* A stream that a part was called with, and its place in that stream's queue. */
+struct use {
+    tuttiStream_t stream;           /* NULL: the caller itself */
+    struct tutti_stream_item *item; /* NULL: none needed, or pushed */
+};
+
 /* One communicator's part of the group. */
 struct part {
     struct tutti_batch *batch;
-    tuttiStream_t *streams; /* the different ones it was called with, NULL among them */
-    size_t stream_count;
+    struct use *uses; /* of different streams */
+    size_t use_count;
     bool is_done;
 };
 
@@ -66,20 +72,33 @@ static int part_of(struct tutti_comm *comm, struct part **ret_part)
 
 static int add_stream(struct part *part, tuttiStream_t stream)
 {
-    tuttiStream_t *streams;
+    struct use *uses, use = {.stream = stream};
 
-    for (size_t i = 0; i < part->stream_count; i++)
-        if (part->streams[i] == stream)
+    for (size_t i = 0; i < part->use_count; i++)
+        if (part->uses[i].stream == stream)
             return TUTTI_OK;
-    streams = realloc(part->streams, (part->stream_count + 1) * sizeof *streams);
-    if (streams == NULL)
+    uses = realloc(part->uses, (part->use_count + 1) * sizeof *uses);
+    if (uses != NULL)
+        part->uses = uses;
+    if (stream != NULL)
+        use.item = tutti_stream_item_create();
+    if (uses == NULL || (stream != NULL && use.item == NULL)) {
+        free(use.item);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
-    part->streams = streams;
-    streams[part->stream_count++] = stream;
+    }
+    uses[part->use_count++] = use;
     return TUTTI_OK;
 }
 
-static int issue(struct part *part);
+static void drop_part(struct part *part)
+{
+    tutti_batch_release(part->batch);
+    for (size_t i = 0; i < part->use_count; i++)
+        free(part->uses[i].item);
+    free(part->uses);
+}
+
+static void issue(struct part *part);
 
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
@@ -97,12 +116,11 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
     TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
     TUTTI_TRY_OR(out, rc, add_stream(&single, stream));
-    TUTTI_TRY_OR(out, rc, issue(&single));
+    issue(&single);
     if (stream == NULL)
         rc = tutti_batch_wait(single.batch);
 out:
-    tutti_batch_release(single.batch);
-    free(single.streams);
+    drop_part(&single);
     return rc;
 }
 
@@ -126,37 +144,35 @@ int tutti_group_job(struct tutti_job *job)
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+static bool is_ours(const struct part *part)
+{
+    for (size_t i = 0; i < part->use_count; i++)
+        if (part->uses[i].stream == NULL)
+            return true;
+    return false;
+}
+
 /* Take the ticket and queue the batch on its streams. The first stream moves it; with NULL among
- * them the caller does. */
-static int issue(struct part *part)
+ * them the caller does. Cannot fail: a batch that some of its streams hold must reach the others,
+ * or all would wait for ever. */
+static void issue(struct part *part)
 {
     struct tutti_batch *batch = part->batch;
-    bool is_ours = false;
-    uint32_t streams = 0;
-    bool moves = true;
+    uint32_t streams = (uint32_t)part->use_count - is_ours(part);
+    bool moves = !is_ours(part);
 
-    for (size_t i = 0; i < part->stream_count; i++) {
-        is_ours |= part->streams[i] == NULL;
-        streams += part->streams[i] != NULL;
-    }
     tutti_batch_issue(batch);
     batch->streams_missing = streams;
     batch->references += streams;
-    for (size_t i = 0; i < part->stream_count; i++) {
-        if (part->streams[i] == NULL)
+    for (size_t i = 0; i < part->use_count; i++) {
+        struct use *use = &part->uses[i];
+
+        if (use->stream == NULL)
             continue;
-        TUTTI_TRY(tutti_stream_push(part->streams[i], batch, moves && !is_ours));
+        tutti_stream_push(use->stream, use->item, batch, moves);
+        use->item = NULL;
         moves = false;
     }
-    return TUTTI_OK;
-}
-
-static bool is_ours(const struct part *part)
-{
-    for (size_t i = 0; i < part->stream_count; i++)
-        if (part->streams[i] == NULL)
-            return true;
-    return false;
 }
 
 static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
@@ -225,10 +241,8 @@ static int run_all(void)
     size_t left;
 
     for (size_t i = 0; i < group.part_count; i++) {
-        int rc = issue(&group.parts[i]);
-
-        note(rc, &first, text);
-        group.parts[i].is_done = rc != TUTTI_OK || !is_ours(&group.parts[i]);
+        issue(&group.parts[i]);
+        group.parts[i].is_done = !is_ours(&group.parts[i]);
     }
     for (;;) {
         bool moved = false;
@@ -252,10 +266,8 @@ static int run_all(void)
 
 static void forget(int rc)
 {
-    for (size_t i = 0; i < group.part_count; i++) {
-        tutti_batch_release(group.parts[i].batch);
-        free(group.parts[i].streams);
-    }
+    for (size_t i = 0; i < group.part_count; i++)
+        drop_part(&group.parts[i]);
     /* Left over only when the group was spoiled and not run. */
     for (size_t i = 0; i < group.job_count; i++)
         if (group.jobs[i] != NULL)

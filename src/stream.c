@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-struct item {
+struct tutti_stream_item {
     struct tutti_batch *batch;
     bool moves;
-    struct item *next;
+    struct tutti_stream_item *next;
 };
 
 struct tuttiStream {
@@ -25,7 +25,7 @@ struct tuttiStream {
     int event_fd;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
-    struct item *first, *last;
+    struct tutti_stream_item *first, *last;
     uint64_t pending;     /* items not yet finished */
     bool is_closing;
     int error;            /* first since it was last told; 0 */
@@ -80,7 +80,7 @@ int tutti_stream_check(tuttiStream_t stream, const char *function)
 }
 
 /* Move or await the batch at the head until it is done. */
-static int serve(const struct item *item)
+static int serve(const struct tutti_stream_item *item)
 {
     struct tutti_batch *batch = item->batch;
     struct tutti_batch waiting = {.comm = batch->comm};
@@ -115,7 +115,7 @@ static void *run(void *argument)
 
     pthread_mutex_lock(&stream->lock);
     for (;;) {
-        struct item *item = stream->first;
+        struct tutti_stream_item *item = stream->first;
         int rc;
 
         if (item == NULL) {
@@ -142,13 +142,15 @@ static void *run(void *argument)
     return NULL;
 }
 
-int tutti_stream_push(tuttiStream_t stream, struct tutti_batch *batch, bool moves)
+struct tutti_stream_item *tutti_stream_item_create(void)
 {
-    struct item *item = malloc(sizeof *item);
+    return malloc(sizeof(struct tutti_stream_item));
+}
 
-    if (item == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to queue an operation");
-    *item = (struct item){.batch = batch, .moves = moves};
+void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
+                       struct tutti_batch *batch, bool moves)
+{
+    *item = (struct tutti_stream_item){.batch = batch, .moves = moves};
     pthread_mutex_lock(&stream->lock);
     if (stream->last == NULL)
         stream->first = item;
@@ -158,7 +160,6 @@ int tutti_stream_push(tuttiStream_t stream, struct tutti_batch *batch, bool move
     stream->pending++;
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
-    return TUTTI_OK;
 }
 
 /* The error to tell, once. The lock is held. */
