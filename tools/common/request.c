@@ -30,7 +30,7 @@ int failure(const struct request *request, int rc)
 {
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", request->command, tutti_last_message());
-    return rc == TUTTI_ERR_ARGUMENT ? EXIT_MISTAKE : EXIT_FAILURE;
+    return rc == TUTTI_ERR_ARGUMENT || rc == TUTTI_ERR_USAGE ? EXIT_MISTAKE : EXIT_FAILURE;
 }
 
 /* ---- options ------------------------------------------------------------------------------------ */

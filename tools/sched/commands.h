@@ -9,5 +9,6 @@ extern const struct command sched_list;
 extern const struct command sched_print;
 extern const struct command sched_check;
 extern const struct command sched_draw;
+extern const struct command sched_explain;
 
 #endif
