@@ -17,7 +17,7 @@ static int take_numbers(size_t count, uint32_t **ret_numbers)
     return TUTTI_OK;
 }
 
-/* ---- the number of ranks -------------------------------------------------------------------------- */
+/* ---- the number of ranks --------------------------------------------------------------------- */
 
 static uint64_t count_torus(const struct tutti_numbers *torus)
 {
@@ -38,7 +38,8 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
     if (nranks == 0 && draft->nodes_are_listed)
         nranks = draft->nodes.count;
     if (nranks == 0)
-        return tutti_words_fail(&draft->words, end, "how many ranks? Add a line such as \"ranks 8\"");
+        return tutti_words_fail(&draft->words, end, "how many ranks? Add a line such as "
+                                "\"ranks 8\"");
     if (nranks > TUTTI_MACHINE_RANKS)
         return tutti_words_fail(&draft->words, end, "%lu ranks; there may be %u",
                                 (unsigned long)nranks, TUTTI_MACHINE_RANKS);
@@ -50,7 +51,7 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
     return TUTTI_OK;
 }
 
-/* ---- nodes and groups ------------------------------------------------------------------------------- */
+/* ---- nodes and groups ------------------------------------------------------------------------ */
 
 /* `of[i]` becomes the place of item i when places have the sizes given, in turns. */
 static uint32_t fill_blocks(const struct tutti_numbers *sizes, uint32_t *of, uint32_t count)
@@ -147,7 +148,7 @@ static int place_groups(const struct tutti_draft *draft, struct tutti_places *pl
     return rc;
 }
 
-/* ---- rings and trees -------------------------------------------------------------------------------- */
+/* ---- rings and trees ------------------------------------------------------------------------- */
 
 static int check_ring(const struct tutti_draft *draft, const struct tutti_numbers *ring,
                       uint32_t nranks, uint32_t *seen)
@@ -225,7 +226,7 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
     return rc;
 }
 
-/* ---- all together ----------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 /* Levels that are not given cost what the next inner one costs, or else the next outer one. */
 static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *machine)

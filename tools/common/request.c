@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- saying what is wrong --------------------------------------------------------------------- */
+/* ---- saying what is wrong -------------------------------------------------------------------- */
 
 int mistake(const struct request *request, const char *format, ...)
 {
@@ -33,7 +33,7 @@ int failure(const struct request *request, int rc)
     return rc == TUTTI_ERR_ARGUMENT || rc == TUTTI_ERR_USAGE ? EXIT_MISTAKE : EXIT_FAILURE;
 }
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static int add_ranks(struct request *request, const char *text, const char *item)
 {
@@ -118,7 +118,8 @@ static int read_option(struct request *request, const char *text)
 static int read_size(struct request *request, const char *text)
 {
     char *copy = must_have(strdup(text)), *rest = copy;
-    const char *first = strsep(&rest, ":"), *last = strsep(&rest, ":"), *factor = strsep(&rest, ":");
+    const char *first = strsep(&rest, ":"), *last = strsep(&rest, ":");
+    const char *factor = strsep(&rest, ":");
     uint64_t times = 2;
     bool is_right = units_read_bytes(first, &request->first_bytes) && request->first_bytes >= 1;
 
@@ -134,7 +135,6 @@ static int read_size(struct request *request, const char *text)
         return mistake(request, "--size %s: give FIRST:LAST[:FACTOR] from 1 byte to 1024 TiB, such "
                        "as 1K:64M:4", text);
     request->factor = (double)times;
-    request->has_size = true;
     return REQUEST_GO;
 }
 
@@ -163,6 +163,13 @@ static int keep_json(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
+static int read_steps(struct request *request, const char *text)
+{
+    if (!units_read_count(text, 1, UINT64_MAX, &request->most_steps))
+        return mistake(request, "--steps %s: give a number from 1 on", text);
+    return REQUEST_GO;
+}
+
 static const struct {
     const char *name;
     char letter;
@@ -178,6 +185,7 @@ static const struct {
     {"output", 'o', true, keep_output},
     {"algorithm", 'a', true, keep_algorithm},
     {"json", '\0', false, keep_json},
+    {"steps", '\0', true, read_steps},
 };
 
 static bool is_listed(const char *list, const char *name)
@@ -222,11 +230,20 @@ static int read_argument(struct request *request, const struct command *command,
 
 int command_run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command->name};
+    struct request request = {
+        .command = command->name,
+        .first_bytes = 1 << 10,
+        .last_bytes = 1 << 26,
+        .factor = 4,
+        .most_steps = 20000000,
+    };
 
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(command->help, stdout);
+            if (command->help != NULL)
+                fputs(command->help, stdout);
+            else
+                command->print_help(stdout);
             return EXIT_SUCCESS;
         }
         if (argv[i][0] == '-' && argv[i][1] != '\0') {
@@ -244,7 +261,7 @@ int command_run(const struct command *command, int argc, char **argv)
     return command->run(&request);
 }
 
-/* ---- words and options together --------------------------------------------------------------- */
+/* ---- words and options together -------------------------------------------------------------- */
 
 int request_collective(const struct request *request, const char *word,
                        enum tutti_collective *ret_collective)

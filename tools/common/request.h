@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define EXIT_MISTAKE 2
 
@@ -34,15 +35,17 @@ struct request {
     struct tutti_options options;      /* --option NAME=VALUE */
     bool has_options;
     const char *topo, *output, *algorithm;
-    double first_bytes, last_bytes, factor; /* --size A:B[:factor] */
-    bool has_size, wants_json;
+    double first_bytes, last_bytes, factor; /* --size A:B[:factor]; 1K:64M:4 */
+    bool wants_json;
+    uint64_t most_steps;               /* --steps; 20 million */
 };
 
 /* One command of a tool. */
 struct command {
     const char *name;    /* "tutti-sched print" */
     const char *options; /* those it takes, "ranks rank root" */
-    const char *help;
+    const char *help;                /* or: */
+    void (*print_help)(FILE *out);
     int (*run)(const struct request *request); /* gives the exit status */
 };
 

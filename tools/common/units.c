@@ -101,6 +101,15 @@ const char *units_seconds(double seconds, char text[UNITS_TEXT])
     return text;
 }
 
+const char *units_seconds_drawn(double seconds, char text[UNITS_TEXT])
+{
+    char *us = strstr(units_seconds(seconds, text), "us");
+
+    if (us != NULL)
+        strcpy(us, "µs");
+    return text;
+}
+
 const char *units_rate(double bytes_per_s, char text[UNITS_TEXT])
 {
     static const char *const names[] = {"B/s", "KB/s", "MB/s", "GB/s", "TB/s", "PB/s"};

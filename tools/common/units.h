@@ -19,6 +19,8 @@ bool units_read_count(const char *text, uint64_t least, uint64_t most, uint64_t 
 const char *units_bytes(double bytes, char text[UNITS_TEXT]);
 /* "52.1 us", "1.04 ms": three digits. */
 const char *units_seconds(double seconds, char text[UNITS_TEXT]);
+/* The same for pictures: "52.1 µs". */
+const char *units_seconds_drawn(double seconds, char text[UNITS_TEXT]);
 /* "48.3 GB/s", powers of 1000: three digits. */
 const char *units_rate(double bytes_per_s, char text[UNITS_TEXT]);
 /* "16,384". */

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static double base_of(enum axis_unit unit)
 {
@@ -58,7 +57,7 @@ double axis_at(const struct axis *axis, double value)
 
 static void write_label(enum axis_unit unit, double value, char label[AXIS_LABEL])
 {
-    char text[UNITS_TEXT], *us;
+    char text[UNITS_TEXT];
 
     switch (unit) {
     case AXIS_BYTES:
@@ -68,12 +67,7 @@ static void write_label(enum axis_unit unit, double value, char label[AXIS_LABEL
         snprintf(label, AXIS_LABEL, "%s", units_count((uint64_t)(value + 0.5), text));
         return;
     case AXIS_SECONDS:
-        units_seconds(value, text);
-        us = strstr(text, " us");
-        if (us != NULL)
-            snprintf(label, AXIS_LABEL, "%.*s µs", (int)(us - text), text);
-        else
-            snprintf(label, AXIS_LABEL, "%s", value == 0 ? "0" : text);
+        snprintf(label, AXIS_LABEL, "%s", value == 0 ? "0" : units_seconds_drawn(value, text));
         return;
     }
 }
@@ -109,7 +103,7 @@ static size_t linear_ticks(const struct axis *axis, size_t labels, struct axis_t
     double step = round_up((axis->high - axis->low) / (double)labels);
     size_t count = 0;
 
-    for (double i = ceil(axis->low / step - 1e-9);
+    for (double i = ceil(axis->low / step - 1e-9) + 0.0; /* no -0 */
          i * step <= axis->high * (1 + 1e-9) && count < AXIS_TICKS; i++) {
         ticks[count].value = i * step;
         write_label(axis->unit, i * step, ticks[count++].label);

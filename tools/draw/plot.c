@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define LEFT 78.0
-#define TOP 64.0
+#define TOP 74.0
 #define WIDTH 620.0
 #define HEIGHT 430.0
 #define LABEL_GAP 15.0
@@ -30,7 +30,7 @@ struct label {
     double end_x, end_y, y;
 };
 
-/* ---- labels ------------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* With z = y - i * gap this is isotonic regression: neighbours that are out of order share their
  * mean (pool adjacent violators; Barlow et al. 1972). */
@@ -131,7 +131,7 @@ static void draw_labels(const struct plot *plot, struct frame *frame)
     free(labels);
 }
 
-/* ---- the frame ------------------------------------------------------------------------------------ */
+/* ---- the frame ------------------------------------------------------------------------------- */
 
 static bool find_range(const struct plot *plot, struct axis *x, struct axis *y)
 {
@@ -158,10 +158,11 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
     struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
     struct svg_font middle = soft, right = soft;
     double bottom = TOP + HEIGHT;
+    size_t labels = plot->x_unit == AXIS_COUNT ? 14 : 9; /* numbers are short */
 
     middle.anchor = SVG_MIDDLE;
     right.anchor = SVG_RIGHT;
-    for (size_t i = 0, count = axis_ticks(&frame->x, 9, ticks); i < count; i++) {
+    for (size_t i = 0, count = axis_ticks(&frame->x, labels, ticks); i < count; i++) {
         double x = axis_at(&frame->x, ticks[i].value);
 
         if (ticks[i].label[0] != '\0')
@@ -182,7 +183,7 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
     svg_rect(svg, LEFT, TOP, WIDTH, HEIGHT, NULL,
              (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
     svg_text(svg, LEFT + WIDTH / 2, bottom + 40, middle, "%s", plot->x_name);
-    svg_text(svg, 14, TOP - 10, soft, "%s", plot->y_name);
+    svg_text(svg, 14, TOP - 22, soft, "%s", plot->y_name);
 }
 
 static void draw_curve(const struct plot *plot, struct frame *frame, size_t index)

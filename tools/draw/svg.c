@@ -84,8 +84,8 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
 void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
               struct svg_stroke stroke)
 {
-    fprintf(svg->out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.5g\" height=\"%.5g\" fill=\"%s\"", x, y,
-            width, height, fill == NULL ? "none" : fill);
+    fprintf(svg->out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.5g\" height=\"%.5g\" fill=\"%s\"", x,
+            y, width, height, fill == NULL ? "none" : fill);
     write_stroke(svg->out, stroke);
     fputs("/>\n", svg->out);
 }

@@ -22,9 +22,9 @@ static const char help[] =
     "usage: tutti-sched draw COLLECTIVE ALGORITHM --ranks N [options] -o FILE.svg\n"
     "       tutti-sched draw SCHEDULE-FILE -o FILE.svg\n"
     "\n"
-    "Draws who sends what to whom, and when: ranks are rows, rounds are columns. In a round a rank\n"
-    "sends one message and receives one. The numbers on the arrows are chunks. Readable up to about\n"
-    "32 ranks; it draws 64.\n"
+    "Draws who sends what to whom, and when: ranks are rows, rounds are columns. In a round a\n"
+    "rank sends one message and receives one. The numbers are chunks. Readable up to about 32\n"
+    "ranks; it draws 64.\n"
     "\n"
     "  -n, --ranks N            ranks (default: those of the machine)\n"
     "      --root R             the root of a rooted collective (default 0)\n"
@@ -39,7 +39,7 @@ struct scene {
     double row, column; /* distances */
 };
 
-/* ---- what things look like ------------------------------------------------------------------------- */
+/* ---- what things look like ------------------------------------------------------------------- */
 
 enum look { LOOK_MOVED, LOOK_REDUCED, LOOK_PUT, LOOK_GET, LOOK_GATHERED, LOOK_COPY, LOOK_REDUCE,
             LOOK_SIGNAL, LOOK_WAIT, LOOKS };
@@ -90,7 +90,7 @@ static double y_of(const struct scene *scene, uint32_t rank)
     return TOP + (rank + 0.5) * scene->row;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------ */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static void draw_stage(struct scene *scene)
 {
@@ -106,7 +106,8 @@ static void draw_stage(struct scene *scene)
     for (uint32_t i = 0; i < n; i++) {
         svg_line(&scene->svg, LEFT, y_of(scene, i), right, y_of(scene, i),
                  (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
-        svg_text(&scene->svg, LEFT - 12, y_of(scene, i) + 4, rank, "%s%u", i == 0 ? "rank " : "", i);
+        svg_text(&scene->svg, LEFT - 12, y_of(scene, i) + 4, rank, "%s%u", i == 0 ? "rank " : "",
+                 i);
     }
     for (uint32_t round = 0; round < nrounds; round += stride)
         svg_text(&scene->svg, x_of(scene, round) + scene->column / 2, TOP - 7, small, "%s%u",
@@ -198,7 +199,7 @@ static void draw_mark(struct scene *scene, const struct event *event)
     }
 }
 
-/* ---- the legend -------------------------------------------------------------------------------------- */
+/* ---- the legend ------------------------------------------------------------------------------ */
 
 static double draw_key(struct scene *scene, enum look look, double x, double y, bool is_message)
 {
@@ -231,7 +232,8 @@ static void draw_legend(struct scene *scene, double x, double y)
     for (int look = 0; look < LOOKS; look++)
         if (is_there[look])
             x = draw_key(scene, (enum look)look, x, y, look <= LOOK_GET);
-    for (uint32_t channel = 0; nchannels > 1 && channel < nchannels && channel < DASHES; channel++) {
+    for (uint32_t channel = 0; nchannels > 1 && channel < nchannels && channel < DASHES;
+         channel++) {
         struct svg_stroke stroke = {COLOUR_INK, 1.5, dashes[channel]};
 
         svg_line(&scene->svg, x, y, x + 26, y, stroke);
@@ -241,7 +243,7 @@ static void draw_legend(struct scene *scene, double x, double y)
     }
 }
 
-/* ---- the picture ------------------------------------------------------------------------------------- */
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 static void draw_events(struct scene *scene)
 {

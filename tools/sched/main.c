@@ -15,8 +15,8 @@ static const char help[] =
     "  draw     a schedule as a picture\n"
     "  explain  which algorithm serves a call, and why\n"
     "\n"
-    "tutti-sched COMMAND --help says more. A schedule is a collective, an algorithm and a number of\n"
-    "ranks: tutti-sched draw allreduce ring --ranks 8 -o ring.svg\n"
+    "tutti-sched COMMAND --help says more. A schedule is a collective, an algorithm and a number\n"
+    "of ranks: tutti-sched draw allreduce ring --ranks 8 -o ring.svg\n"
     "\n"
     "Exit status: 0 done, 1 failed or not proved, 2 a mistake in the command line.\n";
 

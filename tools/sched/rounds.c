@@ -53,7 +53,7 @@ static struct event *add_event(struct rounds *rounds)
     return &rounds->events[rounds->nevents++];
 }
 
-/* ---- lanes -------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 static struct lane *lane_of(const struct player *player, uint32_t from, uint32_t to,
                             uint32_t channel)
@@ -118,7 +118,7 @@ static bool find_messages(struct player *player)
     return all_have_partners;
 }
 
-/* ---- what takes no time ------------------------------------------------------------------------- */
+/* ---- what takes no time ---------------------------------------------------------------------- */
 
 static bool deps_are_complete(const struct player *player, uint32_t rank, uint32_t step)
 {
@@ -190,7 +190,7 @@ static bool run_locals(struct player *player, uint32_t rank)
     return has_moved;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static bool may_start(const struct player *player, const struct lane *lane, uint32_t index)
 {
@@ -307,7 +307,7 @@ static bool start_messages(struct player *player)
     return has_moved;
 }
 
-/* ---- all together ----------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static bool is_over(const struct player *player)
 {

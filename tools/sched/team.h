@@ -7,8 +7,8 @@
 #include "common/request.h"
 #include "schedule/text.h"
 
-/* "COLLECTIVE ALGORITHM --ranks N --root R --option ... --topo ...", or one word: a file. The caller
- * finishes the team. REQUEST_GO or the exit status. */
+/* "COLLECTIVE ALGORITHM --ranks N --root R --option ... --topo ...", or one word: a file. The
+ * caller finishes the team. REQUEST_GO or the exit status. */
 int team_create(const struct request *request, struct tutti_ensemble *ret_team);
 
 /* The algorithm's schedules of all ranks. TUTTI_OK or a failure. */
