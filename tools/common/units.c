@@ -72,7 +72,7 @@ const char *units_bytes(double bytes, char text[UNITS_TEXT])
     int unit = 0;
 
     /* A size that is no round number of KiB stays in bytes while that is readable. */
-    while (unit < 5 && bytes >= 1024 && (bytes >= 1e5 || fmod(bytes, 1024) == 0)) {
+    while (unit < 5 && bytes >= 1024 && (unit > 0 || bytes >= 1e5 || fmod(bytes, 1024) == 0)) {
         bytes /= 1024;
         unit++;
     }
