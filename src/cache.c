@@ -174,7 +174,7 @@ static int keep_vectors(struct entry *entry, const struct tutti_call *call, uint
 static size_t slot_of(const struct key *key)
 {
     uint64_t hash = mix(mix(mix(key->count, key->kind), (uint64_t)key->root << 16 | key->type),
-                        key->vector_hash ^ key->flags);
+                        key->vector_hash ^ key->flags ^ (uintptr_t)key->trial);
 
     return (size_t)(hash >> 40) % ENTRIES;
 }

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
 #include "tuner/policy.h"
@@ -29,6 +30,9 @@ enum tutti_comm_state {
     TUTTI_COMM_FAILED,
 };
 
+/* What a rank says in the second round of forming: its fabric's verdict, and what rank 0 will share. */
+#define TUTTI_COMM_VERDICT_BYTES (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
+
 struct tutti_redop {
     bool is_used;
     tuttiDataType_t type;
@@ -39,19 +43,6 @@ struct tutti_redop {
 #define TUTTI_NAME_BYTES 64
 
 struct tutti_cache;
-struct tutti_batch;
-
-/* What rank 0 tells the others about its policy, along with the verdicts. */
-struct tutti_policy_notice {
-    int32_t result;      /* of reading it */
-    uint32_t size_bytes; /* 0: there is none */
-};
-
-/* A rank's part of the second exchange. */
-struct tutti_tally {
-    uint8_t verdict[TUTTI_FABRIC_VERDICT_BYTES];
-    struct tutti_policy_notice notice;
-};
 
 struct tutti_comm {
     int nranks, rank;
@@ -69,10 +60,7 @@ struct tutti_comm {
     uint64_t deadline_ns;
     struct tutti_bootstrap *boot;
     uint8_t *gathered;
-    struct tutti_tally tally;          /* mine; then its notice is rank 0's */
-    char complaint[TUTTI_MESSAGE_BYTES]; /* why rank 0's policy is none */
-    struct tutti_batch *handout;       /* the policy on its way; NULL before and after */
-    char *handed_out;
+    struct tutti_share share; /* files that rank 0 has read */
 
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
@@ -143,13 +131,11 @@ int tutti_comm_error(struct tutti_comm *comm);
 
 /* ---- choices (comm_choices.c, comm_tune.c) ------------------------------------------------ */
 
-/* Before the exchanges: the parent's policy, or on rank 0 the environment's. What is wrong with that
- * is kept, for all ranks to fail with, and no error yet. */
+/* Before the exchanges: take over the parent's policy, or on rank 0 offer the environment's to be
+ * shared. What is wrong with that is for all ranks to fail with, and no error yet. */
 int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent);
-/* Phases of forming, resumable: see comm_form.c. */
-int tutti_choices_complain(struct tutti_comm *comm);
+/* When all is there to look at, the shared policy too. */
 int tutti_choices_look(struct tutti_comm *comm);
-int tutti_choices_hand_out(struct tutti_comm *comm);
 /* From now on `policy`, which is taken, counts. Programs made before are forgotten. */
 int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy);
 void tutti_choices_fini(struct tutti_comm *comm);

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a communicator's choices of algorithms depend on: rank 0's policy, handed out while the
- * communicator forms, and the machine as all ranks see it. Nothing else, so all choose alike.
- *
- *   rank 0 reads its environment      a malformed one: the notice says so, an exchange of its own
- *     | notice, with the verdicts     brings the message to all, and all fail alike
- *     v
- *   every rank: any policy at all? -- no --> done
- *     | yes: a broadcast over the fabric, whose size the notice has told
- *     v
- *   every rank reads the same bytes
- *
- * A split needs none of this: the parent's ranks hold one policy already. */
-#include "batch.h"
+ * What a communicator's choices of algorithms depend on: rank 0's policy, shared while the
+ * communicator forms (comm_share.h), or the parent's of a split; and the machine as all ranks see
+ * it. Nothing else, so all choose alike. */
+#include "comm.h"
 #include "tuner/assumed.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
 {
+    int rc;
+
     if (parent != NULL) {
         comm->policy = tutti_policy_share(parent->policy);
         comm->machine = calloc(1, sizeof *comm->machine);
@@ -31,28 +22,15 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
     }
     if (comm->rank != 0)
         return TUTTI_OK;
-    comm->tally.notice.result = tutti_policy_read((uint32_t)comm->nranks, &comm->policy);
-    if (comm->tally.notice.result != TUTTI_OK)
-        snprintf(comm->complaint, sizeof comm->complaint, "%s", tutti_last_message());
-    else if (comm->policy != NULL)
-        comm->tally.notice.size_bytes = (uint32_t)comm->policy->size;
-    return TUTTI_OK;
-}
-
-int tutti_choices_complain(struct tutti_comm *comm)
-{
-    int rc = comm->tally.notice.result;
-
-    _Static_assert(sizeof comm->complaint <= TUTTI_FABRIC_RECORD_BYTES, "complaints fit");
-    if (rc == TUTTI_OK)
+    rc = tutti_policy_read((uint32_t)comm->nranks, &comm->policy);
+    if (rc != TUTTI_OK) {
+        tutti_share_fail(&comm->share, rc, tutti_last_message());
         return TUTTI_OK;
-    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, comm->complaint, sizeof comm->complaint,
-                                         comm->gathered));
-    /* Whatever the other end says, this is a failure, and one of those that there are. */
-    if (rc != TUTTI_ERR_SYSTEM)
-        rc = TUTTI_ERR_USAGE;
-    comm->gathered[sizeof comm->complaint - 1] = '\0';
-    return tutti_fail(rc, "rank 0: %.480s", (const char *)comm->gathered);
+    }
+    if (comm->policy == NULL)
+        return TUTTI_OK;
+    return tutti_share_offer(&comm->share, TUTTI_SHARE_TUNING, comm->policy->bytes,
+                             comm->policy->size);
 }
 
 const char *tutti_choices_transports(const struct tutti_comm *comm)
@@ -119,6 +97,8 @@ static int look_around(struct tutti_comm *comm)
 int tutti_choices_look(struct tutti_comm *comm)
 {
     struct tutti_domain *domain = tutti_fabric_domain(comm->fabric);
+    const char *shared;
+    size_t size;
 
     comm->hosts = calloc((size_t)comm->nranks, sizeof *comm->hosts);
     if (comm->hosts == NULL)
@@ -131,48 +111,10 @@ int tutti_choices_look(struct tutti_comm *comm)
         .half_bytes = domain ? domain->half_bytes : 0,
         .stage_bytes = TUTTI_STAGE_BYTES,
     };
-    return comm->tally.notice.size_bytes == 0 ? look_around(comm) : TUTTI_OK;
-}
-
-/* ---- handing out ------------------------------------------------------------------------------ */
-
-/* By what rules there are without a policy or a machine: alike on all ranks. */
-static int begin_handout(struct tutti_comm *comm)
-{
-    uint32_t size = comm->tally.notice.size_bytes;
-    struct tutti_call call;
-
-    if (size > TUTTI_POLICY_MOST_BYTES)
-        return tutti_fail(TUTTI_ERR_USAGE, "rank 0 announces tuning rules of %u bytes; all ranks "
-                          "must run one version of the library", size);
-    comm->handed_out = malloc(size);
-    if (comm->handed_out == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u bytes of tuning rules", size);
-    if (comm->rank == 0)
-        memcpy(comm->handed_out, comm->policy->bytes, size);
-    tutti_call_of_bytes(TUTTI_BROADCAST, comm->handed_out, comm->handed_out, size, &call);
-    TUTTI_TRY(tutti_batch_create(comm, &comm->handout));
-    TUTTI_TRY(tutti_batch_add(comm->handout, &call));
-    tutti_batch_issue(comm->handout);
-    return TUTTI_OK;
-}
-
-int tutti_choices_hand_out(struct tutti_comm *comm)
-{
-    struct tutti_policy *policy;
-    bool moved = false;
-
-    if (comm->tally.notice.size_bytes == 0)
-        return TUTTI_OK;
-    if (comm->handout == NULL)
-        TUTTI_TRY(begin_handout(comm));
-    TUTTI_TRY(tutti_batch_progress(comm->handout, &moved));
-    tutti_batch_release(comm->handout);
-    comm->handout = NULL;
-    TUTTI_TRY(tutti_policy_unpack(comm->handed_out, comm->tally.notice.size_bytes, &policy));
-    free(comm->handed_out);
-    comm->handed_out = NULL;
-    return tutti_choices_use(comm, policy);
+    shared = tutti_share_bytes(&comm->share, TUTTI_SHARE_TUNING, &size);
+    if (shared != NULL && comm->policy == NULL)
+        TUTTI_TRY(tutti_policy_unpack(shared, size, &comm->policy));
+    return look_around(comm);
 }
 
 int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy)
@@ -185,11 +127,6 @@ int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy)
 
 void tutti_choices_fini(struct tutti_comm *comm)
 {
-    /* Given up on the way: nobody may touch what was to be handed out any more. */
-    if (comm->handout != NULL && !comm->handout->is_done)
-        tutti_run_cancel(&comm->engine);
-    tutti_batch_release(comm->handout);
-    free(comm->handed_out);
     tutti_policy_release(comm->policy);
     tutti_machine_destroy(comm->machine);
     free(comm->hosts);

@@ -47,11 +47,7 @@ tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
     rc = tutti_handle_get(handle, "tuttiCommDestroy", &comm);
     if (rc != TUTTI_OK)
         return tutti_public(rc);
-    /* What is under way while it forms moves in nobody's thread but this one. */
-    if (tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
-        tutti_comm_fail(comm, TUTTI_ERR_USAGE, "the communicator was destroyed while it formed");
-    else if (comm->handout == NULL)
-        drain(comm);
+    drain(comm);
     tutti_handle_release(handle);
     tutti_comm_free(comm);
     return tuttiSuccess;

@@ -26,23 +26,43 @@ static int join_hosts(struct tutti_comm *comm)
     return tutti_fabric_join(comm->fabric, comm->gathered);
 }
 
-/* Verdicts, and beside them what rank 0 says about its policy. */
+_Static_assert(TUTTI_COMM_VERDICT_BYTES <= TUTTI_FABRIC_RECORD_BYTES,
+               "comm->gathered has room for verdicts");
+
 static int exchange_verdicts(struct tutti_comm *comm)
 {
-    struct tutti_tally *tallies = (struct tutti_tally *)(void *)comm->gathered;
+    uint8_t mine[TUTTI_COMM_VERDICT_BYTES];
 
-    memcpy(comm->tally.verdict, tutti_fabric_verdict(comm->fabric), sizeof comm->tally.verdict);
-    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, &comm->tally, sizeof comm->tally, tallies));
-    comm->tally.notice = tallies[0].notice;
-    for (int rank = 0; rank < comm->nranks; rank++)
-        memmove(comm->gathered + (size_t)rank * TUTTI_FABRIC_VERDICT_BYTES, tallies[rank].verdict,
-                TUTTI_FABRIC_VERDICT_BYTES);
+    memcpy(mine, tutti_fabric_verdict(comm->fabric), TUTTI_FABRIC_VERDICT_BYTES);
+    tutti_share_head(&comm->share, mine + TUTTI_FABRIC_VERDICT_BYTES);
+    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, mine, sizeof mine, comm->gathered));
+    TUTTI_TRY(tutti_share_expect(&comm->share, comm->gathered + TUTTI_FABRIC_VERDICT_BYTES,
+                                 comm->nranks, comm->rank));
+    /* The fabric's verdicts, one behind the other. */
+    for (size_t rank = 1; rank < (size_t)comm->nranks; rank++)
+        memmove(comm->gathered + rank * TUTTI_FABRIC_VERDICT_BYTES,
+                comm->gathered + rank * TUTTI_COMM_VERDICT_BYTES, TUTTI_FABRIC_VERDICT_BYTES);
     return TUTTI_OK;
 }
 
 static int settle(struct tutti_comm *comm)
 {
     return tutti_fabric_settle(comm->fabric, comm->gathered);
+}
+
+static int share_bytes(struct tutti_comm *comm)
+{
+    return tutti_share_progress(&comm->share, comm->fabric, comm->nranks, comm->rank);
+}
+
+/* Ranks of this process may be copying from what is shared. */
+static void end_sharing(struct tutti_comm *comm)
+{
+    if (comm->share.total_bytes > 0 && comm->fabric != NULL) {
+        tutti_fabric_abort(comm->fabric, TUTTI_ERR_USAGE, "was destroyed before it was formed");
+        tutti_fabric_expel(comm->fabric);
+    }
+    tutti_share_fini(&comm->share);
 }
 
 static int start_engine(struct tutti_comm *comm)
@@ -56,16 +76,15 @@ static int start_engine(struct tutti_comm *comm)
 static const struct {
     const char *name;
     int (*step)(struct tutti_comm *comm);
-    bool is_exchange; /* waits for the bootstrap alone */
+    bool is_exchange; /* a round of the bootstrap: there may be a descriptor to sleep on */
 } phases[] = {
     {"exchange of addresses", exchange_records, true},
     {"joining the ranks of a host", join_hosts, false},
     {"exchange of what each host can do", exchange_verdicts, true},
-    {"exchange of what is wrong with tuning rules", tutti_choices_complain, true},
     {"choice of transports", settle, false},
+    {"sharing of what rank 0 has read", share_bytes, false},
     {"start of the engine", start_engine, false},
     {"look at the machine", tutti_choices_look, false},
-    {"distribution of tuning rules", tutti_choices_hand_out, false},
 };
 
 enum { PHASES = sizeof phases / sizeof *phases };
@@ -128,6 +147,7 @@ int tutti_comm_form(struct tutti_comm *comm)
     comm->boot = NULL;
     free(comm->gathered);
     comm->gathered = NULL;
+    tutti_share_fini(&comm->share);
     tutti_log(TUTTI_LOG_INFO, "communicator%s%s of %d ranks: rank %d is ready%s",
               *comm->name ? " " : "", comm->name, comm->nranks, comm->rank,
               comm->view.is_one_domain ? ", all on this host" : "");
@@ -157,6 +177,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     snprintf(message, sizeof message, "%s", tutti_last_message());
     if (comm->boot != NULL)
         comm->boot->ops->destroy(comm->boot, comm->error ? comm->error_text : "it was given up");
+    end_sharing(comm);
     if (comm->fabric != NULL)
         tutti_fabric_leave(comm->fabric);
     tutti_choices_fini(comm);

@@ -125,7 +125,7 @@ static void derive_secret(struct over_parent *over, const uint8_t parent_secret[
 /* ---- the job ------------------------------------------------------------------------------- */
 
 /* A rank without a colour takes part in the parent's rounds and gets nothing. */
-static const size_t rounds[] = {TUTTI_FABRIC_RECORD_BYTES, sizeof(struct tutti_tally)};
+static const size_t rounds[] = {TUTTI_FABRIC_RECORD_BYTES, TUTTI_COMM_VERDICT_BYTES};
 enum { ROUNDS = sizeof rounds / sizeof *rounds };
 
 struct split {

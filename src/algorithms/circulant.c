@@ -16,52 +16,62 @@
  *
  * Source: Träff, "Optimal, non-pipelined reduce-scatter and allreduce algorithms", 2024.
  */
-#include "algorithms/algorithm.h"
 #include "algorithms/circulant.h"
 
-/* Partial sums live in `partial`, block by block; slots not yet added to are still in INPUT. */
-static int recv_reduce_slots(const struct tutti_shape *shape, struct tutti_build *build,
-                             uint32_t from, uint32_t count, bool is_first,
-                             enum tutti_buffer partial)
-{
-    enum tutti_buffer own = is_first ? TUTTI_BUF_INPUT : partial;
-    struct wrapped src = wrapped_span(own, shape->rank, count, shape->nranks);
-    struct wrapped dst = wrapped_span(partial, shape->rank, count, shape->nranks);
+#include <stdlib.h>
 
-    TUTTI_TRY(tutti_build_recv_reduce(build, from, src.upper, dst.upper));
-    return tutti_build_recv_reduce(build, from, src.lower, dst.lower);
+/* Pieces of a circle: those up to its end, and those from its beginning on. */
+static int add_pieces(struct moves *moves, const struct team *team, bool is_send, uint32_t member,
+                      uint32_t first, uint32_t count)
+{
+    int (*add)(struct moves *, uint32_t, uint32_t, uint32_t) =
+        is_send ? tutti_moves_send : tutti_moves_recv;
+    uint32_t upper = count < team->count - first ? count : team->count - first;
+    uint32_t begin = tutti_team_piece(moves->nchunks, team->count, first);
+    uint32_t end = tutti_team_piece(moves->nchunks, team->count, first + upper);
+
+    TUTTI_TRY(add(moves, team->ranks[member], begin, end - begin));
+    return add(moves, team->ranks[member], 0,
+               tutti_team_piece(moves->nchunks, team->count, count - upper));
 }
 
-static int reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build,
-                          enum tutti_buffer partial, struct tutti_span result)
+static uint32_t holds_its_own(uint32_t member, uint32_t count)
 {
-    uint32_t n = shape->nranks;
-    uint32_t half = n - n / 2;
+    (void)member;
+    (void)count;
+    return 1;
+}
 
-    for (uint32_t s = n; s > 1;) {
+/* Member v already holds held(v) pieces, its own and those after it. */
+static int add_rounds(struct moves *moves, const struct team *team,
+                      uint32_t (*held)(uint32_t member, uint32_t count))
+{
+    uint32_t n = team->count;
+
+    for (uint32_t round = rounds_of(n); round-- > 0;) {
+        /* s and h of this round: p halved, rounding up, `round` times, and once more. */
+        uint32_t s = (uint32_t)(((uint64_t)n + (1ull << round) - 1) >> round);
         uint32_t h = s - s / 2;
-        bool is_first = s == n;
-        enum tutti_buffer source = is_first ? TUTTI_BUF_INPUT : partial;
-        uint32_t from = rank_before(shape->rank, h, n);
+        uint32_t to = rank_before(team->me, h, n);
+        uint32_t from = rank_after(team->me, h, n);
+        uint32_t theirs = held(to, n) > h ? held(to, n) : h;
+        uint32_t ours = held(team->me, n) > h ? held(team->me, n) : h;
 
-        TUTTI_TRY(send_wrapped(build, rank_after(shape->rank, h, n),
-                               wrapped_span(source, rank_after(shape->rank, h, n), s - h, n)));
-        if (h > 1)
-            TUTTI_TRY(recv_reduce_slots(shape, build, from, s - h, is_first, partial));
-        else
-            TUTTI_TRY(tutti_build_recv_reduce(build, from, tutti_span(source, shape->rank, 1),
-                                              result));
-
-        /* An odd number leaves the middle slot out of the first round, to be sent in the second. */
-        if (is_first && n % 2 == 1) {
-            uint32_t middle = rank_after(shape->rank, half - 1, n);
-
-            TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, middle, 1),
-                                       tutti_span(partial, middle, 1)));
-        }
-        s = h;
+        if (theirs < s)
+            TUTTI_TRY(add_pieces(moves, team, true, to, rank_after(to, theirs, n), s - theirs));
+        if (ours < s)
+            TUTTI_TRY(add_pieces(moves, team, false, from, rank_after(team->me, ours, n),
+                                 s - ours));
     }
     return TUTTI_OK;
+}
+
+int tutti_circulant_moves(const struct team *team, struct moves *moves)
+{
+    moves->own_first = tutti_team_piece(moves->nchunks, team->count, team->me);
+    moves->own_count = tutti_team_piece(moves->nchunks, team->count, team->me + 1) -
+                       moves->own_first;
+    return add_rounds(moves, team, holds_its_own);
 }
 
 int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
@@ -69,73 +79,85 @@ int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
                            uint32_t (*held)(uint32_t rank, uint32_t nranks),
                            struct tutti_build *build)
 {
-    for (uint32_t round = rounds_of(nranks); round-- > 0;) {
-        /* s and h of this round: p halved, rounding up, `round` times, and once more. */
-        uint32_t s = (uint32_t)(((uint64_t)nranks + (1ull << round) - 1) >> round);
-        uint32_t h = s - s / 2;
-        uint32_t to = rank_before(rank, h, nranks);
-        uint32_t from = rank_after(rank, h, nranks);
-        uint32_t lacks = held(to, nranks) > h ? held(to, nranks) : h;
-        uint32_t lack = held(rank, nranks) > h ? held(rank, nranks) : h;
+    /* What a rank held in the beginning, the others have too: all that it sends is its own. */
+    struct moves moves = {.nchunks = nranks, .own_count = nranks};
+    struct team team = {.count = nranks, .me = rank};
+    uint32_t *ranks;
+    int rc;
 
-        if (lacks < s)
-            TUTTI_TRY(send_wrapped(build, rank_after(to, first_rank, nranks),
-                                   wrapped_span(source, rank_after(to, lacks, nranks),
-                                                s - lacks, nranks)));
-        if (lack < s)
-            TUTTI_TRY(recv_wrapped(build, rank_after(from, first_rank, nranks),
-                                   wrapped_span(TUTTI_BUF_OUTPUT, rank_after(rank, lack, nranks),
-                                                s - lack, nranks)));
-    }
-    return TUTTI_OK;
+    TUTTI_TRY(tutti_team_list(nranks, first_rank, &ranks));
+    team.ranks = ranks;
+    rc = add_rounds(&moves, &team, held);
+    if (rc == TUTTI_OK)
+        rc = tutti_moves_gather(&moves, build, tutti_span(source, 0, nranks),
+                                tutti_span(TUTTI_BUF_OUTPUT, 0, nranks));
+    tutti_moves_fini(&moves);
+    free(ranks);
+    return rc;
 }
 
-static uint32_t holds_its_own(uint32_t rank, uint32_t nranks)
+static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
 {
-    (void)rank;
-    (void)nranks;
-    return 1;
+    struct team team = {.count = shape->nranks, .me = shape->rank};
+    uint32_t *ranks;
+    int rc;
+
+    (void)use;
+    TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
+    team.ranks = ranks;
+    moves->nchunks = shape->nranks;
+    rc = tutti_circulant_moves(&team, moves);
+    free(ranks);
+    return rc;
 }
 
-static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
+static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    tutti_build_chunks(build, shape->nranks);
-    TUTTI_TRY(reduce_scatter(shape, build, TUTTI_BUF_OUTPUT,
-                             tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
-    return tutti_circulant_gather(shape->nranks, shape->rank, 0, TUTTI_BUF_OUTPUT,
-                                  holds_its_own, build);
+    return tutti_moves_emit(shape, build, make);
 }
 
-static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
 {
-    tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, shape->nranks);
-    return reduce_scatter(shape, build, TUTTI_BUF_SCRATCH, tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
+    tutti_team_cost_all(shape, block_bytes, 0, ret_cost);
 }
 
-static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
 {
-    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, 1),
-                               tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
-    return tutti_circulant_gather(shape->nranks, shape->rank, 0, TUTTI_BUF_OUTPUT,
-                                  holds_its_own, build);
+    double others = (shape->nranks - 1.0) * block_bytes;
+
+    /* Copied: the block in the middle of an odd number. */
+    tutti_cost_flat(shape, rounds_of(shape->nranks), others, others,
+                    shape->nranks % 2 * block_bytes, ret_cost);
+}
+
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, rounds_of(shape->nranks), (shape->nranks - 1.0) * block_bytes, 0,
+                    block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_circulant_allreduce = {
     .name = "circulant",
     .collective = TUTTI_ALLREDUCE,
-    .emit = emit_allreduce,
+    .emit = emit,
+    .cost = cost_allreduce,
 };
 
 const struct tutti_algorithm tutti_circulant_reduce_scatter = {
     .name = "circulant",
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
-    .emit = emit_reduce_scatter,
+    .emit = emit,
+    .cost = cost_reduce_scatter,
 };
 
 const struct tutti_algorithm tutti_circulant_allgather = {
     .name = "circulant",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
-    .emit = emit_allgather,
+    .emit = emit,
+    .cost = cost_allgather,
 };

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The all-gather half of circulant.c, for algorithms that end with one.
+ * The moves of circulant.c, for algorithms of which they are a part.
  */
 #ifndef TUTTI_ALGORITHMS_CIRCULANT_H
 #define TUTTI_ALGORITHMS_CIRCULANT_H
 
 #include "algorithms/ranks.h"
+#include "algorithms/team.h"
+
+/* The all-gather among a team: member i owns piece i of the moves->nchunks chunks (team.h). */
+int tutti_circulant_moves(const struct team *team, struct moves *moves);
 
 /* Emit the all-gather of chunks 0 .. nranks-1 of OUTPUT among ranks numbered from `first_rank` on:
  * `rank` is this rank's number, and chunk i is rank i's. Number v already holds chunks

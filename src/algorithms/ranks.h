@@ -29,6 +29,29 @@ static inline uint32_t rounds_of(uint32_t nranks)
     return rounds;
 }
 
+/* Folding: of the first 2 * nextra ranks each even one leaves its work to the odd one after it. Those
+ * who take part are numbered from 0 on. */
+static inline bool is_folded_out(uint32_t nextra, uint32_t rank)
+{
+    return rank < 2 * nextra && rank % 2 == 0;
+}
+
+static inline uint32_t folded_number(uint32_t nextra, uint32_t rank)
+{
+    return rank < 2 * nextra ? rank / 2 : rank - nextra;
+}
+
+static inline uint32_t folded_rank(uint32_t nextra, uint32_t number)
+{
+    return number < nextra ? 2 * number + 1 : number + nextra;
+}
+
+/* The largest q with 2^q <= nranks. */
+static inline uint32_t whole_rounds_of(uint32_t nranks)
+{
+    return 31 - (uint32_t)__builtin_clz(nranks);
+}
+
 /* `count` chunks of a circle of `size` chunks: those up to its end, and those from its beginning
  * on, which are often none. The builder emits nothing for a span without chunks. Sender and
  * receiver cut the same circle at the same place, so their messages match. */

@@ -12,89 +12,143 @@
  * All-gather, round i: send block rank - i, receive the one before it. All-reduce is one after
  * the other, with a block for each rank. Volume is optimal, latency is not: p - 1 rounds each.
  *
+ * The reduce-scatter is the all-gather of the opposite ring read backwards (moves.h): so both go
+ * the same way around.
+ *
  * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
  */
-#include "algorithms/algorithm.h"
+#include "algorithms/ring.h"
+
 #include "algorithms/ranks.h"
+#include "algorithms/team.h"
 
-/* Partial sums accumulate in chunk c of `partial`; the complete one goes to `result`. */
-static int reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build,
-                          enum tutti_buffer partial, struct tutti_span result)
+#include <stdlib.h>
+
+/* A ring as one of its ranks sees it. */
+struct ring {
+    const uint32_t *cycle;
+    uint32_t place; /* of this rank in the cycle */
+    bool is_backward;
+};
+
+/* The rank so many places before this one, as the ring goes; 0 is this rank. */
+static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
 {
-    uint32_t n = shape->nranks;
-    uint32_t next = rank_after(shape->rank, 1, n);
-    uint32_t prev = rank_before(shape->rank, 1, n);
+    return ring->cycle[ring->is_backward ? rank_after(ring->place, by, nranks)
+                                         : rank_before(ring->place, by, nranks)];
+}
 
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t give = rank_before(shape->rank, i + 1, n);
-        uint32_t take = rank_before(shape->rank, i + 2, n);
-        enum tutti_buffer source = i == 0 ? TUTTI_BUF_INPUT : partial;
-        struct tutti_span sum = i + 2 == n ? result : tutti_span(partial, take, 1);
+static void look_around(const struct tutti_shape *shape, enum moves_use use,
+                        const struct rings *rings, struct ring *around)
+{
+    bool is_reversed = use == MOVES_SCATTER || use == MOVES_ALLREDUCE_SCATTER;
 
-        TUTTI_TRY(tutti_build_send(build, next, tutti_span(source, give, 1)));
-        TUTTI_TRY(tutti_build_recv_reduce(build, prev, tutti_span(TUTTI_BUF_INPUT, take, 1), sum));
+    for (uint32_t i = 0; i < rings->ndirected; i++) {
+        struct ring ring = {.cycle = rings->cycles + (size_t)(i / 2) * shape->nranks,
+                            .is_backward = (i % 2 == 1) != is_reversed};
+
+        while (ring.cycle[ring.place] != shape->rank)
+            ring.place++;
+        around[i] = ring;
     }
+}
+
+int tutti_ring_moves(const struct tutti_shape *shape, enum moves_use use,
+                     const struct rings *rings, struct moves *moves)
+{
+    uint32_t n = shape->nranks, nrings = rings->ndirected;
+    struct ring around[TUTTI_RINGS_MOST];
+
+    tutti_assert(nrings >= 1 && nrings <= TUTTI_RINGS_MOST);
+    look_around(shape, use, rings, around);
+    moves->nchunks = n * nrings;
+    moves->own_first = shape->rank * nrings;
+    moves->own_count = nrings;
+    for (uint32_t round = 0; round + 1 < n; round++)
+        for (uint32_t i = 0; i < nrings; i++) {
+            const struct ring *ring = &around[i];
+            uint32_t give = before(ring, round, n), take = before(ring, round + 1, n);
+
+            moves->channel = (uint8_t)i;
+            TUTTI_TRY(tutti_moves_send(moves, before(ring, n - 1, n), give * nrings + i, 1));
+            TUTTI_TRY(tutti_moves_recv(moves, before(ring, 1, n), take * nrings + i, 1));
+        }
     return TUTTI_OK;
 }
 
-/* Chunk `rank` of OUTPUT is there, and in `own`. */
-static int all_gather(const struct tutti_shape *shape, struct tutti_build *build,
-                      struct tutti_span own)
+void tutti_ring_cost(const struct tutti_shape *shape, enum tutti_collective collective,
+                     uint32_t ndirected, double block_bytes, struct tutti_cost *ret_cost)
 {
-    uint32_t n = shape->nranks;
-    uint32_t next = rank_after(shape->rank, 1, n);
-    uint32_t prev = rank_before(shape->rank, 1, n);
+    double others = shape->nranks - 1.0, messages = others * ndirected;
 
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t give = rank_before(shape->rank, i, n);
-        uint32_t take = rank_before(shape->rank, i + 1, n);
+    if (collective == TUTTI_ALLREDUCE) {
+        double bytes = others / shape->nranks * block_bytes;
 
-        TUTTI_TRY(tutti_build_send(build, next,
-                                   i == 0 ? own : tutti_span(TUTTI_BUF_OUTPUT, give, 1)));
-        TUTTI_TRY(tutti_build_recv(build, prev, tutti_span(TUTTI_BUF_OUTPUT, take, 1)));
+        tutti_cost_flat(shape, 2 * messages, 2 * bytes, bytes, 0, ret_cost);
+    } else if (collective == TUTTI_ALLGATHER) {
+        tutti_cost_flat(shape, messages, others * block_bytes, 0, block_bytes, ret_cost);
+    } else {
+        tutti_cost_flat(shape, messages, others * block_bytes, others * block_bytes, 0, ret_cost);
     }
-    return TUTTI_OK;
 }
 
-static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    struct tutti_span own = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
+/* ---- one ring, in the order of the ranks --------------------------------------------- */
 
-    tutti_build_chunks(build, shape->nranks);
-    TUTTI_TRY(reduce_scatter(shape, build, TUTTI_BUF_OUTPUT, own));
-    return all_gather(shape, build, own);
+static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+{
+    struct rings rings = {.ndirected = 1};
+    uint32_t *ranks;
+    int rc;
+
+    TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
+    rings.cycles = ranks;
+    rc = tutti_ring_moves(shape, use, &rings, moves);
+    free(ranks);
+    return rc;
 }
 
-static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, shape->nranks);
-    return reduce_scatter(shape, build, TUTTI_BUF_SCRATCH, tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
+    return tutti_moves_emit(shape, build, make);
 }
 
-static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
 {
-    struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+    tutti_ring_cost(shape, TUTTI_ALLREDUCE, 1, block_bytes, ret_cost);
+}
 
-    TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
-    return all_gather(shape, build, own);
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, TUTTI_REDUCE_SCATTER, 1, block_bytes, ret_cost);
+}
+
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, TUTTI_ALLGATHER, 1, block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_ring_allreduce = {
     .name = "ring",
     .collective = TUTTI_ALLREDUCE,
-    .emit = emit_allreduce,
+    .emit = emit,
+    .cost = cost_allreduce,
 };
 
 const struct tutti_algorithm tutti_ring_reduce_scatter = {
     .name = "ring",
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
-    .emit = emit_reduce_scatter,
+    .emit = emit,
+    .cost = cost_reduce_scatter,
 };
 
 const struct tutti_algorithm tutti_ring_allgather = {
     .name = "ring",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
-    .emit = emit_allgather,
+    .emit = emit,
+    .cost = cost_allgather,
 };

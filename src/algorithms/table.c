@@ -15,6 +15,12 @@
     line(tutti_recursive_doubling_allreduce)                                              \
     line(tutti_circulant_allreduce)                                                       \
     line(tutti_ring_allreduce)                                                            \
+    line(tutti_rabenseifner_allreduce)                                                    \
+    line(tutti_hybrid_allreduce)                                                          \
+    line(tutti_swing_allreduce)                                                           \
+    line(tutti_pat_allreduce)                                                             \
+    line(tutti_multi_ring_allreduce)                                                      \
+    line(tutti_walecki_allreduce)                                                         \
     line(tutti_direct_one_shot_reduce)                                                    \
     line(tutti_direct_reduce)                                                             \
     line(tutti_mapped_reduce)                                                             \
@@ -31,10 +37,20 @@
     line(tutti_mapped_allgather)                                                          \
     line(tutti_circulant_allgather)                                                       \
     line(tutti_ring_allgather)                                                            \
+    line(tutti_recursive_doubling_allgather)                                              \
+    line(tutti_swing_allgather)                                                           \
+    line(tutti_pat_allgather)                                                             \
+    line(tutti_multi_ring_allgather)                                                      \
+    line(tutti_walecki_allgather)                                                         \
     line(tutti_direct_reduce_scatter)                                                     \
     line(tutti_mapped_reduce_scatter)                                                     \
     line(tutti_circulant_reduce_scatter)                                                  \
     line(tutti_ring_reduce_scatter)                                                       \
+    line(tutti_recursive_halving_reduce_scatter)                                          \
+    line(tutti_swing_reduce_scatter)                                                      \
+    line(tutti_pat_reduce_scatter)                                                        \
+    line(tutti_multi_ring_reduce_scatter)                                                 \
+    line(tutti_walecki_reduce_scatter)                                                    \
     line(tutti_direct_alltoall)                                                           \
     line(tutti_mapped_alltoall)                                                           \
     line(tutti_bruck_alltoall)                                                            \

@@ -134,6 +134,11 @@ static int emit(struct tutti_build *build, const struct tutti_step *step)
     return append(build, step);
 }
 
+int tutti_build_step(struct tutti_build *build, const struct tutti_step *step)
+{
+    return emit(build, step);
+}
+
 int tutti_build_send(struct tutti_build *build, uint32_t to, struct tutti_span src)
 {
     if (src.count == 0)

@@ -58,6 +58,9 @@ int tutti_build_signal(struct tutti_build *build);
 /* `from`: a rank or TUTTI_ALL_RANKS; an own rank or nranks == 1 emits nothing. */
 int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal);
 
+/* Any step, also a fused one, as it is; `step` has no dependencies. */
+int tutti_build_step(struct tutti_build *build, const struct tutti_step *step);
+
 /* Derive the dependencies and hand the schedule over; the build is finished. */
 int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 

@@ -77,41 +77,64 @@ static void release(struct check *check)
     free(check->lane_before);
     free(check->lane_after);
     free(check->mate);
+    free(check->lane_sends);
     free(check->local_index);
     free(check->local_count);
     free(check->local_last);
     free(check->signal_first);
     free(check->signal_steps);
     free(check->log);
-    free(check->clocks);
+    free(check->clock_row);
+    free(check->clock_rows);
     free(check->seen);
     free(check->stack);
     free(check->preds);
 }
 
-static int run_all(struct check *check)
+/* Does an in-place call overlay anybody's buffers? */
+static bool has_in_place(const struct check *check)
+{
+    const struct tutti_schedule *schedule = check->schedules[0];
+    bool has = false;
+    int64_t shift;
+
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        has = has || tutti_in_place_shift((enum tutti_collective)schedule->collective, rank,
+                                          schedule->root, schedule->chunks_per_block, &shift);
+    return has;
+}
+
+static int play(struct check *check)
 {
     TUTTI_TRY(number_steps(check));
     TUTTI_TRY(tutti_check_shape(check));
     TUTTI_TRY(tutti_check_lanes(check));
-    TUTTI_TRY(tutti_check_play(check));
+    return tutti_check_credits(check);
+}
+
+static int prove(struct check *check)
+{
+    TUTTI_TRY(play(check));
     TUTTI_TRY(tutti_check_clocks(check));
-    for (int is_overlaid = 0; is_overlaid <= 1; is_overlaid++) {
+    for (int is_overlaid = 0; is_overlaid <= has_in_place(check); is_overlaid++) {
         TUTTI_TRY(tutti_check_races(check, is_overlaid));
         TUTTI_TRY(tutti_check_flow(check, is_overlaid));
     }
     if (check->schedules[0]->collective == TUTTI_BARRIER)
         TUTTI_TRY(tutti_check_barrier(check));
-    return TUTTI_OK;
+    return tutti_check_facts(check);
 }
 
-static int run_check(const struct tutti_schedule *const *schedules, uint32_t nranks, bool is_vector,
-                     struct tutti_check_report *ret_report)
+int tutti_schedule_prove(const struct tutti_schedule *const *schedules, uint32_t nranks,
+                         const struct tutti_check_options *options,
+                         struct tutti_check_report *ret_report)
 {
-    struct check check = {.schedules = schedules, .nranks = nranks, .is_vector = is_vector,
+    struct check check = {.schedules = schedules, .nranks = nranks, .options = *options,
                           .report = ret_report};
-    int rc = run_all(&check);
+    int rc;
 
+    *ret_report = (struct tutti_check_report){.step = UINT32_MAX};
+    rc = prove(&check);
     release(&check);
     return rc;
 }
@@ -119,11 +142,30 @@ static int run_check(const struct tutti_schedule *const *schedules, uint32_t nra
 int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          struct tutti_check_report *ret_report)
 {
-    return run_check(schedules, nranks, false, ret_report);
+    const struct tutti_check_options options = {.is_vector = false};
+
+    return tutti_schedule_prove(schedules, nranks, &options, ret_report);
 }
 
 int tutti_schedule_check_vector(const struct tutti_schedule *const *schedules, uint32_t nranks,
                                 struct tutti_check_report *ret_report)
 {
-    return run_check(schedules, nranks, true, ret_report);
+    const struct tutti_check_options options = {.is_vector = true};
+
+    return tutti_schedule_prove(schedules, nranks, &options, ret_report);
+}
+
+int tutti_schedule_credits(const struct tutti_schedule *const *schedules, uint32_t nranks,
+                           uint32_t *ret_least, struct tutti_check_report *ret_report)
+{
+    struct check check = {.schedules = schedules, .nranks = nranks,
+                          .options = {.credits = UINT32_MAX}, .report = ret_report};
+    int rc;
+
+    *ret_report = (struct tutti_check_report){.step = UINT32_MAX};
+    rc = play(&check);
+    if (rc == TUTTI_OK)
+        *ret_least = ret_report->credits;
+    release(&check);
+    return rc;
 }

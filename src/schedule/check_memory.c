@@ -26,6 +26,10 @@ int tutti_check_memory_init(struct check_memory *memory, const struct check *che
         memory->count += check->nruns * user_cells(cells) + cells->chunks[TUTTI_BUF_SCRATCH] +
                          2 * cells->chunks[TUTTI_BUF_WINDOW];
     }
+    TUTTI_TRY(tutti_check_alloc(&memory->starts, memory->count / 64 + 1, sizeof(uint64_t), 0));
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        tutti_check_split(memory, memory->first[rank]);
+    tutti_check_split(memory, memory->count);
     return TUTTI_OK;
 }
 
@@ -33,6 +37,48 @@ void tutti_check_memory_fini(struct check_memory *memory)
 {
     free(memory->cells);
     free(memory->first);
+    free(memory->starts);
+}
+
+uint32_t tutti_check_stretch(const struct check_memory *memory, uint32_t cell)
+{
+    uint32_t word = cell / 64;
+    uint64_t bits = memory->starts[word] & (UINT64_MAX >> (63 - cell % 64));
+
+    while (bits == 0)
+        bits = memory->starts[--word];
+    return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
+}
+
+uint32_t tutti_check_stretch_end(const struct check_memory *memory, uint32_t cell)
+{
+    uint32_t word = (cell + 1) / 64;
+    uint64_t bits = memory->starts[word] & (UINT64_MAX << (cell + 1) % 64);
+
+    while (bits == 0)
+        bits = memory->starts[++word];
+    return word * 64 + (uint32_t)__builtin_ctzll(bits);
+}
+
+bool tutti_check_split(struct check_memory *memory, uint32_t cell)
+{
+    uint64_t bit = 1ull << cell % 64, *word = &memory->starts[cell / 64];
+    bool is_new = (*word & bit) == 0;
+
+    *word |= bit;
+    return is_new;
+}
+
+void tutti_check_join(struct check_memory *memory, uint32_t first, uint32_t count)
+{
+    uint32_t end = first + count;
+
+    for (uint32_t cell = first + 1; cell < end; cell = (cell / 64 + 1) * 64) {
+        uint64_t from = UINT64_MAX << cell % 64;
+        uint64_t to = end / 64 > cell / 64 ? UINT64_MAX : ~(UINT64_MAX << end % 64);
+
+        memory->starts[cell / 64] &= ~(from & to);
+    }
 }
 
 uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint32_t rank,

@@ -19,12 +19,10 @@
 #define TUTTI_CHECK_NONE UINT32_MAX
 #define TUTTI_CHECK_SHARED_RUNS 3
 
-struct check_exprs;
-
 struct check {
     const struct tutti_schedule *const *schedules;
-    uint32_t nranks, nruns, nchannels;
-    bool is_vector; /* blocks differ in size */
+    struct tutti_check_options options;
+    uint32_t nranks, nruns;
     bool is_shared; /* there are one-sided steps */
     struct tutti_check_report *report;
 
@@ -34,6 +32,8 @@ struct check {
     /* Per half, NONE where there is none: its neighbours in its lane, the other end of its
      * message. */
     uint32_t *lane_before, *lane_after, *mate;
+    uint32_t *lane_sends;   /* per lane of messages: its first send */
+    uint32_t nlanes;
     uint32_t *local_index;  /* per step of a local lane: its place in it */
     uint32_t *local_count;  /* per rank */
     uint32_t *local_last;   /* per rank: step, or NONE */
@@ -44,8 +44,11 @@ struct check {
     uint32_t *log;
     uint32_t nlog;
 
-    /* Per node, how many local steps of each rank are known to be complete; NULL unless shared. */
-    uint32_t *clocks;
+    /* Vector clocks: how many local steps of each rank are known to be complete. Nodes that know
+     * the same share a row. NULL unless shared. */
+    uint32_t *clock_row;  /* per node */
+    uint32_t *clock_rows; /* [nclock_rows * nranks] */
+    uint32_t nclock_rows, clock_rows_capacity;
 
     /* Scratch of searches. */
     uint32_t *seen, stamp, *stack;
@@ -107,73 +110,78 @@ int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint
 
 /* check_shape.c: every schedule alone, and that their heads agree. */
 int tutti_check_shape(struct check *check);
-/* Size class of a chunk of memory; classes are equal where sizes are equal for all counts.
- * NONE: sized for the largest chunk, or by the other end. */
+
+/* check_class.c: size classes of chunks, equal where sizes are equal for all counts. NONE: sized
+ * for the largest chunk, or by the other end. */
 uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
                            uint32_t chunk);
+/* The first of `count` chunks in which two spans differ in class, or `count`. Chunks without a class
+ * fit any if `is_lenient`. */
+uint32_t tutti_check_classes_differ(const struct check *check, uint32_t rank_a,
+                                    const struct tutti_span *a, uint32_t rank_b,
+                                    const struct tutti_span *b, uint32_t count, bool is_lenient);
 /* The span that gives the sizes of the messages of a two-sided step. */
 struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t step);
 
 /* check_lanes.c: lanes, and the messages that join them. */
 int tutti_check_lanes(struct check *check);
 
-/* check_play.c: run it all with no credits; deadlocks; fills the log. */
-int tutti_check_play(struct check *check);
+/* check_credits.c: play until the end with as few credits as it takes, at most those of the options;
+ * deadlocks; fills the log and the report's credits. */
+int tutti_check_credits(struct check *check);
 
-/* check_order.c */
-int tutti_check_clocks(struct check *check);
+/* check_order.c: happens-before. */
+/* Fill check->preds with the nodes right before `node`. */
+int tutti_check_preds(struct check *check, uint32_t node);
 /* Is the end of one half (of its run) known before the begin of the other? */
 int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a, uint32_t run_b,
                            uint32_t half_b, bool *ret_is_ordered);
 int tutti_check_barrier(struct check *check);
-static inline uint32_t check_clock(const struct check *check, uint32_t node, uint32_t rank)
-{
-    return check->clocks[(size_t)node * check->nranks + rank];
-}
 
-/* check_memory.c: all ranks' memory as one space of cells, one per chunk. Each run has INPUT and
- * OUTPUT of its own, runs take turns on two window halves, and share the scratch memory. */
+/* check_clocks.c */
+int tutti_check_clocks(struct check *check);
+/* Local steps of `rank` through all runs that are known to be complete at `node`. */
+uint32_t tutti_check_clock(const struct check *check, uint32_t node, uint32_t rank);
+
+/* check_races.c */
+int tutti_check_races(struct check *check, bool is_overlaid);
+
+/* check_flow.c; fills the report's orders when out of place. */
+int tutti_check_flow(struct check *check, bool is_overlaid);
+
+/* check_facts.c: the rest of the report. */
+int tutti_check_facts(struct check *check);
+
+/* ---- check_memory.c ------------------------------------------------------------ */
+
+/* All ranks' memory as one space of cells, one per chunk. Each run has INPUT and OUTPUT of its own,
+ * runs take turns on two window halves, and share the scratch memory.
+ *
+ * Neighbouring cells with one history form a stretch, whose first cell speaks for all of it; what is
+ * known of a stretch lies in arrays of their owner, at that cell. In the beginning each rank's cells
+ * are one stretch. */
 struct check_memory {
     const struct check *check;
     struct tutti_cells *cells; /* per rank */
     uint32_t *first;           /* per rank */
     uint32_t count;
+    uint64_t *starts;          /* a bit per cell: a stretch begins here */
 };
 int tutti_check_memory_init(struct check_memory *memory, const struct check *check,
                             bool is_overlaid);
 void tutti_check_memory_fini(struct check_memory *memory);
 uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint32_t rank,
                           uint32_t buffer, uint32_t chunk);
+/* First cell of the stretch that `cell` is in, and the cell after its last. */
+uint32_t tutti_check_stretch(const struct check_memory *memory, uint32_t cell);
+uint32_t tutti_check_stretch_end(const struct check_memory *memory, uint32_t cell);
+/* Begin a stretch at `cell`; false if one began there already. */
+bool tutti_check_split(struct check_memory *memory, uint32_t cell);
+/* Make one stretch of `count` cells, which begin and end with stretches. */
+void tutti_check_join(struct check_memory *memory, uint32_t first, uint32_t count);
+
 /* What one half touches, reads before writes; returns how many. */
 uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
                               struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
-
-/* check_races.c */
-int tutti_check_races(struct check *check, bool is_overlaid);
-
-/* check_flow.c */
-int tutti_check_flow(struct check *check, bool is_overlaid);
-
-/* ---- check_expr.c: what a chunk holds ---------------------------------------- */
-
-/* Values: 0 is undefined, then one leaf for each rank's input chunk, then reductions, each stored
- * once, so that equal values are equal numbers. */
-#define TUTTI_CHECK_UNDEFINED 0
-#define TUTTI_CHECK_TOKEN (UINT32_MAX - 1) /* what a barrier sends */
-
-int tutti_check_exprs_create(uint32_t nranks, uint32_t chunks, struct check_exprs **ret_exprs);
-void tutti_check_exprs_destroy(struct check_exprs *exprs);
-uint32_t tutti_check_leaf(const struct check_exprs *exprs, uint32_t rank, uint32_t chunk);
-/* Input chunk that a value is made of. */
-uint32_t tutti_check_chunk_of(const struct check_exprs *exprs, uint32_t value);
-/* Ranks that are in it. */
-uint32_t tutti_check_contributors(const struct check_exprs *exprs, uint32_t value);
-/* The lowest rank that is in it (in both `a` and `b`: tutti_check_common), or that is not. */
-uint32_t tutti_check_lowest(const struct check_exprs *exprs, uint32_t value);
-uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value);
-uint32_t tutti_check_common(const struct check_exprs *exprs, uint32_t a, uint32_t b);
-/* a op b of the same chunk without common ranks. Unless ordered, a op b and b op a are the same. */
-int tutti_check_combine(struct check_exprs *exprs, uint32_t a, uint32_t b, bool is_ordered,
-                        uint32_t *ret_value);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Happens-before: its edges, vector clocks over the ranks' local steps, and
- * searches where clocks do not reach (two-sided steps of other lanes).
+ * Happens-before: its edges, and searches along them where clocks (check_clocks.c) do not reach:
+ * two-sided steps.
  *
  *   begin of a half   after the begin of its run, the end of the half before it in its lane, and
  *                     the ends of all halves of the steps that it depends on;
@@ -72,9 +72,11 @@ static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
     uint32_t rank = check->step_rank[half / 2];
     const uint32_t *deps = check->schedules[rank]->deps + step->dep_first;
 
-    TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
+    /* What its lane has anyhow need not be said again. */
     if (check->lane_before[half] != NONE)
         TUTTI_TRY(add(check, check_end(check, run, check->lane_before[half])));
+    else
+        TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
     if (has_sender(check, half))
         TUTTI_TRY(add(check, check_begin(check, run, check->mate[half])));
     if (half & 1)
@@ -82,6 +84,8 @@ static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
     for (uint32_t d = 0; d < step->dep_count; d++) {
         uint32_t on = check->first_step[rank] + deps[d];
 
+        if (check->local_index[half / 2] != NONE && check->local_index[on] != NONE)
+            continue;
         TUTTI_TRY(add(check, check_end(check, run, 2 * on)));
         if (check_is_fused(check_step(check, on)))
             TUTTI_TRY(add(check, check_end(check, run, 2 * on + 1)));
@@ -109,8 +113,7 @@ static int add_before_end(struct check *check, uint32_t run, uint32_t half)
     return TUTTI_OK;
 }
 
-/* Fill check->preds with the nodes right before `node`. */
-static int find_preds(struct check *check, uint32_t node)
+int tutti_check_preds(struct check *check, uint32_t node)
 {
     uint32_t run = node / check_run_nodes(check), at = node % check_run_nodes(check);
     uint32_t halves_end = 4 * check->nsteps, rank;
@@ -121,35 +124,6 @@ static int find_preds(struct check *check, uint32_t node)
     rank = (at - halves_end) / 2;
     return ((at - halves_end) & 1) ? add_before_run_end(check, run, rank)
                                    : add_before_run(check, run, rank);
-}
-
-int tutti_check_clocks(struct check *check)
-{
-    uint32_t nranks = check->nranks;
-
-    if (!check->is_shared)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti_check_alloc(&check->clocks, (size_t)check_nodes(check) * nranks,
-                                sizeof(uint32_t), 0));
-    for (uint32_t i = 0; i < check->nlog; i++) {
-        uint32_t node = check->log[i], at = node % check_run_nodes(check);
-        uint32_t *clock = check->clocks + (size_t)node * nranks;
-
-        TUTTI_TRY(find_preds(check, node));
-        for (uint32_t p = 0; p < check->npreds; p++) {
-            const uint32_t *other = check->clocks + (size_t)check->preds[p] * nranks;
-
-            for (uint32_t rank = 0; rank < nranks; rank++)
-                clock[rank] = clock[rank] > other[rank] ? clock[rank] : other[rank];
-        }
-        if (at < 4 * check->nsteps && (at & 1) && check->local_index[at / 4] != NONE) {
-            uint32_t rank = check->step_rank[at / 4];
-
-            clock[rank] = (node / check_run_nodes(check)) * check->local_count[rank] +
-                          check->local_index[at / 4] + 1;
-        }
-    }
-    return TUTTI_OK;
 }
 
 /* Start a search: `count` items not yet seen, an empty stack. */
@@ -217,7 +191,7 @@ static int is_ordered_anyhow(struct check *check, uint32_t from, uint32_t to, bo
     TUTTI_TRY(start_search(check));
     TUTTI_TRY(visit(check, &depth, to));
     while (depth > 0 && !*ret_is) {
-        TUTTI_TRY(find_preds(check, check->stack[--depth]));
+        TUTTI_TRY(tutti_check_preds(check, check->stack[--depth]));
         for (uint32_t p = 0; p < check->npreds; p++) {
             *ret_is = *ret_is || check->preds[p] == from;
             TUTTI_TRY(visit(check, &depth, check->preds[p]));
@@ -243,8 +217,8 @@ int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a,
         if (*ret_is_ordered)
             return TUTTI_OK;
     }
-    if (check->clocks != NULL && index_a != NONE) {
-        *ret_is_ordered = check_clock(check, begin_b, rank_a) >
+    if (check->clock_row != NULL && index_a != NONE) {
+        *ret_is_ordered = tutti_check_clock(check, begin_b, rank_a) >
                           run_a * check->local_count[rank_a] + index_a;
         return TUTTI_OK;
     }
@@ -266,7 +240,7 @@ int tutti_check_barrier(struct check *check)
 
         if (node >= check_run_nodes(check))
             continue;
-        TUTTI_TRY_OR(release, rc, find_preds(check, node));
+        TUTTI_TRY_OR(release, rc, tutti_check_preds(check, node));
         for (uint32_t p = 0; p < check->npreds; p++)
             for (uint32_t w = 0; w < nwords; w++)
                 started[(size_t)node * nwords + w] |= started[(size_t)check->preds[p] * nwords + w];

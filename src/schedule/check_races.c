@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding races: as the log goes by, each chunk remembers who wrote it last and
+ * Finding races: as the log goes by, each stretch of memory remembers who wrote it last and
  * who has read it since; whoever touches it next must be ordered after these.
  *
  * A peer may touch a rank's INPUT and OUTPUT only between that rank's first
@@ -12,18 +12,21 @@
 
 #include <stdlib.h>
 
-#define NONE TUTTI_CHECK_NONE
-
+/* Who touched: run * halves + half + 1, so that 0 is nobody. */
 struct reader {
     uint32_t who, next;
+};
+
+struct history {
+    uint32_t writer;
+    uint32_t readers; /* index into `pool` + 1; stretches that were one share the older ones */
 };
 
 struct races {
     struct check *check;
     struct check_memory memory;
     bool is_overlaid;
-    uint32_t *writers; /* per cell: run * halves + half, or NONE */
-    uint32_t *readers; /* per cell: index into `pool`, or NONE */
+    struct history *histories; /* per stretch */
     struct reader *pool;
     uint32_t npool, pool_capacity;
 };
@@ -33,6 +36,7 @@ struct touch {
     uint32_t run, half, owner;
     struct tutti_span span;
     bool is_write;
+    uint32_t ordered; /* who is known to be before it */
 };
 
 static const char *form(const struct races *races)
@@ -62,21 +66,23 @@ static int report_race(struct races *races, uint32_t run, uint32_t half, const s
                              check->step_rank[other], touch->run, run);
 }
 
-static int check_pair(struct races *races, uint32_t who, const struct touch *touch, uint32_t chunk)
+static int check_pair(struct races *races, uint32_t who, struct touch *touch, uint32_t chunk)
 {
-    uint32_t nhalves = 2 * races->check->nsteps, run = who / nhalves, half = who % nhalves;
+    uint32_t nhalves = 2 * races->check->nsteps, run = (who - 1) / nhalves;
+    uint32_t half = (who - 1) % nhalves;
     bool is_ordered;
 
-    if (run == touch->run && half / 2 == touch->half / 2)
+    if (who == touch->ordered || (run == touch->run && half / 2 == touch->half / 2))
         return TUTTI_OK;
     TUTTI_TRY(tutti_check_is_ordered(races->check, run, half, touch->run, touch->half,
                                      &is_ordered));
+    touch->ordered = who;
     return is_ordered ? TUTTI_OK : report_race(races, run, half, touch, chunk);
 }
 
-static int add_reader(struct races *races, uint32_t cell, uint32_t who)
+static int add_reader(struct races *races, struct history *history, uint32_t who)
 {
-    if (races->readers[cell] != NONE && races->pool[races->readers[cell]].who == who)
+    if (history->readers != 0 && races->pool[history->readers - 1].who == who)
         return TUTTI_OK;
     if (races->npool == races->pool_capacity) {
         uint32_t capacity = races->pool_capacity * 2 + 256;
@@ -88,25 +94,31 @@ static int add_reader(struct races *races, uint32_t cell, uint32_t who)
         races->pool = grown;
         races->pool_capacity = capacity;
     }
-    races->pool[races->npool] = (struct reader){.who = who, .next = races->readers[cell]};
-    races->readers[cell] = races->npool++;
+    races->pool[races->npool++] = (struct reader){.who = who, .next = history->readers};
+    history->readers = races->npool;
     return TUTTI_OK;
 }
 
-static int touch_chunk(struct races *races, const struct touch *touch, uint32_t chunk)
+static void split(struct races *races, uint32_t cell)
 {
-    uint32_t who = touch->run * 2 * races->check->nsteps + touch->half;
-    uint32_t cell = tutti_check_cell(&races->memory, touch->run, touch->owner, touch->span.buffer,
-                                     chunk);
+    uint32_t stretch = tutti_check_stretch(&races->memory, cell);
 
-    if (races->writers[cell] != NONE)
-        TUTTI_TRY(check_pair(races, races->writers[cell], touch, chunk));
+    if (tutti_check_split(&races->memory, cell))
+        races->histories[cell] = races->histories[stretch];
+}
+
+static int touch_stretch(struct races *races, struct touch *touch, uint32_t stretch, uint32_t chunk)
+{
+    uint32_t who = touch->run * 2 * races->check->nsteps + touch->half + 1;
+    struct history *history = &races->histories[stretch];
+
+    if (history->writer != 0)
+        TUTTI_TRY(check_pair(races, history->writer, touch, chunk));
     if (!touch->is_write)
-        return add_reader(races, cell, who);
-    for (uint32_t r = races->readers[cell]; r != NONE; r = races->pool[r].next)
-        TUTTI_TRY(check_pair(races, races->pool[r].who, touch, chunk));
-    races->writers[cell] = who;
-    races->readers[cell] = NONE;
+        return add_reader(races, history, who);
+    for (uint32_t r = history->readers; r != 0; r = races->pool[r - 1].next)
+        TUTTI_TRY(check_pair(races, races->pool[r - 1].who, touch, chunk));
+    *history = (struct history){.writer = who};
     return TUTTI_OK;
 }
 
@@ -125,26 +137,35 @@ static int check_presence(struct races *races, const struct touch *touch)
                                  "there",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     before += check->local_index[check->signal_steps[first]];
-    if (check_clock(check, check_begin(check, touch->run, touch->half), owner) <= before)
+    if (tutti_check_clock(check, check_begin(check, touch->run, touch->half), owner) <= before)
         return tutti_check_found(check, rank, touch->half / 2,
                                  "may touch the %s of rank %u before that rank's first signal",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     end = check_run_end(check, touch->run, owner);
-    if (check_clock(check, end, rank) <= own)
+    if (tutti_check_clock(check, end, rank) <= own)
         return tutti_check_found(check, rank, touch->half / 2,
                                  "may touch the %s of rank %u after that rank's end of the run",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     return TUTTI_OK;
 }
 
-static int touch_span(struct races *races, const struct touch *touch)
+static int touch_span(struct races *races, struct touch *touch)
 {
-    uint32_t rank = races->check->step_rank[touch->half / 2];
+    struct check_memory *memory = &races->memory;
+    uint32_t rank = races->check->step_rank[touch->half / 2], count = touch->span.count;
+    uint32_t first = tutti_check_cell(memory, touch->run, touch->owner, touch->span.buffer,
+                                      touch->span.first);
 
     if (touch->owner != rank && touch->span.buffer != TUTTI_BUF_WINDOW)
         TUTTI_TRY(check_presence(races, touch));
-    for (uint32_t i = 0; i < touch->span.count; i++)
-        TUTTI_TRY(touch_chunk(races, touch, touch->span.first + i));
+    split(races, first);
+    if (first + count < memory->count)
+        split(races, first + count);
+    for (uint32_t cell = first; cell < first + count;
+         cell = tutti_check_stretch_end(memory, cell))
+        TUTTI_TRY(touch_stretch(races, touch, cell, touch->span.first + cell - first));
+    if (touch->is_write)
+        tutti_check_join(memory, first, count);
     return TUTTI_OK;
 }
 
@@ -224,8 +245,8 @@ static int run_races(struct races *races)
     struct check *check = races->check;
 
     TUTTI_TRY(tutti_check_memory_init(&races->memory, check, races->is_overlaid));
-    TUTTI_TRY(tutti_check_alloc(&races->writers, races->memory.count, sizeof(uint32_t), 0xff));
-    TUTTI_TRY(tutti_check_alloc(&races->readers, races->memory.count, sizeof(uint32_t), 0xff));
+    TUTTI_TRY(tutti_check_alloc(&races->histories, races->memory.count,
+                                sizeof(*races->histories), 0));
     for (uint32_t i = 0; i < check->nlog; i++) {
         uint32_t run = check->log[i] / check_run_nodes(check);
         uint32_t at = check->log[i] % check_run_nodes(check);
@@ -242,8 +263,7 @@ int tutti_check_races(struct check *check, bool is_overlaid)
     int rc = run_races(&races);
 
     tutti_check_memory_fini(&races.memory);
-    free(races.writers);
-    free(races.readers);
+    free(races.histories);
     free(races.pool);
     return rc;
 }

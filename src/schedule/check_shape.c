@@ -34,8 +34,6 @@ static int check_heads(struct check *check)
                                      first->nsignals, first->window_chunks);
         if (own->nchannels == 0 || own->nchannels > 256)
             return tutti_check_found(check, rank, TUTTI_CHECK_NONE, "%u channels", own->nchannels);
-        if (own->nchannels > check->nchannels)
-            check->nchannels = own->nchannels;
     }
     if (first->window_chunks > 0 && !(first->needs & TUTTI_NEEDS_WINDOW))
         return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
@@ -44,71 +42,27 @@ static int check_heads(struct check *check)
     return TUTTI_OK;
 }
 
-uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
-                           uint32_t chunk)
-{
-    const struct tutti_schedule *schedule = check->schedules[rank];
-    enum tutti_collective collective = (enum tutti_collective)schedule->collective;
-    uint32_t k = schedule->chunks_per_block, blocks, p = check->nranks;
-
-    if (buffer == TUTTI_BUF_WINDOW || collective == TUTTI_BARRIER ||
-        (buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR))
-        return TUTTI_CHECK_NONE;
-    if (!check->is_vector)
-        return chunk % k;
-
-    /* Blocks from each rank to each rank; scratch memory takes the sizes of the input. */
-    if (collective == TUTTI_ALLTOALL && buffer == TUTTI_BUF_OUTPUT)
-        return ((chunk / k) * p + rank) * k + chunk % k;
-    if (collective == TUTTI_ALLTOALL)
-        return (rank * p + chunk / k) * k + chunk % k;
-
-    /* One block for each rank: a buffer of a single block is the rank's own. */
-    blocks = buffer == TUTTI_BUF_INPUT    ? tutti_input_blocks(collective, p)
-             : buffer == TUTTI_BUF_OUTPUT ? tutti_output_blocks(collective, p)
-                                          : p;
-    if (tutti_input_blocks(collective, p) == tutti_output_blocks(collective, p))
-        return chunk % k;
-    return blocks == 1 && p > 1 ? rank * k + chunk : chunk;
-}
-
-struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t step)
-{
-    const struct tutti_step *own = check_step(check, step);
-    uint32_t rank = check->step_rank[step];
-
-    if (own->kind == TUTTI_STEP_SEND || own->kind == TUTTI_STEP_RECV_REDUCE_SEND)
-        return own->src;
-    if (own->kind == TUTTI_STEP_RECV || own->kind == TUTTI_STEP_RECV_COPY_SEND)
-        return own->dst;
-    return tutti_check_class(check, rank, own->dst.buffer, own->dst.first) != TUTTI_CHECK_NONE
-               ? own->dst
-               : own->src;
-}
-
 /* All spans of a step must have the same sizes, chunk for chunk, where they have their own. */
 static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const uint32_t ranks[],
                        const struct tutti_touch accesses[], uint32_t naccesses)
 {
-    uint32_t count = naccesses > 0 ? accesses[0].span.count : 0;
+    uint32_t sized = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t found = TUTTI_CHECK_NONE;
+    while (sized < naccesses &&
+           tutti_check_class(check, ranks[sized], accesses[sized].span.buffer,
+                             accesses[sized].span.first) == TUTTI_CHECK_NONE)
+        sized++;
+    for (uint32_t a = sized + 1; a < naccesses; a++) {
+        const struct tutti_span *span = &accesses[a].span;
+        uint32_t i = tutti_check_classes_differ(check, ranks[sized], &accesses[sized].span,
+                                                ranks[a], span, span->count, true);
 
-        for (uint32_t a = 0; a < naccesses; a++) {
-            uint32_t class = tutti_check_class(check, ranks[a], accesses[a].span.buffer,
-                                               accesses[a].span.first + i);
-
-            if (class == TUTTI_CHECK_NONE)
-                continue;
-            if (found != TUTTI_CHECK_NONE && class != found)
-                return tutti_check_found(check, rank, at,
-                                         "chunk %u of %s at rank %u differs in size from the other "
-                                         "chunks of the step",
-                                         accesses[a].span.first + i,
-                                         tutti_buffer_name(accesses[a].span.buffer), ranks[a]);
-            found = class;
-        }
+        if (i < span->count)
+            return tutti_check_found(check, rank, at,
+                                     "chunk %u of %s at rank %u differs in size from the other "
+                                     "chunks of the step",
+                                     span->first + i,
+                                     tutti_buffer_name((enum tutti_buffer)span->buffer), ranks[a]);
     }
     return TUTTI_OK;
 }
@@ -285,5 +239,8 @@ int tutti_check_shape(struct check *check)
             return tutti_check_found(check, rank, TUTTI_CHECK_NONE, "says that it is %s-sided",
                                      schedule->is_one_sided ? "one" : "two");
     }
+    if (check->is_shared && check->schedules[0]->nsignals == 0)
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
+                                 "one-sided steps, but no signal that orders successive runs");
     return TUTTI_OK;
 }

@@ -11,7 +11,10 @@
  * Without the store (recv_reduce_send) the receive half waits for the send
  * half. Where an earlier send of ours is before it in the send lane, a ring of
  * such ranks would wait for itself; so the store is dropped only where all that
- * is before it in the send lane is of the same kind and from the same peer.
+ * is before it in the send lane is of the same kind and from the same peer. And
+ * where a later receive of the same lane is before the send in the program, the
+ * peer that gets our send may be waiting for what depends on that receive, as we
+ * for it; so the store is dropped only where the next receive comes after the send.
  */
 #include "schedule/build.h"
 
@@ -229,11 +232,11 @@ static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send
 static enum tutti_step_kind joined_kind(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
-    uint32_t before = fuse->send_before[send];
+    uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
 
     if (steps[recv].kind == TUTTI_STEP_RECV)
         return TUTTI_STEP_RECV_COPY_SEND;
-    if (steps[recv].dst.buffer != TUTTI_BUF_SCRATCH)
+    if (steps[recv].dst.buffer != TUTTI_BUF_SCRATCH || (after != NONE && after < send))
         return TUTTI_STEP_RECV_REDUCE_COPY_SEND;
     if (before == NONE)
         return TUTTI_STEP_RECV_REDUCE_SEND;

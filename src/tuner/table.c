@@ -73,7 +73,17 @@ static void append(struct text *text, const char *bytes, size_t size)
 static size_t first_word(const char **line)
 {
     *line += strspn(*line, " \t");
-    return strcspn(*line, " \t\r\n");
+    return strcspn(*line, " \t\r\n;#");
+}
+
+/* How long the line is that begins here, with what ends it. */
+static size_t line_size(const char *at)
+{
+    size_t size = strcspn(at, "\n;#");
+
+    if (at[size] == '#')
+        size += strcspn(at + size, "\n");
+    return size + (at[size] != '\0');
 }
 
 /* Does "on NAME" begin here a section of this machine? */
@@ -100,16 +110,18 @@ int tutti_table_replace(const char *table, const char *fingerprint, uint32_t col
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table of %zu bytes", room);
     }
     for (const char *at = table; *at != '\0';) {
-        size_t size = strcspn(at, "\n") + (strchr(at, '\n') != NULL);
+        size_t size = line_size(at);
         const char *word = at;
         size_t length = first_word(&word);
         enum tutti_collective collective = tutti_collective_find(word, length);
+        bool is_header = length == 2 && strncmp(word, "on", 2) == 0;
 
-        if (length == 2 && strncmp(word, "on", 2) == 0)
+        if (is_header)
             is_ours = names_machine(word, fingerprint);
         if (!is_ours)
             append(&others, at, size);
-        else if (collective < TUTTI_COLLECTIVE_COUNT && (collectives >> collective & 1) == 0)
+        else if (!is_header && (collective == TUTTI_COLLECTIVE_COUNT ||
+                                (collectives >> collective & 1) == 0))
             append(&ours, at, size);
         at += size;
     }

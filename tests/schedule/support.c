@@ -67,6 +67,23 @@ void team_destroy(struct team *team)
     free(team->schedules);
 }
 
+static bool is_same_schedule(const struct tutti_schedule *a, const struct tutti_schedule *b)
+{
+    return a->nsteps == b->nsteps && a->ndeps == b->ndeps &&
+           a->scratch_chunks == b->scratch_chunks &&
+           (a->nsteps == 0 || memcmp(a->steps, b->steps, a->nsteps * sizeof(*a->steps)) == 0) &&
+           (a->ndeps == 0 || memcmp(a->deps, b->deps, a->ndeps * sizeof(*a->deps)) == 0);
+}
+
+bool team_is_same(const struct team *team, const struct team *other)
+{
+    bool is_same = team->nranks == other->nranks;
+
+    for (uint32_t rank = 0; rank < team->nranks && is_same; rank++)
+        is_same = is_same_schedule(team->schedules[rank], other->schedules[rank]);
+    return is_same;
+}
+
 struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule)
 {
     struct tutti_schedule *clone = malloc(sizeof(*clone));
@@ -84,11 +101,12 @@ struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule)
     return clone;
 }
 
-int team_check(const struct team *team, bool serves_vector, struct tutti_check_report *ret_report)
+int team_check(const struct team *team, bool serves_vector, bool is_hashed,
+               struct tutti_check_report *ret_report)
 {
-    const struct tutti_schedule *const *schedules =
-        (const struct tutti_schedule *const *)team->schedules;
+    const struct tutti_check_options options = {.is_vector = serves_vector,
+                                                .is_hashed = is_hashed};
 
-    return serves_vector ? tutti_schedule_check_vector(schedules, team->nranks, ret_report)
-                         : tutti_schedule_check(schedules, team->nranks, ret_report);
+    return tutti_schedule_prove((const struct tutti_schedule *const *)team->schedules,
+                                team->nranks, &options, ret_report);
 }

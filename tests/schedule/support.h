@@ -19,10 +19,14 @@ struct team team_of_shape(const struct tutti_algorithm *algorithm, const struct 
                           bool is_fused);
 void team_destroy(struct team *team);
 
+/* The same steps and dependencies? */
+bool team_is_same(const struct team *team, const struct team *other);
+
 /* A deep copy, to be edited. */
 struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule);
 
-/* With blocks that differ where the algorithm serves them. */
-int team_check(const struct team *team, bool serves_vector, struct tutti_check_report *ret_report);
+/* With no credits, and blocks that differ where the algorithm serves them. */
+int team_check(const struct team *team, bool serves_vector, bool is_hashed,
+               struct tutti_check_report *ret_report);
 
 #endif

@@ -53,7 +53,7 @@ static void try_mutant(const struct tutti_algorithm *algorithm, struct team *tea
     original = team->schedules[rank];
     team->schedules[rank] = mutant;
     outcome = interpret_many(team, seed);
-    rc = team_check(team, algorithm->serves_vector, &why);
+    rc = team_check(team, algorithm->serves_vector, false, &why);
 
     tally->made++;
     tally->harmful += outcome != OUTCOME_RIGHT;

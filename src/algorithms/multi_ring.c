@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Multi-ring: several rings side by side, each around one of the cyclic orders that the machine
+ * gives, in both directions; each carries its share of the data, on a channel of its own.
+ *
+ *   orders 0 1 2 3 4 and 0 2 4 1 3       four directed rings, a quarter of every block each
+ *
+ *     ring 0   0 > 1 > 2 > 3 > 4 > 0     ring 2   0 > 2 > 4 > 1 > 3 > 0
+ *     ring 1   0 < 1 < 2 < 3 < 4 < 0     ring 3   0 < 2 < 4 < 1 < 3 < 0
+ *
+ * Orders that share no link add up their bandwidth. Without orders there is that of the ranks'
+ * numbers. Option channels: how many of the directed rings are used; all of them unless it is given.
+ * What each does is in ring.c.
+ *
+ * Source: the rings as in Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009;
+ * several of them as in Jeaugey, "NCCL 2.0", 2017.
+ */
+#include "algorithms/ranks.h"
+#include "algorithms/ring.h"
+#include "algorithms/team.h"
+
+#include <stdlib.h>
+
+static uint32_t count_rings(const struct tutti_shape *shape)
+{
+    uint32_t given = shape->options.value[TUTTI_CHANNELS];
+    uint32_t cycles = shape->places != NULL && shape->places->nrings > 0 ? shape->places->nrings : 1;
+    uint32_t most = cycles < TUTTI_RINGS_MOST / 2 ? 2 * cycles : TUTTI_RINGS_MOST;
+
+    return given != 0 && given < most ? given : most;
+}
+
+static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+{
+    struct rings rings = {.ndirected = count_rings(shape)};
+    uint32_t *ranks = NULL;
+    int rc;
+
+    if (shape->places != NULL && shape->places->nrings > 0) {
+        rings.cycles = shape->places->rings;
+    } else {
+        TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
+        rings.cycles = ranks;
+    }
+    rc = tutti_ring_moves(shape, use, &rings, moves);
+    free(ranks);
+    return rc;
+}
+
+static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_moves_emit(shape, build, make);
+}
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, TUTTI_ALLREDUCE, count_rings(shape), block_bytes, ret_cost);
+}
+
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, TUTTI_REDUCE_SCATTER, count_rings(shape), block_bytes, ret_cost);
+}
+
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, TUTTI_ALLGATHER, count_rings(shape), block_bytes, ret_cost);
+}
+
+/* Usual: all there are. */
+#define CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST}}
+
+const struct tutti_algorithm tutti_multi_ring_allreduce = {
+    .name = "multi_ring",
+    .collective = TUTTI_ALLREDUCE,
+    .uses = TUTTI_USES_RINGS,
+    .options = CHANNELS,
+    .emit = emit,
+    .cost = cost_allreduce,
+};
+
+const struct tutti_algorithm tutti_multi_ring_reduce_scatter = {
+    .name = "multi_ring",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .serves_vector = true,
+    .uses = TUTTI_USES_RINGS,
+    .options = CHANNELS,
+    .emit = emit,
+    .cost = cost_reduce_scatter,
+};
+
+const struct tutti_algorithm tutti_multi_ring_allgather = {
+    .name = "multi_ring",
+    .collective = TUTTI_ALLGATHER,
+    .serves_vector = true,
+    .uses = TUTTI_USES_RINGS,
+    .options = CHANNELS,
+    .emit = emit,
+    .cost = cost_allgather,
+};

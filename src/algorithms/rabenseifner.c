@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recursive halving and doubling: reduce-scatter by exchanging halves, all-gather by exchanging all
+ * that is there, and Rabenseifner's all-reduce, which is one after the other.
+ *
+ * Doubling, round i: exchange all chunks with the number that differs in bit i. Halving is that
+ * backwards: the farthest first, with half of the vector, then a quarter, ...
+ *
+ *   numbers   0     1     2     3      chunks they hold
+ *   start     a     b     c     d
+ *   i = 0     ab    ab    cd    cd     0 with 1, 2 with 3
+ *   i = 1     abcd  abcd  abcd  abcd   0 with 2, 1 with 3
+ *
+ * This is for a power of two, m. With p > m, e = p - m ranks are folded: of the first 2e each even
+ * one works together with the odd one after it. In the all-gather and the reduce-scatter the odd one
+ * answers for the blocks of both, which are neighbours:
+ *
+ *   p = 5     0 -> 1   2   3   4       numbers 0 1 2 3 have blocks 01 2 3 4
+ *   gather    0 gives 1 its block, ..., 1 gives 0 all the others in the end
+ *
+ * In the all-reduce the two of a pair exchange halves, so that each adds only one of them; then the
+ * even one hands over its sum, and gets the result in the end.
+ *
+ * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
+ * in MPICH", 2005; Rabenseifner, "Optimization of collective reduction operations", 2004.
+ */
+#include "algorithms/moves.h"
+#include "algorithms/ranks.h"
+
+static uint32_t extra_of(uint32_t nranks)
+{
+    return nranks - (1u << whole_rounds_of(nranks));
+}
+
+/* First block of a number that may answer for two. */
+static uint32_t first_block(uint32_t nextra, uint32_t number)
+{
+    return number < nextra ? 2 * number : number + nextra;
+}
+
+/* The rounds of one that takes part; `nextra` tells the ranks, `ndouble` who has two chunks. */
+static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct moves *moves)
+{
+    uint32_t nextra = extra_of(shape->nranks);
+    uint32_t number = folded_number(nextra, shape->rank);
+
+    for (uint32_t i = 0; i < whole_rounds_of(shape->nranks); i++) {
+        uint32_t size = 1u << i;
+        uint32_t partner = folded_rank(nextra, number ^ size);
+        uint32_t ours = number & ~(size - 1);
+        uint32_t theirs = ours ^ size;
+        uint32_t give = first_block(ndouble, ours), take = first_block(ndouble, theirs);
+
+        TUTTI_TRY(tutti_moves_send(moves, partner, give, first_block(ndouble, ours + size) - give));
+        TUTTI_TRY(tutti_moves_recv(moves, partner, take,
+                                   first_block(ndouble, theirs + size) - take));
+    }
+    return TUTTI_OK;
+}
+
+static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+{
+    uint32_t rank = shape->rank, nranks = shape->nranks, nextra = extra_of(nranks);
+
+    (void)use;
+    moves->nchunks = nranks;
+    moves->own_first = rank;
+    moves->own_count = 1;
+    if (is_folded_out(nextra, rank)) {
+        TUTTI_TRY(tutti_moves_send(moves, rank + 1, rank, 1));
+        TUTTI_TRY(tutti_moves_recv(moves, rank + 1, 0, rank));
+        return tutti_moves_recv(moves, rank + 1, rank + 1, nranks - rank - 1);
+    }
+    if (rank >= 2 * nextra)
+        return add_rounds(shape, nextra, moves);
+    TUTTI_TRY(tutti_moves_recv(moves, rank - 1, rank - 1, 1));
+    TUTTI_TRY(add_rounds(shape, nextra, moves));
+    TUTTI_TRY(tutti_moves_send(moves, rank - 1, 0, rank - 1));
+    return tutti_moves_send(moves, rank - 1, rank, nranks - rank);
+}
+
+static int emit_blocks(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_moves_emit(shape, build, make);
+}
+
+static struct tutti_span half(enum tutti_buffer buffer, uint32_t which, uint32_t nchunks)
+{
+    return tutti_span(buffer, which * (nchunks / 2), nchunks / 2);
+}
+
+/* The even one of a pair adds the lower halves, and hands them over. */
+static int fold_out(struct tutti_build *build, uint32_t other, uint32_t nchunks)
+{
+    struct tutti_span sum = half(TUTTI_BUF_OUTPUT, 0, nchunks);
+
+    TUTTI_TRY(tutti_build_send(build, other, half(TUTTI_BUF_INPUT, 1, nchunks)));
+    TUTTI_TRY(tutti_build_recv_reduce(build, other, half(TUTTI_BUF_INPUT, 0, nchunks), sum));
+    TUTTI_TRY(tutti_build_send(build, other, sum));
+    return tutti_build_recv(build, other, tutti_span(TUTTI_BUF_OUTPUT, 0, nchunks));
+}
+
+static int fold_in(struct tutti_build *build, uint32_t other, uint32_t nchunks)
+{
+    TUTTI_TRY(tutti_build_send(build, other, half(TUTTI_BUF_INPUT, 0, nchunks)));
+    TUTTI_TRY(tutti_build_recv_reduce(build, other, half(TUTTI_BUF_INPUT, 1, nchunks),
+                                      half(TUTTI_BUF_OUTPUT, 1, nchunks)));
+    return tutti_build_recv(build, other, half(TUTTI_BUF_OUTPUT, 0, nchunks));
+}
+
+static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t nchunks = 1u << whole_rounds_of(shape->nranks), nextra = extra_of(shape->nranks);
+    struct moves moves = {.nchunks = nchunks, .own_count = 1};
+    bool is_paired = shape->rank < 2 * nextra;
+    struct tutti_span sum = tutti_span(TUTTI_BUF_OUTPUT, 0, nchunks), own;
+    int rc;
+
+    tutti_build_chunks(build, nchunks);
+    if (is_folded_out(nextra, shape->rank))
+        return fold_out(build, shape->rank + 1, nchunks);
+    if (is_paired)
+        TUTTI_TRY(fold_in(build, shape->rank - 1, nchunks));
+
+    moves.own_first = folded_number(nextra, shape->rank);
+    own = tutti_span(TUTTI_BUF_OUTPUT, moves.own_first, 1);
+    TUTTI_TRY_OR(release, rc, add_rounds(shape, 0, &moves));
+    TUTTI_TRY_OR(release, rc, tutti_moves_reduce_scatter(
+                                  &moves, build,
+                                  is_paired ? sum : tutti_span(TUTTI_BUF_INPUT, 0, nchunks), sum,
+                                  own));
+    TUTTI_TRY_OR(release, rc, tutti_moves_gather(&moves, build, own, sum));
+    if (is_paired)
+        rc = tutti_build_send(build, shape->rank - 1, sum);
+
+release:
+    tutti_moves_fini(&moves);
+    return rc;
+}
+
+/* ---- costs -------------------------------------------------------------------------- */
+
+/* Folding: a pair's halves, one after the other, and the result. */
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    uint32_t rounds = whole_rounds_of(shape->nranks);
+    double scattered = (1 - 1.0 / (1u << rounds)) * block_bytes;
+    double is_folded = extra_of(shape->nranks) > 0;
+
+    tutti_cost_flat(shape, 2.0 * rounds + 3 * is_folded,
+                    2 * scattered + 2 * is_folded * block_bytes,
+                    scattered + is_folded * block_bytes / 2, 0, ret_cost);
+}
+
+/* Blocks on the longest path of the all-gather: that of the first numbers, which have two each. */
+static double path_blocks(uint32_t nranks)
+{
+    uint32_t nextra = extra_of(nranks);
+    double blocks = nextra > 0 ? 1 + (nranks - 1.0) : 0;
+
+    for (uint32_t i = 0; i < whole_rounds_of(nranks); i++)
+        blocks += first_block(nextra, 1u << i);
+    return blocks;
+}
+
+static double path_rounds(uint32_t nranks)
+{
+    return whole_rounds_of(nranks) + (extra_of(nranks) > 0 ? 2 : 0);
+}
+
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, path_rounds(shape->nranks), path_blocks(shape->nranks) * block_bytes, 0,
+                    block_bytes, ret_cost);
+}
+
+/* A rank that answers for two adds all blocks but its own of the other one's, and then those of the
+ * rounds. */
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    double blocks = path_blocks(shape->nranks);
+
+    tutti_cost_flat(shape, path_rounds(shape->nranks), blocks * block_bytes,
+                    (extra_of(shape->nranks) > 0 ? blocks - 1 : blocks) * block_bytes, 0, ret_cost);
+}
+
+const struct tutti_algorithm tutti_rabenseifner_allreduce = {
+    .name = "rabenseifner",
+    .collective = TUTTI_ALLREDUCE,
+    .emit = emit_allreduce,
+    .cost = cost_allreduce,
+};
+
+const struct tutti_algorithm tutti_recursive_halving_reduce_scatter = {
+    .name = "recursive_halving",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .serves_vector = true,
+    .emit = emit_blocks,
+    .cost = cost_reduce_scatter,
+};
+
+const struct tutti_algorithm tutti_recursive_doubling_allgather = {
+    .name = "recursive_doubling",
+    .collective = TUTTI_ALLGATHER,
+    .serves_vector = true,
+    .emit = emit_blocks,
+    .cost = cost_allgather,
+};

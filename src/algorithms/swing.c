@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Swing: a butterfly whose partners lie to and fro, nearer than those of recursive doubling: on a
+ * ring or a torus of links each link carries less.
+ *
+ * In round s the even ones of a ring pair with the one rho(s) after them, the odd ones with the one
+ * rho(s) before; rho(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ... Reduce-scatter takes the
+ * rounds upwards, so that most of the data goes to neighbours; the all-gather takes them downwards,
+ * and partners exchange what the other one lacks.
+ *
+ *   d = 6, rank 0        has             partner    gets
+ *   s = 2, rho = 3       0               3          3
+ *   s = 1, rho = -1      0 3             5          5 2        5 and 2 are at rank 5, 5 - 3
+ *   s = 0, rho = 1       0 2 3 5         1          1 4        1 has 1 5 4 2: two are not new
+ *
+ * Seen from an even rank upwards and from an odd one downwards, all have the same: one list of
+ * distances says who has what. Where d is no power of two some are there already, and not sent
+ * again: so d - 1 blocks come in all, for every even d. An odd ring leaves its last rank out: it
+ * gives its block to the one before it first, and gets all others from it in the end.
+ *
+ * On a torus the dimensions follow each other, the first one first in a reduce-scatter, with all
+ * that lies in the planes through a place as its block. Within an all-reduce the numbers of the
+ * chunks are free: there they are such that what a rank has is a run of neighbours wherever d is a
+ * power of two. Blocks of an all-gather or a reduce-scatter must be sent one by one.
+ *
+ * Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth
+ * allreduce", 2024.
+ */
+#include "algorithms/moves.h"
+#include "algorithms/ranks.h"
+
+#include <stdlib.h>
+
+/* ---- places ------------------------------------------------------------------------- */
+
+#define DIMS_MOST 4
+
+/* Rank = x[0] + d[0] * (x[1] + ...); without a torus that fits, a ring of all ranks. */
+struct torus {
+    uint32_t ndims, d[DIMS_MOST], x[DIMS_MOST];
+};
+
+static struct torus torus_of(const struct tutti_shape *shape)
+{
+    struct torus torus = {.ndims = 1, .d = {shape->nranks}, .x = {shape->rank}};
+    const struct tutti_places *places = shape->places;
+    uint64_t product = 1;
+
+    if (places == NULL || places->ndims == 0 || places->ndims > DIMS_MOST)
+        return torus;
+    for (uint32_t i = 0; i < places->ndims; i++)
+        product *= places->dims[i];
+    if (product != shape->nranks)
+        return torus;
+    torus.ndims = places->ndims;
+    for (uint32_t i = 0, rest = shape->rank; i < torus.ndims; i++) {
+        torus.d[i] = places->dims[i];
+        torus.x[i] = rest % torus.d[i];
+        rest /= torus.d[i];
+    }
+    return torus;
+}
+
+static int64_t rho(uint32_t round)
+{
+    int64_t power = INT64_C(1) << (round + 1);
+
+    return (1 - (round % 2 == 0 ? -power : power)) / 3;
+}
+
+/* x + by (mod d), or x - by for odd x: `by` as an even place would see it. */
+static uint32_t swing(uint32_t x, int64_t by, uint32_t d)
+{
+    int64_t sum = ((int64_t)x + (x % 2 == 0 ? by : -by)) % d;
+
+    return (uint32_t)(sum < 0 ? sum + d : sum);
+}
+
+/* A numbering of the places of a ring of 2^k in which all that a place has after each round of an
+ * all-gather is a run. Before round s it has those whose differences are multiples of 2^(s+1), as
+ * seen from their even ends; so the bits of those ends, from the lowest on, are the digits. */
+static uint32_t label_of(uint32_t x, uint32_t d)
+{
+    uint32_t rounds = rounds_of(d), label = x % 2;
+
+    for (uint32_t s = 1; s < rounds; s++) {
+        uint32_t even = x % 2 == 0 ? x : swing(x, rho(s), d);
+
+        label |= (even >> s & 1) << (rounds - s);
+    }
+    return label;
+}
+
+/* ---- chunks ------------------------------------------------------------------------- */
+
+/* One dimension of the all-gather. The block of place x there is `count` chunks, from
+ * base + number(x) * step on, `jump` apart. */
+struct line {
+    uint32_t d, x;
+    uint32_t rank, stride; /* of this rank, and to the next one on the line */
+    uint32_t base, step, jump, count;
+    bool is_labelled;      /* by label_of */
+    uint32_t *held;        /* distances of the blocks that are here, as an even place sees them */
+    uint8_t *is_held;
+    uint32_t nheld;
+    uint32_t *give, *take; /* chunks of the message at hand */
+    uint32_t ngive, ntake;
+};
+
+/* Places that take part in the rounds: all, or an even number of them. */
+static uint32_t even_part(uint32_t d)
+{
+    return d - d % 2;
+}
+
+static bool has_labels(uint32_t d)
+{
+    uint32_t even = even_part(d);
+
+    return (even & (even - 1)) == 0;
+}
+
+static uint32_t number_of(const struct line *line, uint32_t x)
+{
+    uint32_t even = even_part(line->d);
+
+    return line->is_labelled && x < even ? label_of(x, even) : x;
+}
+
+static void list_block(const struct line *line, uint32_t x, uint32_t *chunks, uint32_t *count)
+{
+    uint32_t first = line->base + number_of(line, x) * line->step;
+
+    for (uint32_t i = 0; i < line->count; i++)
+        chunks[(*count)++] = first + i * line->jump;
+}
+
+/* The block of place x, and with it that of the one left out of an odd ring. */
+static void list_place(const struct line *line, uint32_t x, uint32_t *chunks, uint32_t *count)
+{
+    list_block(line, x, chunks, count);
+    if (line->d % 2 == 1 && x + 2 == line->d)
+        list_block(line, line->d - 1, chunks, count);
+}
+
+static uint32_t rank_at(const struct line *line, uint32_t x)
+{
+    return line->rank - line->x * line->stride + x * line->stride;
+}
+
+static int flush(struct line *line, uint32_t x, struct moves *moves)
+{
+    TUTTI_TRY(tutti_moves_send_set(moves, rank_at(line, x), line->give, line->ngive));
+    TUTTI_TRY(tutti_moves_recv_set(moves, rank_at(line, x), line->take, line->ntake));
+    line->ngive = line->ntake = 0;
+    return TUTTI_OK;
+}
+
+/* ---- rounds ------------------------------------------------------------------------- */
+
+/* Partners at a distance by see each other's distances h as by - h. */
+static int add_round(struct line *line, int64_t by, struct moves *moves)
+{
+    uint32_t even = even_part(line->d), nheld = line->nheld;
+
+    for (uint32_t i = 0; i < nheld; i++) {
+        uint32_t mine = line->held[i], theirs = swing(0, by - (int64_t)mine, even);
+
+        if (line->is_held[theirs] == 1)
+            continue;
+        list_place(line, swing(line->x, mine, even), line->give, &line->ngive);
+        list_place(line, swing(line->x, theirs, even), line->take, &line->ntake);
+        line->held[line->nheld++] = theirs;
+    }
+    for (uint32_t i = nheld; i < line->nheld; i++)
+        line->is_held[line->held[i]] = 1;
+    return flush(line, swing(line->x, by, even), moves);
+}
+
+static int add_line(struct line *line, struct moves *moves)
+{
+    uint32_t even = even_part(line->d);
+    bool has_extra = line->d % 2 == 1;
+
+    if (line->d == 1)
+        return TUTTI_OK;
+    if (has_extra && line->x == even) {
+        list_block(line, even, line->give, &line->ngive);
+        for (uint32_t x = 0; x < even; x++)
+            list_block(line, x, line->take, &line->ntake);
+        return flush(line, even - 1, moves);
+    }
+    if (has_extra && line->x + 1 == even) {
+        list_block(line, even, line->take, &line->ntake);
+        TUTTI_TRY(flush(line, even, moves));
+    }
+
+    line->held[0] = 0;
+    line->nheld = 1;
+    line->is_held[0] = 1;
+    for (uint32_t s = rounds_of(even); s-- > 0;)
+        TUTTI_TRY(add_round(line, rho(s), moves));
+
+    if (has_extra && line->x + 1 == even) {
+        for (uint32_t x = 0; x < even; x++)
+            list_block(line, x, line->give, &line->ngive);
+        TUTTI_TRY(flush(line, even, moves));
+    }
+    return TUTTI_OK;
+}
+
+/* The last dimension's first: each rank then has all of its line, which is the block of the
+ * dimension before. */
+static int add_dimensions(const struct tutti_shape *shape, const struct torus *torus,
+                          bool is_free, struct line *line, struct moves *moves)
+{
+    uint32_t above = 1; /* places in the dimensions after this one */
+
+    for (uint32_t i = torus->ndims; i-- > 0; above *= torus->d[i]) {
+        uint32_t below = shape->nranks / above / torus->d[i], prefix = 0;
+
+        line->d = torus->d[i];
+        line->x = torus->x[i];
+        line->rank = shape->rank;
+        line->stride = below;
+        line->count = above;
+        line->is_labelled = is_free && has_labels(line->d);
+        for (uint32_t j = 0; j < i; j++) {
+            struct line other = {.d = torus->d[j], .is_labelled = has_labels(torus->d[j])};
+
+            prefix = prefix * torus->d[j] + number_of(&other, torus->x[j]);
+        }
+        line->base = is_free ? prefix * torus->d[i] * above : shape->rank % below;
+        line->step = is_free ? above : below;
+        line->jump = is_free ? 1 : below * torus->d[i];
+        if (i + 1 == torus->ndims)
+            moves->own_first = line->base + number_of(line, line->x) * line->step;
+        for (uint32_t x = 0; x < line->d; x++)
+            line->is_held[x] = 0;
+        TUTTI_TRY(add_line(line, moves));
+    }
+    return TUTTI_OK;
+}
+
+static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+{
+    bool is_free = use == MOVES_ALLREDUCE_GATHER || use == MOVES_ALLREDUCE_SCATTER;
+    struct torus torus = torus_of(shape);
+    size_t n = shape->nranks;
+    struct line line = {.held = malloc(3 * n * sizeof(*line.held)), .is_held = malloc(n)};
+    int rc;
+
+    if (line.held == NULL || line.is_held == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the blocks of %zu ranks", n);
+        goto release;
+    }
+    line.give = line.held + n;
+    line.take = line.give + n;
+    moves->nchunks = shape->nranks;
+    moves->own_count = 1;
+    rc = add_dimensions(shape, &torus, is_free, &line, moves);
+
+release:
+    free(line.held);
+    free(line.is_held);
+    return rc;
+}
+
+static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_moves_emit(shape, build, make);
+}
+
+const struct tutti_algorithm tutti_swing_allreduce = {
+    .name = "swing",
+    .collective = TUTTI_ALLREDUCE,
+    .uses = TUTTI_USES_TORUS,
+    .emit = emit,
+};
+
+const struct tutti_algorithm tutti_swing_reduce_scatter = {
+    .name = "swing",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .serves_vector = true,
+    .uses = TUTTI_USES_TORUS,
+    .emit = emit,
+};
+
+const struct tutti_algorithm tutti_swing_allgather = {
+    .name = "swing",
+    .collective = TUTTI_ALLGATHER,
+    .serves_vector = true,
+    .uses = TUTTI_USES_TORUS,
+    .emit = emit,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading one step. Everything is looked at here, where line and column are known, so that the
+ * builder has nothing left to refuse. */
+#include "schedule/text_private.h"
+
+#include "base/result.h"
+#include "schedule/access.h"
+
+#include <stdlib.h>
+
+static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind,
+                     enum tutti_text_field field, int32_t *ret_peer)
+{
+    uint32_t nranks = reader->ensemble->nranks, rank;
+    bool takes_all =
+        kind == TUTTI_STEP_GATHER_REDUCE || (kind == TUTTI_STEP_WAIT && field == TUTTI_TEXT_FROM);
+    const char *before = reader->at;
+
+    tutti_text_next(reader);
+    if (takes_all && tutti_text_is(reader, "all")) {
+        *ret_peer = TUTTI_ALL_RANKS;
+        return TUTTI_OK;
+    }
+    if (kind == TUTTI_STEP_GATHER_REDUCE)
+        return tutti_text_refuse(reader, "\"%.*s\": a gather_reduce is from, and to, all",
+                                 TUTTI_TEXT_WORD(reader));
+    reader->at = before;
+    TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
+    if (rank == reader->build.schedule->rank)
+        return tutti_text_refuse(reader, "rank %u names itself; use copy or reduce", rank);
+    *ret_peer = (int32_t)rank;
+    return TUTTI_OK;
+}
+
+static int check_span(struct tutti_text_reader *reader, const struct tutti_step *step,
+                      enum tutti_text_field field, const struct tutti_span *span)
+{
+    const struct tutti_schedule *schedule = reader->build.schedule;
+    bool is_remote = field == TUTTI_TEXT_REMOTE || field == TUTTI_TEXT_REMOTE_DST;
+    int32_t peer = step->to >= 0 ? step->to : step->from;
+    uint32_t owner = is_remote && peer >= 0 ? (uint32_t)peer : schedule->rank;
+    uint32_t chunks = tutti_buffer_chunks(schedule, owner, (enum tutti_buffer)span->buffer);
+
+    if (span->first > chunks || span->count > chunks - span->first)
+        return tutti_text_refuse(reader, "chunks %u to %llu of %s, which has %u at rank %u",
+                                 span->first, (unsigned long long)span->first + span->count - 1,
+                                 tutti_buffer_name((enum tutti_buffer)span->buffer), chunks, owner);
+    reader->touches += span->count;
+    if (reader->touches > TUTTI_TEXT_TOUCHES_MAX)
+        return tutti_text_refuse(reader,
+                                 "the steps so far touch more than %llu chunks; use fewer chunks",
+                                 (unsigned long long)TUTTI_TEXT_TOUCHES_MAX);
+    return TUTTI_OK;
+}
+
+static int add_dependency(struct tutti_text_reader *reader, uint32_t on)
+{
+    if (reader->ndeps == reader->dep_capacity) {
+        uint32_t capacity = reader->dep_capacity * 2 + 64;
+        uint32_t *grown = realloc(reader->deps, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u dependencies", capacity);
+        reader->deps = grown;
+        reader->dep_capacity = capacity;
+    }
+    reader->deps[reader->ndeps++] = on;
+    return TUTTI_OK;
+}
+
+static int read_after(struct tutti_text_reader *reader)
+{
+    uint32_t at = reader->build.schedule->nsteps, count = 0, on;
+
+    if (!reader->own.lists_dependencies)
+        return tutti_text_refuse(reader,
+                                 "\"after\" in a rank that does not say \"dependencies listed\"");
+    for (;;) {
+        const char *before = reader->at;
+
+        tutti_text_next(reader);
+        reader->at = before;
+        if (reader->word.length == 0)
+            break;
+        if (at == 0)
+            return tutti_text_refuse(reader, "the first step waits for none; remove \"after\"");
+        TUTTI_TRY(tutti_text_number(reader, "earlier step of this rank", 0, at - 1, &on));
+        TUTTI_TRY(add_dependency(reader, on));
+        count++;
+    }
+    reader->dep_counts[at] = count;
+    return TUTTI_OK;
+}
+
+static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
+                      enum tutti_text_field field)
+{
+    enum tutti_step_kind kind = (enum tutti_step_kind)step->kind;
+    uint32_t most = reader->own.nchannels, number;
+
+    if (most == 0)
+        most = tutti_text_most_channels(reader->ensemble->nranks);
+    switch (field) {
+    case TUTTI_TEXT_FROM: return read_peer(reader, kind, field, &step->from);
+    case TUTTI_TEXT_TO: return read_peer(reader, kind, field, &step->to);
+    case TUTTI_TEXT_SIGNAL:
+        if (reader->own.nsignals == 0)
+            return tutti_text_refuse(reader,
+                                     "a wait in a rank without signals; say \"signals N\" before");
+        TUTTI_TRY(tutti_text_number(reader, "signal", 1, reader->own.nsignals, &number));
+        step->signal = (uint16_t)number;
+        return TUTTI_OK;
+    case TUTTI_TEXT_CHANNEL:
+        TUTTI_TRY(tutti_text_number(reader, "channel", 0, most - 1, &number));
+        step->channel = (uint8_t)number;
+        return TUTTI_OK;
+    case TUTTI_TEXT_AFTER: return read_after(reader);
+    default: break;
+    }
+    TUTTI_TRY(tutti_text_read_span(reader, tutti_text_span(step, field)));
+    /* Whose memory the others are in may stand behind them. */
+    if (field == TUTTI_TEXT_REMOTE || field == TUTTI_TEXT_REMOTE_DST)
+        return TUTTI_OK;
+    return check_span(reader, step, field, tutti_text_span(step, field));
+}
+
+/* All spans of a step are equally long, and those that it cannot do without are there. */
+static int check_step(struct tutti_text_reader *reader, const struct tutti_step *step,
+                      uint32_t seen)
+{
+    enum tutti_step_kind kind = (enum tutti_step_kind)step->kind;
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
+    uint32_t missing = tutti_text_required(kind) & ~seen;
+    uint32_t naccesses = tutti_step_accesses(step, accesses);
+
+    for (enum tutti_text_field field = 0; field < TUTTI_TEXT_FIELD_COUNT; field++)
+        if (missing & (1u << field))
+            return tutti_text_refuse(reader, "%s without \"%s\"", tutti_step_name(kind),
+                                     tutti_text_field_name(field));
+    if (kind == TUTTI_STEP_GATHER_REDUCE &&
+        (step->to == TUTTI_ALL_RANKS) != (step->remote_dst.buffer != TUTTI_BUF_NONE))
+        return tutti_text_refuse(reader,
+                                 "gather_reduce has \"to all\" and \"remote_dst\", or neither");
+    for (uint32_t i = 1; i < naccesses; i++)
+        if (accesses[i].span.count != accesses[0].span.count)
+            return tutti_text_refuse(
+                reader, "%s joins %u chunks with %u; all spans of a step are equally long",
+                tutti_step_name(kind), accesses[0].span.count, accesses[i].span.count);
+    if (kind == TUTTI_STEP_SIGNAL && ++reader->ngiven > reader->own.nsignals)
+        return tutti_text_refuse(
+            reader, "signal %u of rank %u, which has %u; say \"signals %u\" before", reader->ngiven,
+            reader->build.schedule->rank, reader->own.nsignals, reader->ngiven);
+    return TUTTI_OK;
+}
+
+static int reserve_counts(struct tutti_text_reader *reader)
+{
+    uint32_t at = reader->build.schedule->nsteps;
+
+    if (at >= reader->count_capacity) {
+        uint32_t capacity = at * 2 + 64;
+        uint32_t *grown = realloc(reader->dep_counts, capacity * sizeof(*grown));
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u steps", capacity);
+        reader->dep_counts = grown;
+        reader->count_capacity = capacity;
+    }
+    reader->dep_counts[at] = 0;
+    return TUTTI_OK;
+}
+
+int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind)
+{
+    struct tutti_step step = {.kind = (uint8_t)kind, .from = TUTTI_NO_RANK, .to = TUTTI_NO_RANK};
+    struct tutti_text_word word = reader->word;
+    uint32_t seen = 0;
+
+    TUTTI_TRY(reserve_counts(reader));
+    for (;;) {
+        enum tutti_text_field field = 0;
+
+        tutti_text_next(reader);
+        if (reader->word.length == 0)
+            break;
+        while (field < TUTTI_TEXT_FIELD_COUNT &&
+               !tutti_text_is(reader, tutti_text_field_name(field)))
+            field++;
+        if (field == TUTTI_TEXT_FIELD_COUNT || !(tutti_text_fields(kind) & (1u << field)))
+            return tutti_text_refuse(reader, "%s has no \"%.*s\"", tutti_step_name(kind),
+                                     TUTTI_TEXT_WORD(reader));
+        if (seen & (1u << field))
+            return tutti_text_refuse(reader, "\"%.*s\" twice; remove one", TUTTI_TEXT_WORD(reader));
+        seen |= 1u << field;
+        TUTTI_TRY(read_field(reader, &step, field));
+    }
+    reader->word = word;
+    for (enum tutti_text_field field = TUTTI_TEXT_REMOTE; field <= TUTTI_TEXT_REMOTE_DST; field++)
+        if ((seen & (1u << field)) && field != TUTTI_TEXT_ALSO)
+            TUTTI_TRY(check_span(reader, &step, field, tutti_text_span(&step, field)));
+    TUTTI_TRY(check_step(reader, &step, seen));
+    return tutti_build_step(&reader->build, &step);
+}
