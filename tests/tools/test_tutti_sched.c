@@ -67,17 +67,65 @@ static void right_schedules_are_proved(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "check allreduce ring --ranks 5"), 0);
-    assert_string_equal(running.out, "allreduce ring, 5 ranks: proved\n");
+    assert_string_equal(running.out, "allreduce ring, 5 ranks: proved; 8 rounds, 40 messages, sums "
+                                     "in 5 orders\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check allgather ring --ranks 2-3,5"), 0);
-    assert_says("allgather ring, 5 ranks: proved, blocks of any sizes\n");
+    assert_says("allgather ring, 5 ranks: proved, blocks of any sizes; 4 rounds, 20 messages\n");
     assert_says("\n3 proved, 0 wrong\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check broadcast chain -n3 --root all"), 0);
-    assert_says("broadcast chain, 3 ranks, root 2: proved\n");
+    assert_says("broadcast chain, 3 ranks, root 2: proved; ");
     assert_says("\n3 proved, 0 wrong\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check allreduce all --topo 'ranks 4;node 2;level "
                                               "top bandwidth 1B/s'"), 0);
     assert_says("allreduce mapped, 4 ranks: proved");
     assert_says(" 0 wrong\n");
+}
+
+static void files_are_proved_or_wrong(void **state)
+{
+    static char text[RUNNING_TEXT];
+    char *at;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "print allgather ring -n 3"), 0);
+    assert_int_equal(strncmp(running.out, "tutti-schedule 1\n", 17), 0);
+    strcpy(text, running.out);
+    running_write("ring.txt", text);
+    assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
+    assert_string_equal(running.out, "allgather ring, 3 ranks: proved; 2 rounds, 6 messages\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt"), 0);
+    assert_string_equal(running.out, text);
+    assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt --rank 2"), 0);
+    assert_says("rank 2 of 3: 4 steps");
+    assert_int_equal(running_run(TUTTI_SCHED, "draw ring.txt -o ring.svg"), 0);
+    assert_true(running_is_svg("ring.svg"));
+
+    at = strstr(text, "send to 1");
+    assert_non_null(at);
+    at[8] = '2';
+    running_write("wrong.txt", text);
+    assert_int_equal(running_run(TUTTI_SCHED, "check wrong.txt"), 1);
+    assert_says("allgather ring, 3 ranks: wrong: rank ");
+    running_is_mistake(running_run(TUTTI_SCHED, "draw wrong.txt -o a.svg"), "tutti-sched draw: ",
+                       "does not come to an end; tutti-sched check says why");
+    at[8] = '9';
+    running_write("wrong.txt", text);
+    running_is_mistake(running_run(TUTTI_SCHED, "check wrong.txt"), "tutti-sched check: ",
+                       "wrong.txt:");
+}
+
+/* Two ranks that swap what they have into the memory they send from: each would wait. */
+static void what_needs_buffers_is_told_how_many(void **state)
+{
+    (void)state;
+    running_write("swap.txt", "tutti-schedule 1\nalgorithm swap\ncollective alltoall\nranks 2\n"
+                              "rank 0\n copy src input[0] dst output[0]\n"
+                              " send to 1 src input[1]\n recv from 1 dst output[1] after 1\n"
+                              "rank 1\n copy src input[1] dst output[1]\n"
+                              " send to 0 src input[0]\n recv from 0 dst output[0] after 1\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check swap.txt"), 1);
+    assert_says("alltoall swap, 2 ranks: wrong: rank ");
+    assert_says("; right only where each lane holds 1 message\n");
 }
 
 /* ---- draw ------------------------------------------------------------------------------------ */
@@ -144,6 +192,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"list nothing", "tutti-sched list: ", "nothing is no collective; give one of allreduce, "},
         {"list allreduce ring", "tutti-sched list: ", "\"ring\" is one word too many"},
         {"list --root 9", "tutti-sched list: ", "--root 9: give a rank from 0 to 7"},
+        {"print .out", "tutti-sched print: ", ".out:1:1: "},
         {"print", "tutti-sched print: ", "which collective? Give one of allreduce"},
         {"print allreduce", "tutti-sched print: ", "which algorithm of allreduce? Give one of"},
         {"print allreduce rung -n 4", "tutti-sched print: ", "allreduce has no algorithm rung; "},
@@ -172,6 +221,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"check allreduce ring", "tutti-sched check: ", "how many ranks?"},
         {"check allreduce --ranks 4", "tutti-sched check: ", "which algorithm of allreduce?"},
         {"check allreduce ring -n 4 -o x", "tutti-sched check: ", "-o is no option"},
+        {"check no-such-file", "tutti-sched check: ", "no-such-file: No such file or directory; "},
+        {"print .out --root 0", "tutti-sched print: ", ".out has its own ranks, root and sizes"},
         {"draw allreduce ring -n 4", "tutti-sched draw: ", "where to? Give -o FILE.svg"},
         {"draw allreduce ring -n 65 -o a.svg", "tutti-sched draw: ", "65 ranks: a picture shows"},
         {"draw allreduce ring -n 4 -o no/a.svg", "tutti-sched draw: ", "write no/a.svg: No such"},
@@ -214,6 +265,8 @@ int main(void)
         cmocka_unit_test(the_list_has_every_collective),
         cmocka_unit_test(a_rank_is_printed_step_by_step),
         cmocka_unit_test(right_schedules_are_proved),
+        cmocka_unit_test(files_are_proved_or_wrong),
+        cmocka_unit_test(what_needs_buffers_is_told_how_many),
         cmocka_unit_test(pictures_are_documents_with_all_ranks_and_messages),
         cmocka_unit_test(one_algorithm_is_chosen_and_the_rest_have_reasons),
         cmocka_unit_test(mistakes_are_one_line_with_the_cure),

@@ -2,6 +2,7 @@
  * A picture as SVG. */
 #include "draw/svg.h"
 
+#include "common/file.h"
 #include "common/memory.h"
 #include "draw/colours.h"
 
@@ -133,21 +134,10 @@ double svg_text_width(const char *text, double size)
 
 int svg_end(struct svg *svg, const char *file_name)
 {
-    FILE *file;
-    int error = 0;
+    int error;
 
     fputs("</svg>\n", svg->out);
-    if (fclose(svg->out) != 0)
-        error = ENOMEM;
-    file = error == 0 ? fopen(file_name, "we") : NULL;
-    if (file == NULL) {
-        error = error != 0 ? error : errno;
-    } else {
-        if (fwrite(svg->text, 1, svg->size, file) != svg->size)
-            error = errno;
-        if (fclose(file) != 0 && error == 0)
-            error = errno;
-    }
+    error = fclose(svg->out) != 0 ? ENOMEM : file_write(file_name, svg->text);
     free(svg->text);
     *svg = (struct svg){.text = NULL};
     return error;

@@ -33,7 +33,7 @@ static const char help[] =
     "  -o, --output FILE        the picture\n";
 
 struct scene {
-    const struct tutti_ensemble *team;
+    const struct team *team;
     const struct rounds *rounds;
     struct svg svg;
     double row, column; /* distances */
@@ -94,7 +94,7 @@ static double y_of(const struct scene *scene, uint32_t rank)
 
 static void draw_stage(struct scene *scene)
 {
-    uint32_t n = scene->team->nranks, nrounds = scene->rounds->nrounds;
+    uint32_t n = scene->team->ensemble.nranks, nrounds = scene->rounds->nrounds;
     double right = x_of(scene, nrounds), bottom = TOP + n * scene->row;
     struct svg_font small = {.size = 11, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
     struct svg_font rank = {.size = 12, .colour = COLOUR_INK, .anchor = SVG_RIGHT};
@@ -168,8 +168,8 @@ static void draw_box(struct scene *scene, const struct event *event)
     struct svg_font font = {.size = 10.5, .colour = COLOUR_PAPER, .anchor = SVG_MIDDLE};
     char chunks[64];
 
-    for (uint32_t i = 0; event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->nranks <= 8 &&
-                         i < scene->team->nranks; i++)
+    for (uint32_t i = 0; event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= 8 &&
+                         i < scene->team->ensemble.nranks; i++)
         if (i != event->to)
             svg_line(&scene->svg, x_of(scene, event->begin) + 4, y_of(scene, i), left, y, thin);
     svg_rect(&scene->svg, left, y - height / 2, width, height, thin.colour,
@@ -266,7 +266,7 @@ static void draw_events(struct scene *scene)
 
 static void begin_scene(struct scene *scene)
 {
-    uint32_t n = scene->team->nranks, nrounds = scene->rounds->nrounds;
+    uint32_t n = scene->team->ensemble.nranks, nrounds = scene->rounds->nrounds;
     double width, titles;
     struct svg_font bold = {.size = 16, .colour = COLOUR_INK, .is_bold = true};
     struct svg_font soft = {.size = 12, .colour = COLOUR_SOFT};
@@ -279,18 +279,18 @@ static void begin_scene(struct scene *scene)
                  units_count(scene->rounds->nmessages, counts[1]));
     snprintf(subtitle, sizeof subtitle, "%s round%s%s; numbers are chunks, %s in a block",
              units_count(nrounds, counts[0]), nrounds == 1 ? "" : "s", messages,
-             units_count(scene->team->schedules[0]->chunks_per_block, counts[2]));
-    titles = fmax(svg_text_width(scene->team->name, 16), svg_text_width(subtitle, 12));
+             units_count(scene->team->ensemble.schedules[0]->chunks_per_block, counts[2]));
+    titles = fmax(svg_text_width(scene->team->title, 16), svg_text_width(subtitle, 12));
     width = fmax(x_of(scene, nrounds), MARGIN + fmax(titles, 560)) + MARGIN;
-    svg_begin(&scene->svg, width, TOP + n * scene->row + MARGIN, scene->team->name);
-    svg_text(&scene->svg, MARGIN, 28, bold, "%s", scene->team->name);
+    svg_begin(&scene->svg, width, TOP + n * scene->row + MARGIN, scene->team->title);
+    svg_text(&scene->svg, MARGIN, 28, bold, "%s", scene->team->title);
     svg_text(&scene->svg, MARGIN, 47, soft, "%s", subtitle);
     draw_legend(scene, MARGIN, 68);
 }
 
 static int run(const struct request *request)
 {
-    struct tutti_ensemble team;
+    struct team team;
     struct rounds rounds = {.events = NULL};
     struct scene scene = {.team = &team, .rounds = &rounds};
     int status, error;
@@ -300,12 +300,12 @@ static int run(const struct request *request)
     status = team_create(request, &team);
     if (status != REQUEST_GO)
         return status;
-    if (team.nranks > DRAWN_RANKS) {
-        status = mistake(request, "%u ranks: a picture shows %d at most; give fewer", team.nranks,
+    if (team.ensemble.nranks > DRAWN_RANKS) {
+        status = mistake(request, "%u ranks: a picture shows %d at most; give fewer", team.ensemble.nranks,
                          DRAWN_RANKS);
-    } else if (!rounds_play(&team, &rounds)) {
+    } else if (!rounds_play(&team.ensemble, &rounds)) {
         status = mistake(request, "%s does not come to an end; tutti-sched check says why",
-                         team.name);
+                         team.title);
     } else {
         begin_scene(&scene);
         draw_stage(&scene);
@@ -315,7 +315,7 @@ static int run(const struct request *request)
                             : mistake(request, "write %s: %s", request->output, strerror(error));
     }
     rounds_fini(&rounds);
-    tutti_ensemble_fini(&team);
+    team_fini(&team);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched print: a schedule to read. */
+ * tutti-sched print: a schedule as a file, or a rank of it to read. */
 #include "base/result.h"
 #include "common/table.h"
 #include "sched/commands.h"
@@ -14,11 +14,12 @@ static const char help[] =
     "usage: tutti-sched print COLLECTIVE ALGORITHM --ranks N [options]\n"
     "       tutti-sched print SCHEDULE-FILE [options]\n"
     "\n"
-    "Lists the steps of a rank, or of all: what each moves, from where to where, and which\n"
-    "earlier steps it waits for.\n"
+    "Prints the schedules of all ranks as a file that can be edited and read again, or explains\n"
+    "those of one: what each step moves, from where to where, and which earlier ones it waits\n"
+    "for. docs/schedule-files.md has the format.\n"
     "\n"
     "  -n, --ranks N            ranks (default: those of the machine)\n"
-    "  -r, --rank R             this rank only\n"
+    "  -r, --rank R             explain this rank\n"
     "      --root R             the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
     "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n";
@@ -126,26 +127,37 @@ static void print_rank(const struct tutti_schedule *schedule)
     table_fini(&table);
 }
 
+/* As a file: what this prints can be read again. */
+static int print_file(const struct request *request, const struct team *team)
+{
+    char *text;
+    int rc = tutti_ensemble_write(&team->ensemble, &text);
+
+    if (rc != TUTTI_OK)
+        return failure(request, rc);
+    fputs(text, stdout);
+    free(text);
+    return EXIT_SUCCESS;
+}
+
 static int run(const struct request *request)
 {
-    struct tutti_ensemble team;
+    struct team team;
     int status = team_create(request, &team);
 
     if (status != REQUEST_GO)
         return status;
     status = EXIT_SUCCESS;
-    if (request->has_rank && request->rank >= team.nranks) {
+    if (!request->has_rank) {
+        status = print_file(request, &team);
+    } else if (request->rank >= team.ensemble.nranks) {
         status = mistake(request, "--rank %u: give a rank from 0 to %u", request->rank,
-                         team.nranks - 1);
+                         team.ensemble.nranks - 1);
     } else {
-        printf("%s\n", team.name);
-        for (uint32_t rank = 0; rank < team.nranks; rank++)
-            if (!request->has_rank || rank == request->rank) {
-                putchar('\n');
-                print_rank(team.schedules[rank]);
-            }
+        printf("%s\n", team.title);
+        print_rank(team.ensemble.schedules[request->rank]);
     }
-    tutti_ensemble_fini(&team);
+    team_fini(&team);
     return status;
 }
 

@@ -3,63 +3,67 @@
 #include "sched/team.h"
 
 #include "base/result.h"
+#include "common/file.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void tutti_ensemble_fini(struct tutti_ensemble *ensemble)
+/* Titles are cut rather than refused. */
+static void add_title(struct team *team, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_title(struct team *team, const char *format, ...)
 {
-    for (uint32_t rank = 0; ensemble->schedules != NULL && rank < ensemble->nranks; rank++)
-        if (ensemble->schedules[rank] != NULL)
-            tutti_schedule_destroy(ensemble->schedules[rank]);
-    free(ensemble->schedules);
-    *ensemble = (struct tutti_ensemble){.nranks = 0};
+    size_t at = strlen(team->title);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(team->title + at, sizeof team->title - at, format, args);
+    va_end(args);
 }
 
-static void name_team(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
-                      uint32_t nranks, uint32_t root, struct tutti_ensemble *team)
+static void end_title(struct team *team)
 {
-    size_t size = sizeof team->name, at;
+    const struct tutti_schedule *first = team->ensemble.schedules[0];
 
-    at = (size_t)snprintf(team->name, size, "%s %s", tutti_collective_name(algorithm->collective),
-                          algorithm->name);
-    for (int i = 0; i < TUTTI_OPTION_COUNT && at < size; i++)
-        if (options->value[i] != 0)
-            at += (size_t)snprintf(team->name + at, size - at, " %s=%u",
-                                   tutti_option_name((enum tutti_option)i), options->value[i]);
-    if (at < size)
-        at += (size_t)snprintf(team->name + at, size - at, ", %u rank%s", nranks,
-                               nranks == 1 ? "" : "s");
-    if (at < size && tutti_collective_has_root(algorithm->collective))
-        snprintf(team->name + at, size - at, ", root %u", root);
+    add_title(team, ", %u rank%s", first->nranks, first->nranks == 1 ? "" : "s");
+    if (tutti_collective_has_root((enum tutti_collective)first->collective))
+        add_title(team, ", root %u", first->root);
 }
+
+/* ---- by an algorithm ------------------------------------------------------------------------- */
 
 int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
               const struct tutti_places *places, uint32_t nranks, uint32_t root,
-              struct tutti_ensemble *ret_team)
+              struct team *ret_team)
 {
-    struct tutti_ensemble team = {.nranks = nranks};
+    struct team team = {.is_vector = algorithm->serves_vector};
 
-    name_team(algorithm, options, nranks, root, &team);
-    team.schedules = calloc(nranks, sizeof(struct tutti_schedule *));
-    if (team.schedules == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the schedules of %u ranks", nranks);
+    TUTTI_TRY(tutti_ensemble_init(&team.ensemble, nranks));
+    snprintf(team.ensemble.name, sizeof team.ensemble.name, "%s", algorithm->name);
     for (uint32_t rank = 0; rank < nranks; rank++) {
         struct tutti_shape shape = {
             .nranks = nranks, .rank = rank, .root = root, .options = *options, .places = places};
-        int rc = tutti_algorithm_schedule(algorithm, &shape, &team.schedules[rank]);
+        int rc = tutti_algorithm_schedule(algorithm, &shape, &team.ensemble.schedules[rank]);
 
         if (rc != TUTTI_OK) {
-            tutti_ensemble_fini(&team);
+            team_fini(&team);
             return rc;
         }
     }
+    add_title(&team, "%s %s", tutti_collective_name(algorithm->collective), algorithm->name);
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
+        if (options->value[i] != 0)
+            add_title(&team, " %s=%u", tutti_option_name((enum tutti_option)i), options->value[i]);
+    end_title(&team);
     *ret_team = team;
     return TUTTI_OK;
 }
 
-int team_create(const struct request *request, struct tutti_ensemble *ret_team)
+static int emit_requested(const struct request *request, struct team *ret_team)
 {
     const struct tutti_algorithm *algorithm;
     enum tutti_collective collective;
@@ -87,4 +91,48 @@ int team_create(const struct request *request, struct tutti_ensemble *ret_team)
     }
     tutti_machine_destroy(machine);
     return status;
+}
+
+/* ---- from a file ----------------------------------------------------------------------------- */
+
+bool team_is_file(const struct request *request)
+{
+    if (request->nwords != 1)
+        return false;
+    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
+        if (strcmp(request->words[0], tutti_collective_name((enum tutti_collective)i)) == 0)
+            return false;
+    return true;
+}
+
+int team_read(const struct request *request, struct team *ret_team)
+{
+    const char *name = request->words[0];
+    struct team team = {.is_vector = false};
+    char *text;
+    int rc;
+
+    if (request->nranks > 0 || request->has_root || request->has_options || request->topo != NULL)
+        return mistake(request, "%s has its own ranks, root and sizes; leave out --ranks, --root, "
+                       "--option and --topo", name);
+    text = file_read(name);
+    if (text == NULL)
+        return mistake(request, "%s: %s; give a collective or a schedule's file", name,
+                       strerror(errno));
+    rc = tutti_ensemble_read(name, text, &team.ensemble);
+    free(text);
+    if (rc != TUTTI_OK)
+        return failure(request, rc);
+    add_title(&team, "%s %s",
+              tutti_collective_name((enum tutti_collective)team.ensemble.schedules[0]->collective),
+              team.ensemble.name);
+    end_title(&team);
+    *ret_team = team;
+    return REQUEST_GO;
+}
+
+int team_create(const struct request *request, struct team *ret_team)
+{
+    return team_is_file(request) ? team_read(request, ret_team)
+                                 : emit_requested(request, ret_team);
 }
