@@ -56,6 +56,10 @@ struct tutti_bound {
 int tutti_bind(const struct tutti_schedule *schedule, const struct tutti_extent *extent,
                struct tutti_bound *ret_bound);
 
+/* Bytes that a step moves in a uniform call: what bind finds, without a list of segments. */
+size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct tutti_step *step,
+                             size_t element_bytes, size_t block_count);
+
 /* Free what bind allocated; a zeroed object is ignored. */
 void tutti_bound_fini(struct tutti_bound *bound);
 
