@@ -139,6 +139,8 @@ int tutti_choices_look(struct tutti_comm *comm);
 /* From now on `policy`, which is taken, counts. Programs made before are forgotten. */
 int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy);
 void tutti_choices_fini(struct tutti_comm *comm);
+/* Heap held, for the memory report; a policy counts for each communicator that shares it. */
+size_t tutti_choices_bytes(const struct tutti_comm *comm);
 /* How the ranks talk, in one word: "threads", "cma", "shm", "shm+tcp", "tcp". */
 const char *tutti_choices_transports(const struct tutti_comm *comm);
 

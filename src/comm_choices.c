@@ -131,3 +131,15 @@ void tutti_choices_fini(struct tutti_comm *comm)
     tutti_machine_destroy(comm->machine);
     free(comm->hosts);
 }
+
+size_t tutti_choices_bytes(const struct tutti_comm *comm)
+{
+    const struct tutti_places *places = &comm->places;
+    size_t bytes = (size_t)comm->nranks * sizeof *comm->hosts, nranks = (size_t)comm->nranks;
+
+    if (comm->machine != NULL)
+        bytes += sizeof *comm->machine + (places->nrings + places->ntrees) * nranks * sizeof(int32_t);
+    for (int i = 0; comm->policy != NULL && i < TUTTI_POLICY_RULES; i++)
+        bytes += comm->policy->rules[i].capacity * sizeof(struct tutti_rule);
+    return bytes + (comm->policy != NULL ? sizeof *comm->policy + comm->policy->size : 0);
+}

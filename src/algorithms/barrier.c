@@ -18,6 +18,9 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
+/* What a message carries (step.h). */
+#define MESSAGE_BYTES 8
+
 static int emit_dissemination(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t n = shape->nranks;
@@ -45,10 +48,28 @@ static int emit_direct(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
 }
 
+static void cost_dissemination(const struct tutti_shape *shape, double block_bytes,
+                               struct tutti_cost *ret_cost)
+{
+    double rounds = rounds_of(shape->nranks);
+
+    (void)block_bytes;
+    tutti_cost_flat(shape, rounds, rounds * MESSAGE_BYTES, 0, (rounds - 1) * MESSAGE_BYTES,
+                    ret_cost);
+}
+
+static void cost_direct(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    (void)block_bytes;
+    tutti_cost_flat(shape, 1, 0, 0, 0, ret_cost);
+}
+
 const struct tutti_algorithm tutti_dissemination_barrier = {
     .name = "dissemination",
     .collective = TUTTI_BARRIER,
     .emit = emit_dissemination,
+    .cost = cost_dissemination,
 };
 
 const struct tutti_algorithm tutti_direct_barrier = {
@@ -56,4 +77,5 @@ const struct tutti_algorithm tutti_direct_barrier = {
     .collective = TUTTI_BARRIER,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_direct,
+    .cost = cost_direct,
 };

@@ -127,9 +127,8 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 {
     double others = (shape->nranks - 1.0) * block_bytes;
 
-    /* Copied: the block in the middle of an odd number. */
     tutti_cost_flat(shape, rounds_of(shape->nranks), others, others,
-                    shape->nranks % 2 * block_bytes, ret_cost);
+                    tutti_circulant_copied(shape->nranks) * block_bytes, ret_cost);
 }
 
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,

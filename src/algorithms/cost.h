@@ -2,14 +2,20 @@
  * What an algorithm costs, counted on the longest path through all ranks: messages that follow
  * one another, and bytes that do. Counts, not seconds: topology/machine.h has the rates.
  *
- * The model is that of synchronous rounds on one port per direction: the time is, summed over
- * the levels, rounds * alpha + bytes * beta, plus what reducing and copying take. The tests hold
- * these counts against the simulator, so an algorithm cannot promise what its schedule does not do.
+ * The model is that of synchronous rounds on one port per direction. The time of a level is
+ *
+ *     rounds * (latency + overhead) + posted * overhead + bytes / bandwidth
+ *
+ * and that of the whole the sum over the levels (but see `segments`), plus what reducing and copying
+ * take. The tests hold these counts against the simulator, so an algorithm cannot promise what its
+ * schedule does not do.
  */
 #ifndef TUTTI_ALGORITHMS_COST_H
 #define TUTTI_ALGORITHMS_COST_H
 
 #include "schedule/shape.h"
+
+#include <math.h>
 
 /* How far a message goes. Flat algorithms on a machine of several nodes pay the outermost. */
 enum tutti_level {
@@ -22,14 +28,35 @@ enum tutti_level {
 struct tutti_cost {
     struct {
         double rounds; /* messages, or one-sided phases, one after the other */
+        double posted; /* messages that go out behind others without waiting for an answer */
         double bytes;  /* through the busiest port, one after the other; the larger direction */
     } level[TUTTI_LEVEL_COUNT];
+    /* Above 1: the levels work at the same time, on one of so many segments each. The counts above
+     * are those of all segments together. */
+    double segments;
     double reduced; /* bytes that the busiest rank combines */
     double copied;  /* bytes that it copies from place to place in its own memory */
     /* Bytes of memory of a node that all its ranks together load and store in one-sided steps:
      * what bounds them when cores or memory are shared. */
     double memory;
 };
+
+/* Of an algorithm whose cost could not be counted, for want of memory: never the best. */
+#define TUTTI_COST_UNKNOWN ((struct tutti_cost){.reduced = HUGE_VAL})
+
+/* The time of all levels from the time of each: one after the other, or, in segments, the longest
+ * with the first segment before and the last after it on the others. */
+static inline double tutti_cost_sum(const struct tutti_cost *cost,
+                                    const double seconds[TUTTI_LEVEL_COUNT])
+{
+    double sum = 0, longest = 0;
+
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
+        sum += seconds[level];
+        longest = seconds[level] > longest ? seconds[level] : longest;
+    }
+    return cost->segments > 1 ? longest + (sum - longest) / cost->segments : sum;
+}
 
 /* The level that the outermost pair of ranks is apart. */
 enum tutti_level tutti_shape_level(const struct tutti_shape *shape);

@@ -64,26 +64,47 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->root, 1), own);
 }
 
+/* The root's messages are the longest path, each of a block: of broadcast, gather and scatter alike. */
+static void cost_copies(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    double others = shape->nranks - 1;
+
+    tutti_cost_flat(shape, others, others * block_bytes, 0, block_bytes, ret_cost);
+}
+
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    double others = shape->nranks - 1;
+
+    tutti_cost_flat(shape, others, others * block_bytes, others * block_bytes, 0, ret_cost);
+}
+
 const struct tutti_algorithm tutti_linear_broadcast = {
     .name = "linear",
     .collective = TUTTI_BROADCAST,
     .emit = emit_broadcast,
+    .cost = cost_copies,
 };
 
 const struct tutti_algorithm tutti_linear_reduce = {
     .name = "linear",
     .collective = TUTTI_REDUCE,
     .emit = emit_reduce,
+    .cost = cost_reduce,
 };
 
 const struct tutti_algorithm tutti_linear_gather = {
     .name = "linear",
     .collective = TUTTI_GATHER,
     .emit = emit_gather,
+    .cost = cost_copies,
 };
 
 const struct tutti_algorithm tutti_linear_scatter = {
     .name = "linear",
     .collective = TUTTI_SCATTER,
     .emit = emit_scatter,
+    .cost = cost_copies,
 };

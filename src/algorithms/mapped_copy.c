@@ -94,12 +94,44 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_signal(build);
 }
 
+/* Memory: what all ranks load and store. */
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, (p - 1) * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->memory = 2 * p * p * block_bytes;
+}
+
+/* With a root: it takes one block from each other rank, or each of them takes one from it; every
+ * rank's block is loaded and stored, and none may go on before the other side is done. */
+static void cost_rooted(const struct tutti_shape *shape, double bytes, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, 2, bytes, 0, block_bytes, ret_cost);
+    ret_cost->memory = 2.0 * shape->nranks * block_bytes;
+}
+
+static void cost_from_root(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost_rooted(shape, block_bytes, block_bytes, ret_cost);
+}
+
+static void cost_gather(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    cost_rooted(shape, (shape->nranks - 1) * block_bytes, block_bytes, ret_cost);
+}
+
 const struct tutti_algorithm tutti_mapped_allgather = {
     .name = "mapped",
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_PEER_READ,
     .serves_vector = true,
     .emit = emit_allgather,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_mapped_alltoall = {
@@ -114,6 +146,7 @@ const struct tutti_algorithm tutti_mapped_broadcast = {
     .collective = TUTTI_BROADCAST,
     .needs = TUTTI_NEEDS_PEER_READ,
     .emit = emit_broadcast,
+    .cost = cost_from_root,
 };
 
 const struct tutti_algorithm tutti_mapped_gather = {
@@ -121,6 +154,7 @@ const struct tutti_algorithm tutti_mapped_gather = {
     .collective = TUTTI_GATHER,
     .needs = TUTTI_NEEDS_PEER_READ,
     .emit = emit_gather,
+    .cost = cost_gather,
 };
 
 const struct tutti_algorithm tutti_mapped_scatter = {
@@ -128,4 +162,5 @@ const struct tutti_algorithm tutti_mapped_scatter = {
     .collective = TUTTI_SCATTER,
     .needs = TUTTI_NEEDS_PEER_READ,
     .emit = emit_scatter,
+    .cost = cost_from_root,
 };

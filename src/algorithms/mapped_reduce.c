@@ -70,11 +70,42 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return end(build);
 }
 
+/* ---- costs: what a rank reads and writes of others; memory: what all load and store ------ */
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, 2 * (p - 1) / p * block_bytes, (p - 1) / p * block_bytes, 0, ret_cost);
+    ret_cost->memory = 2 * p * block_bytes;
+}
+
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, (p - 1) * block_bytes, (p - 1) * block_bytes, 0, ret_cost);
+    ret_cost->memory = p * (p + 1) * block_bytes;
+}
+
+/* Everyone reads its part of all vectors, stores the sum, and all but the root put it there. */
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    double n = shape->nranks, others = (n - 1) / n * block_bytes;
+
+    tutti_cost_flat(shape, 2, others + block_bytes / n, others, 0, ret_cost);
+    ret_cost->memory = (n + 1) * block_bytes + 2 * others;
+}
+
 const struct tutti_algorithm tutti_mapped_allreduce = {
     .name = "mapped",
     .collective = TUTTI_ALLREDUCE,
     .needs = TUTTI_NEEDS_PEER_STORE,
     .emit = emit_allreduce,
+    .cost = cost_allreduce,
 };
 
 const struct tutti_algorithm tutti_mapped_reduce_scatter = {
@@ -83,6 +114,7 @@ const struct tutti_algorithm tutti_mapped_reduce_scatter = {
     .needs = TUTTI_NEEDS_PEER_STORE,
     .serves_vector = true,
     .emit = emit_reduce_scatter,
+    .cost = cost_reduce_scatter,
 };
 
 const struct tutti_algorithm tutti_mapped_reduce = {
@@ -90,4 +122,5 @@ const struct tutti_algorithm tutti_mapped_reduce = {
     .collective = TUTTI_REDUCE,
     .needs = TUTTI_NEEDS_PEER_STORE,
     .emit = emit_reduce,
+    .cost = cost_reduce,
 };

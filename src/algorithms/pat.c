@@ -103,8 +103,9 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 static double messages(const struct tutti_shape *shape)
 {
     struct trees trees = trees_of(shape);
+    uint32_t nodes = trees.nodes < shape->nranks ? trees.nodes : shape->nranks;
 
-    return whole_rounds_of(trees.subtrees) + trees.nodes - 1.0;
+    return whole_rounds_of(trees.subtrees) + nodes - 1.0;
 }
 
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,

@@ -175,15 +175,15 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                     block_bytes, ret_cost);
 }
 
-/* A rank that answers for two adds all blocks but its own of the other one's, and then those of the
- * rounds. */
+/* A rank that answers for two adds all blocks but the other one's, which that one adds itself, and
+ * copies two: that one's, to join the sums, and its own, out of them. */
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
-    double blocks = path_blocks(shape->nranks);
+    double blocks = path_blocks(shape->nranks), is_folded = extra_of(shape->nranks) > 0;
 
     tutti_cost_flat(shape, path_rounds(shape->nranks), blocks * block_bytes,
-                    (extra_of(shape->nranks) > 0 ? blocks - 1 : blocks) * block_bytes, 0, ret_cost);
+                    (blocks - is_folded) * block_bytes, 2 * is_folded * block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_rabenseifner_allreduce = {

@@ -15,35 +15,56 @@
  * collective communication library", 1994.
  */
 #include "algorithms/algorithm.h"
-#include "algorithms/binomial.h"
 #include "algorithms/circulant.h"
+#include "algorithms/knomial.h"
+
+#define RADIX 2
+
+static uint32_t scattered_size(uint32_t place, uint32_t nranks)
+{
+    return knomial_size(place, nranks, RADIX);
+}
 
 static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t n = shape->nranks;
     uint32_t place = from_root(shape, shape->rank);
     enum tutti_buffer source = place == 0 ? TUTTI_BUF_INPUT : TUTTI_BUF_OUTPUT;
+    uint32_t nchildren = knomial_children(place, n, RADIX);
 
     tutti_build_chunks(build, n);
     if (place != 0)
-        TUTTI_TRY(tutti_build_recv(build, to_rank(shape, binomial_parent(place)),
-                                   tutti_span(TUTTI_BUF_OUTPUT, place, binomial_size(place, n))));
-    for (uint32_t i = binomial_levels(place, n); i-- > 0;) {
-        uint32_t child = place + (1u << i);
+        TUTTI_TRY(tutti_build_recv(build, to_rank(shape, knomial_parent(place, n, RADIX)),
+                                   tutti_span(TUTTI_BUF_OUTPUT, place, scattered_size(place, n))));
+    for (uint32_t i = 0; i < nchildren; i++) {
+        uint32_t child = knomial_child(place, n, RADIX, i);
 
-        if (child < n)
-            TUTTI_TRY(tutti_build_send(build, to_rank(shape, child),
-                                       tutti_span(source, child, binomial_size(child, n))));
+        TUTTI_TRY(tutti_build_send(build, to_rank(shape, child),
+                                   tutti_span(source, child, scattered_size(child, n))));
     }
-    TUTTI_TRY(tutti_circulant_gather(n, place, shape->root, source, binomial_size, build));
+    TUTTI_TRY(tutti_circulant_gather(n, place, shape->root, source, scattered_size, build));
     if (place != 0)
         return TUTTI_OK;
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, n),
                             tutti_span(TUTTI_BUF_OUTPUT, 0, n));
 }
 
+/* The leaf that the root serves last still lacks all but its own chunk. Of two ranks the root sends
+ * one after the other to the same. */
+static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double part = (shape->nranks - 1) * block_bytes / shape->nranks;
+
+    if (shape->nranks == 2)
+        tutti_cost_flat(shape, 1, block_bytes, 0, block_bytes, ret_cost);
+    else
+        tutti_cost_flat(shape, 2 * rounds_of(shape->nranks), 2 * part, 0, block_bytes, ret_cost);
+}
+
 const struct tutti_algorithm tutti_scatter_allgather_broadcast = {
     .name = "scatter_allgather",
     .collective = TUTTI_BROADCAST,
     .emit = emit_broadcast,
+    .cost = cost_broadcast,
 };

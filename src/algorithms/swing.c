@@ -100,7 +100,7 @@ struct line {
     uint32_t base, step, jump, count;
     bool is_labelled;      /* by label_of */
     uint32_t *held;        /* distances of the blocks that are here, as an even place sees them */
-    uint8_t *is_held;
+    bool *is_held;
     uint32_t nheld;
     uint32_t *give, *take; /* chunks of the message at hand */
     uint32_t ngive, ntake;
@@ -134,14 +134,6 @@ static void list_block(const struct line *line, uint32_t x, uint32_t *chunks, ui
         chunks[(*count)++] = first + i * line->jump;
 }
 
-/* The block of place x, and with it that of the one left out of an odd ring. */
-static void list_place(const struct line *line, uint32_t x, uint32_t *chunks, uint32_t *count)
-{
-    list_block(line, x, chunks, count);
-    if (line->d % 2 == 1 && x + 2 == line->d)
-        list_block(line, line->d - 1, chunks, count);
-}
-
 static uint32_t rank_at(const struct line *line, uint32_t x)
 {
     return line->rank - line->x * line->stride + x * line->stride;
@@ -157,23 +149,36 @@ static int flush(struct line *line, uint32_t x, struct moves *moves)
 
 /* ---- rounds ------------------------------------------------------------------------- */
 
-/* Partners at a distance by see each other's distances h as by - h. */
+/* Partners at a distance by see each other's distances h as by - h. With the block of the last place
+ * of an even number goes that of the one left out, in a message of its own: it has sums when
+ * the other has none yet. */
 static int add_round(struct line *line, int64_t by, struct moves *moves)
 {
-    uint32_t even = even_part(line->d), nheld = line->nheld;
+    uint32_t even = even_part(line->d), nheld = line->nheld, partner = swing(line->x, by, even);
+    bool gives_last = false, takes_last = false;
 
     for (uint32_t i = 0; i < nheld; i++) {
-        uint32_t mine = line->held[i], theirs = swing(0, by - (int64_t)mine, even);
+        uint32_t theirs = swing(0, by - (int64_t)line->held[i], even);
+        uint32_t give = swing(line->x, line->held[i], even), take = swing(line->x, theirs, even);
 
-        if (line->is_held[theirs] == 1)
+        if (line->is_held[theirs])
             continue;
-        list_place(line, swing(line->x, mine, even), line->give, &line->ngive);
-        list_place(line, swing(line->x, theirs, even), line->take, &line->ntake);
+        list_block(line, give, line->give, &line->ngive);
+        list_block(line, take, line->take, &line->ntake);
+        gives_last = gives_last || give + 1 == even;
+        takes_last = takes_last || take + 1 == even;
         line->held[line->nheld++] = theirs;
     }
     for (uint32_t i = nheld; i < line->nheld; i++)
-        line->is_held[line->held[i]] = 1;
-    return flush(line, swing(line->x, by, even), moves);
+        line->is_held[line->held[i]] = true;
+    TUTTI_TRY(flush(line, partner, moves));
+    if (line->d == even)
+        return TUTTI_OK;
+    if (gives_last)
+        list_block(line, even, line->give, &line->ngive);
+    if (takes_last)
+        list_block(line, even, line->take, &line->ntake);
+    return flush(line, partner, moves);
 }
 
 static int add_line(struct line *line, struct moves *moves)
@@ -196,7 +201,7 @@ static int add_line(struct line *line, struct moves *moves)
 
     line->held[0] = 0;
     line->nheld = 1;
-    line->is_held[0] = 1;
+    line->is_held[0] = true;
     for (uint32_t s = rounds_of(even); s-- > 0;)
         TUTTI_TRY(add_round(line, rho(s), moves));
 
@@ -235,7 +240,7 @@ static int add_dimensions(const struct tutti_shape *shape, const struct torus *t
         if (i + 1 == torus->ndims)
             moves->own_first = line->base + number_of(line, line->x) * line->step;
         for (uint32_t x = 0; x < line->d; x++)
-            line->is_held[x] = 0;
+            line->is_held[x] = false;
         TUTTI_TRY(add_line(line, moves));
     }
     return TUTTI_OK;
@@ -246,7 +251,7 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
     bool is_free = use == MOVES_ALLREDUCE_GATHER || use == MOVES_ALLREDUCE_SCATTER;
     struct torus torus = torus_of(shape);
     size_t n = shape->nranks;
-    struct line line = {.held = malloc(3 * n * sizeof(*line.held)), .is_held = malloc(n)};
+    struct line line = {.held = malloc(3 * n * sizeof(*line.held)), .is_held = malloc(n * sizeof(bool))};
     int rc;
 
     if (line.held == NULL || line.is_held == NULL) {
@@ -270,11 +275,70 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return tutti_moves_emit(shape, build, make);
 }
 
+/* ---- costs -------------------------------------------------------------------------- */
+
+struct path {
+    double rounds, blocks;
+    double reduced; /* blocks, in a reduce-scatter */
+};
+
+/* The path of the one beside the rank that an odd ring leaves out: it has two blocks to give. Not
+ * counted are the few blocks that are copied to join partial sums in one message, where an even ring
+ * is no power of two. */
+static struct path path_of(const struct tutti_shape *shape)
+{
+    struct torus torus = torus_of(shape);
+    struct path path = {.rounds = 0};
+    double above = 1;
+
+    for (uint32_t i = torus.ndims; i-- > 0; above *= torus.d[i]) {
+        uint32_t d = torus.d[i], rounds = d > 1 ? rounds_of(even_part(d)) : 0;
+
+        path.rounds += rounds;
+        path.blocks += (d - 1.0) * above;
+        path.reduced += (d - 1.0) * above;
+        if (d % 2 == 1 && d > 1) {
+            path.rounds += 2;
+            path.blocks += (d - 1.0 + rounds) * above;
+            path.reduced += (d - 2.0 + rounds) * above; /* the left out one's it adds itself */
+        }
+    }
+    return path;
+}
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    struct path path = path_of(shape);
+    double chunk = block_bytes / shape->nranks;
+
+    tutti_cost_flat(shape, 2 * path.rounds, 2 * path.blocks * chunk, path.reduced * chunk, 0,
+                    ret_cost);
+}
+
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    struct path path = path_of(shape);
+
+    tutti_cost_flat(shape, path.rounds, path.blocks * block_bytes, 0, block_bytes, ret_cost);
+}
+
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    struct path path = path_of(shape);
+
+    tutti_cost_flat(shape, path.rounds, path.blocks * block_bytes, path.reduced * block_bytes, 0,
+                    ret_cost);
+}
+
 const struct tutti_algorithm tutti_swing_allreduce = {
     .name = "swing",
     .collective = TUTTI_ALLREDUCE,
     .uses = TUTTI_USES_TORUS,
     .emit = emit,
+    .cost = cost_allreduce,
 };
 
 const struct tutti_algorithm tutti_swing_reduce_scatter = {
@@ -283,6 +347,7 @@ const struct tutti_algorithm tutti_swing_reduce_scatter = {
     .serves_vector = true,
     .uses = TUTTI_USES_TORUS,
     .emit = emit,
+    .cost = cost_reduce_scatter,
 };
 
 const struct tutti_algorithm tutti_swing_allgather = {
@@ -291,4 +356,5 @@ const struct tutti_algorithm tutti_swing_allgather = {
     .serves_vector = true,
     .uses = TUTTI_USES_TORUS,
     .emit = emit,
+    .cost = cost_allgather,
 };

@@ -17,25 +17,38 @@
     line(tutti_ring_allreduce)                                                            \
     line(tutti_rabenseifner_allreduce)                                                    \
     line(tutti_hybrid_allreduce)                                                          \
+    line(tutti_hierarchical_allreduce)                                                    \
     line(tutti_swing_allreduce)                                                           \
     line(tutti_pat_allreduce)                                                             \
     line(tutti_multi_ring_allreduce)                                                      \
     line(tutti_walecki_allreduce)                                                         \
+    line(tutti_tree_allreduce)                                                            \
+    line(tutti_double_tree_allreduce)                                                     \
+    line(tutti_circulant_pipeline_allreduce)                                              \
     line(tutti_direct_one_shot_reduce)                                                    \
     line(tutti_direct_reduce)                                                             \
     line(tutti_mapped_reduce)                                                             \
     line(tutti_linear_reduce)                                                             \
-    line(tutti_binomial_reduce)                                                           \
+    line(tutti_knomial_reduce)                                                            \
+    line(tutti_hierarchical_reduce)                                                       \
     line(tutti_chain_reduce)                                                              \
+    line(tutti_tree_reduce)                                                               \
+    line(tutti_double_tree_reduce)                                                        \
+    line(tutti_circulant_pipeline_reduce)                                                 \
     line(tutti_direct_broadcast)                                                          \
     line(tutti_mapped_broadcast)                                                          \
     line(tutti_linear_broadcast)                                                          \
-    line(tutti_binomial_broadcast)                                                        \
+    line(tutti_knomial_broadcast)                                                         \
+    line(tutti_hierarchical_broadcast)                                                    \
     line(tutti_scatter_allgather_broadcast)                                               \
     line(tutti_chain_broadcast)                                                           \
+    line(tutti_tree_broadcast)                                                            \
+    line(tutti_double_tree_broadcast)                                                     \
+    line(tutti_circulant_pipeline_broadcast)                                              \
     line(tutti_direct_allgather)                                                          \
     line(tutti_mapped_allgather)                                                          \
     line(tutti_circulant_allgather)                                                       \
+    line(tutti_hierarchical_allgather)                                                    \
     line(tutti_ring_allgather)                                                            \
     line(tutti_recursive_doubling_allgather)                                              \
     line(tutti_swing_allgather)                                                           \
@@ -45,6 +58,7 @@
     line(tutti_direct_reduce_scatter)                                                     \
     line(tutti_mapped_reduce_scatter)                                                     \
     line(tutti_circulant_reduce_scatter)                                                  \
+    line(tutti_hierarchical_reduce_scatter)                                               \
     line(tutti_ring_reduce_scatter)                                                       \
     line(tutti_recursive_halving_reduce_scatter)                                          \
     line(tutti_swing_reduce_scatter)                                                      \
@@ -54,14 +68,15 @@
     line(tutti_direct_alltoall)                                                           \
     line(tutti_mapped_alltoall)                                                           \
     line(tutti_bruck_alltoall)                                                            \
-    line(tutti_pairwise_alltoall)                                                         \
+    line(tutti_spread_out_alltoall)                                                       \
+    line(tutti_hierarchical_alltoall)                                                     \
     line(tutti_direct_gather)                                                             \
     line(tutti_mapped_gather)                                                             \
-    line(tutti_binomial_gather)                                                           \
+    line(tutti_knomial_gather)                                                            \
     line(tutti_linear_gather)                                                             \
     line(tutti_direct_scatter)                                                            \
     line(tutti_mapped_scatter)                                                            \
-    line(tutti_binomial_scatter)                                                          \
+    line(tutti_knomial_scatter)                                                           \
     line(tutti_linear_scatter)                                                            \
     line(tutti_direct_barrier)                                                            \
     line(tutti_dissemination_barrier)

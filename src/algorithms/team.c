@@ -151,13 +151,11 @@ struct team_cost tutti_team_cost(uint32_t count, uint32_t doublings, double byte
     double is_folded = extra_of(count, doublings) > 0;
     double scattered = (pieces - 1.0) / pieces;
 
-    /* Copied: the vector that nobody is folded into, or the piece that an odd number leaves out of
-     * the first round. */
     return (struct team_cost){
         .rounds = 2 * rounds_of(pieces) + exchanges + 2 * is_folded,
         .bytes = bytes * (2 * scattered + exchanges / pieces + 2 * is_folded),
         .reduced = bytes * (scattered + exchanges / pieces + is_folded),
-        .copied = pieces % 2 == 1 ? bytes / pieces : 0,
+        .copied = pieces == 1 ? bytes : tutti_circulant_copied(pieces) * bytes / pieces,
     };
 }
 

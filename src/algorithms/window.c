@@ -131,11 +131,62 @@ static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_bu
     return tutti_build_signal(build);
 }
 
+/* ---- costs: what a rank reads of others' windows; memory: what all load and store ------- */
+
+static void cost_one_shot(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, (p - 1) * block_bytes, block_bytes, ret_cost);
+    ret_cost->memory = p * (2 + p + 1) * block_bytes;
+}
+
+static void cost_two_shot(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, 2 * (p - 1) / p * block_bytes, (p - 1) / p * block_bytes, (p - 1) / p * block_bytes, ret_cost);
+    ret_cost->memory = (2 * (p - 1) + p + 2 + 2 * (p - 1)) * block_bytes;
+}
+
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, (p - 1) * block_bytes, (p - 1) * block_bytes, ret_cost);
+    ret_cost->memory = p * (2 * (p - 1) + p + 1) * block_bytes;
+}
+
+/* Of a vector of n bytes all ranks lay out p - 1 parts of p, and read p to store their sum; then the
+ * root gets those of the others. A byte copied is loaded and stored. */
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    double n = shape->nranks, others = (n - 1) / n * block_bytes;
+
+    tutti_cost_flat(shape, 2, 2 * others, others, others, ret_cost);
+    ret_cost->memory = 2 * n * others + (n + 1) * block_bytes + 2 * others;
+}
+
+/* All but the root lay out everything, and the root reads it. */
+static void cost_reduce_one_shot(const struct tutti_shape *shape, double block_bytes,
+                                 struct tutti_cost *ret_cost)
+{
+    double n = shape->nranks, others = (n - 1) * block_bytes;
+
+    tutti_cost_flat(shape, 1, others, others, block_bytes, ret_cost);
+    ret_cost->memory = 2 * others + (n + 1) * block_bytes;
+}
+
 const struct tutti_algorithm tutti_one_shot_allreduce = {
     .name = "one_shot",
     .collective = TUTTI_ALLREDUCE,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_one_shot,
+    .cost = cost_one_shot,
 };
 
 const struct tutti_algorithm tutti_two_shot_allreduce = {
@@ -143,6 +194,7 @@ const struct tutti_algorithm tutti_two_shot_allreduce = {
     .collective = TUTTI_ALLREDUCE,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_two_shot,
+    .cost = cost_two_shot,
 };
 
 const struct tutti_algorithm tutti_direct_reduce_scatter = {
@@ -151,6 +203,7 @@ const struct tutti_algorithm tutti_direct_reduce_scatter = {
     .needs = TUTTI_NEEDS_WINDOW,
     .serves_vector = true,
     .emit = emit_reduce_scatter,
+    .cost = cost_reduce_scatter,
 };
 
 const struct tutti_algorithm tutti_direct_reduce = {
@@ -158,6 +211,7 @@ const struct tutti_algorithm tutti_direct_reduce = {
     .collective = TUTTI_REDUCE,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_reduce,
+    .cost = cost_reduce,
 };
 
 const struct tutti_algorithm tutti_direct_one_shot_reduce = {
@@ -165,4 +219,5 @@ const struct tutti_algorithm tutti_direct_one_shot_reduce = {
     .collective = TUTTI_REDUCE,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_reduce_one_shot,
+    .cost = cost_reduce_one_shot,
 };

@@ -116,12 +116,52 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
+/* Memory: what all ranks load and store. */
+static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, 0, 2 * block_bytes, ret_cost);
+    ret_cost->memory = p * (4 + 2 * (p - 1)) * block_bytes;
+}
+
+/* The root copies the vector to its window and to its output, the others get it: each byte is
+ * loaded and stored. */
+static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, 1, block_bytes, 0, 2 * block_bytes, ret_cost);
+    ret_cost->memory = 2 * (shape->nranks + 1.0) * block_bytes;
+}
+
+/* Blocks to and from windows, but for the root's own: it is only copied. */
+static double window_bytes(const struct tutti_shape *shape, double block_bytes)
+{
+    return 2 * (2.0 * (shape->nranks - 1) + 1) * block_bytes;
+}
+
+static void cost_gather(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, 1, (shape->nranks - 1) * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->memory = window_bytes(shape, block_bytes);
+}
+
+static void cost_scatter(const struct tutti_shape *shape, double block_bytes,
+                         struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, 1, block_bytes, 0, shape->nranks * block_bytes, ret_cost);
+    ret_cost->memory = window_bytes(shape, block_bytes);
+}
+
 const struct tutti_algorithm tutti_direct_allgather = {
     .name = "direct",
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_WINDOW,
     .serves_vector = true,
     .emit = emit_allgather,
+    .cost = cost_allgather,
 };
 
 const struct tutti_algorithm tutti_direct_alltoall = {
@@ -136,6 +176,7 @@ const struct tutti_algorithm tutti_direct_broadcast = {
     .collective = TUTTI_BROADCAST,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_broadcast,
+    .cost = cost_broadcast,
 };
 
 const struct tutti_algorithm tutti_direct_gather = {
@@ -143,6 +184,7 @@ const struct tutti_algorithm tutti_direct_gather = {
     .collective = TUTTI_GATHER,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_gather,
+    .cost = cost_gather,
 };
 
 const struct tutti_algorithm tutti_direct_scatter = {
@@ -150,4 +192,5 @@ const struct tutti_algorithm tutti_direct_scatter = {
     .collective = TUTTI_SCATTER,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_scatter,
+    .cost = cost_scatter,
 };

@@ -28,7 +28,7 @@ TUTTI_PARAM_TEXT(HOST_ID, "TUTTI_HOST_ID", "",
     "Identity of this host. Ranks with equal identities try shared memory. Default: the kernel's "
     "boot id and the network namespace.")
 TUTTI_PARAM_TEXT(ALGORITHM, "TUTTI_ALGORITHM", "",
-    "Algorithm per collective, such as `allreduce:ring,broadcast:chain[segments=8]`. Default: the "
+    "Algorithm per collective, such as `allreduce:hybrid[doublings=3],broadcast:chain`. Default: the "
     "tuner's choice. Rank 0's counts for all ranks, as for the next three.")
 TUTTI_PARAM_TEXT(TUNE, "TUTTI_TUNE", "",
     "Rules for choosing algorithms by size and number of ranks: a file, or the rules themselves, "

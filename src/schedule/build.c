@@ -144,7 +144,8 @@ int tutti_build_send(struct tutti_build *build, uint32_t to, struct tutti_span s
     if (src.count == 0)
         return TUTTI_OK;
     return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_SEND, .channel = build->channel,
-                                            .from = TUTTI_NO_RANK, .to = (int32_t)to, .src = src});
+                                            .queue = build->queue, .from = TUTTI_NO_RANK,
+                                            .to = (int32_t)to, .src = src});
 }
 
 int tutti_build_recv(struct tutti_build *build, uint32_t from, struct tutti_span dst)
@@ -152,8 +153,8 @@ int tutti_build_recv(struct tutti_build *build, uint32_t from, struct tutti_span
     if (dst.count == 0)
         return TUTTI_OK;
     return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_RECV, .channel = build->channel,
-                                            .from = (int32_t)from, .to = TUTTI_NO_RANK,
-                                            .dst = dst});
+                                            .queue = build->queue, .from = (int32_t)from,
+                                            .to = TUTTI_NO_RANK, .dst = dst});
 }
 
 int tutti_build_recv_reduce(struct tutti_build *build, uint32_t from, struct tutti_span own,
@@ -162,8 +163,9 @@ int tutti_build_recv_reduce(struct tutti_build *build, uint32_t from, struct tut
     if (dst.count == 0)
         return TUTTI_OK;
     return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_RECV_REDUCE,
-                                            .channel = build->channel, .from = (int32_t)from,
-                                            .to = TUTTI_NO_RANK, .src = own, .dst = dst});
+                                            .channel = build->channel, .queue = build->queue,
+                                            .from = (int32_t)from, .to = TUTTI_NO_RANK,
+                                            .src = own, .dst = dst});
 }
 
 static int emit_local(struct tutti_build *build, enum tutti_step_kind kind, struct tutti_span src,

@@ -7,7 +7,8 @@
  * local and one-sided steps run in program order, and also wait for their dependencies. A step
  * depends on the earlier steps that touch the same chunks of this rank's memory, where one of the
  * two writes. INPUT and OUTPUT count as the same memory where an in-place call overlays them, so
- * one schedule serves both forms.
+ * one schedule serves both forms. Who would talk to too many peers at a time puts the steps in
+ * queues: in each, a send waits for the send before it, and a receive for the receive.
  */
 #ifndef TUTTI_SCHEDULE_BUILD_H
 #define TUTTI_SCHEDULE_BUILD_H
@@ -19,6 +20,7 @@ struct tutti_build {
     struct tutti_schedule *schedule; /* under construction, owned */
     uint32_t step_capacity;
     uint8_t channel;                 /* of the two-sided steps emitted next */
+    uint16_t queue;                  /* likewise; 0: none, the usual case */
 };
 
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,

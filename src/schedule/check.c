@@ -86,6 +86,7 @@ static void release(struct check *check)
     free(check->log);
     free(check->clock_row);
     free(check->clock_rows);
+    free(check->clock_common);
     free(check->seen);
     free(check->stack);
     free(check->preds);

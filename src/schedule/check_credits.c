@@ -135,14 +135,17 @@ static int tell_circle(struct check_play *play, uint32_t half, struct text *text
         next = find_blocker(play, half);
         /* A step that waits for its own other half is told once. */
         if (told < MOST_TOLD && (next == NONE || next / 2 != half / 2)) {
-            if (told++ > 0)
-                tell(text, ", which waits for ");
+            if (told > 0)
+                tell(text, told == 1 ? " waits for " : ", which waits for ");
             tell_step(check, text, half);
+            told++;
         }
         half = next;
     }
     if (half != NONE) {
-        tell(text, told == MOST_TOLD ? ", and so on, back to " : ", which waits for ");
+        tell(text, told == MOST_TOLD ? ", and so on, back to "
+                   : told == 1       ? " waits for "
+                                     : ", which waits for ");
         tell_step(check, text, half);
     }
     free(place);

@@ -49,6 +49,7 @@ struct check {
     uint32_t *clock_row;  /* per node */
     uint32_t *clock_rows; /* [nclock_rows * nranks] */
     uint32_t nclock_rows, clock_rows_capacity;
+    uint32_t *clock_common; /* per run and signal number: the row of who has all of them; 0: none */
 
     /* Scratch of searches. */
     uint32_t *seen, stamp, *stack;
@@ -133,6 +134,9 @@ int tutti_check_credits(struct check *check);
 /* check_order.c: happens-before. */
 /* Fill check->preds with the nodes right before `node`. */
 int tutti_check_preds(struct check *check, uint32_t node);
+/* The node that gives signal `number` (1 = first) of a rank in a run. */
+uint32_t tutti_check_signal(const struct check *check, uint32_t run, uint32_t rank,
+                            uint32_t number);
 /* Is the end of one half (of its run) known before the begin of the other? */
 int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a, uint32_t run_b,
                            uint32_t half_b, bool *ret_is_ordered);

@@ -27,15 +27,18 @@ static int add(struct check *check, uint32_t node)
     return tutti_check_push(&check->preds, &check->npreds, &check->preds_capacity, node);
 }
 
-/* Signal `number` (1 = first) of a rank in a run, or the end of its local steps. */
-static int add_signal(struct check *check, uint32_t run, uint32_t rank, uint32_t number)
+uint32_t tutti_check_signal(const struct check *check, uint32_t run, uint32_t rank, uint32_t number)
 {
     uint32_t first = check->signal_first[rank], last = check->local_last[rank];
 
     if (number <= check->signal_first[rank + 1] - first)
-        return add(check, check_end(check, run, 2 * check->signal_steps[first + number - 1]));
-    return add(check, last == NONE ? check_run_begin(check, run, rank)
-                                   : check_end(check, run, 2 * last));
+        return check_end(check, run, 2 * check->signal_steps[first + number - 1]);
+    return last == NONE ? check_run_begin(check, run, rank) : check_end(check, run, 2 * last);
+}
+
+static int add_signal(struct check *check, uint32_t run, uint32_t rank, uint32_t number)
+{
+    return add(check, tutti_check_signal(check, run, rank, number));
 }
 
 static int add_before_run(struct check *check, uint32_t run, uint32_t rank)

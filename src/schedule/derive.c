@@ -9,6 +9,8 @@
  *
  * Signals and waits order memory that this rank does not see: a SIGNAL waits for
  * the two-sided steps before it, and two-sided steps wait for the last WAIT.
+ *
+ * A step in a queue waits for the one before it in the queue's direction.
  */
 #include "schedule/derive.h"
 
@@ -44,6 +46,7 @@ struct derive {
     uint32_t *deps;
     uint32_t ndeps, deps_capacity;
     uint32_t last_wait, last_signal;
+    uint32_t *queue_last; /* per queue and direction: its last step, or NONE; NULL: no queues */
 };
 
 static bool is_fused(const struct tutti_step *step)
@@ -161,6 +164,18 @@ static void find_in_signals(struct derive *derive, uint32_t at)
     }
 }
 
+static void find_in_queue(struct derive *derive, uint32_t at)
+{
+    const struct tutti_step *step = &derive->schedule->steps[at];
+    uint32_t *last;
+
+    if (step->queue == 0)
+        return;
+    last = &derive->queue_last[2 * step->queue + tutti_access_sends(step)];
+    find(derive, at, *last);
+    *last = at;
+}
+
 static int derive_step(struct derive *derive, uint32_t at)
 {
     struct tutti_step *step = &derive->schedule->steps[at];
@@ -172,6 +187,7 @@ static int derive_step(struct derive *derive, uint32_t at)
         if (accesses[i].rank == TUTTI_NO_RANK)
             find_in_memory(derive, at, &accesses[i]);
     find_in_signals(derive, at);
+    find_in_queue(derive, at);
     for (uint32_t i = 0; i < naccesses; i++)
         if (accesses[i].rank == TUTTI_NO_RANK)
             TUTTI_TRY(note_in_memory(derive, at, &accesses[i]));
@@ -199,6 +215,25 @@ static void release(struct derive *derive)
     free(derive->lane_last);
     free(derive->found);
     free(derive->deps);
+    free(derive->queue_last);
+}
+
+/* Steps of queues, numbered from 1 on. */
+static int prepare_queues(struct derive *derive)
+{
+    const struct tutti_schedule *schedule = derive->schedule;
+    size_t nqueues = 0;
+
+    for (uint32_t i = 0; i < schedule->nsteps; i++)
+        if (schedule->steps[i].queue > nqueues)
+            nqueues = schedule->steps[i].queue;
+    if (nqueues == 0)
+        return TUTTI_OK;
+    derive->queue_last = malloc(2 * (nqueues + 1) * sizeof(uint32_t));
+    if (derive->queue_last == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu queues of a schedule", nqueues);
+    memset(derive->queue_last, 0xff, 2 * (nqueues + 1) * sizeof(uint32_t));
+    return TUTTI_OK;
 }
 
 static int prepare(struct derive *derive, struct tutti_schedule *schedule)
@@ -247,6 +282,7 @@ int tutti_schedule_derive(struct tutti_schedule *schedule)
 
     summarise(schedule);
     TUTTI_TRY(prepare(&derive, schedule));
+    TUTTI_TRY_OR(release_all, rc, prepare_queues(&derive));
     for (uint32_t i = 0; i < schedule->nsteps; i++)
         TUTTI_TRY_OR(release_all, rc, derive_step(&derive, i));
 

@@ -187,6 +187,7 @@ static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
     }
     src = steps[send].src;
     if (steps[send].kind != TUTTI_STEP_SEND || steps[send].channel != steps[recv].channel ||
+        steps[send].queue != 0 || steps[recv].queue != 0 ||
         src.buffer != dst.buffer || src.first != dst.first || src.count != dst.count)
         return NONE;
     return send;

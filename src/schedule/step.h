@@ -116,6 +116,9 @@ struct tutti_step {
     uint8_t kind;     /* enum tutti_step_kind */
     uint8_t channel;  /* lane of two-sided steps */
     uint16_t signal;  /* WAIT */
+    /* Two-sided steps of one direction in the same queue run one after the other, whoever their
+     * peers are: dependencies say so. 0: in none. Steps in queues are not fused. */
+    uint16_t queue;
     int32_t from, to; /* ranks, or TUTTI_NO_RANK / TUTTI_ALL_RANKS */
     struct tutti_span src, dst, remote, also, remote_dst;
     /* Steps of this rank that must be complete before this one starts:

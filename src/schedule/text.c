@@ -27,7 +27,8 @@ void tutti_ensemble_fini(struct tutti_ensemble *ensemble)
 const char *tutti_text_field_name(enum tutti_text_field field)
 {
     static const char *const names[TUTTI_TEXT_FIELD_COUNT] = {
-        "from", "to", "src", "dst", "remote", "also", "remote_dst", "signal", "channel", "after",
+        "from",       "to",     "src",     "dst",   "remote", "also",
+        "remote_dst", "signal", "channel", "queue", "after",
     };
 
     return names[field];
@@ -69,6 +70,8 @@ uint32_t tutti_text_fields(enum tutti_step_kind kind)
 
     if (kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND)
         fields |= BIT(CHANNEL);
+    if (kind <= TUTTI_STEP_RECV_REDUCE)
+        fields |= BIT(QUEUE);
     if (kind == TUTTI_STEP_GATHER_REDUCE)
         fields |= BIT(TO) | BIT(ALSO) | BIT(REMOTE_DST);
     return fields;

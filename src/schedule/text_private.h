@@ -17,6 +17,7 @@ enum tutti_text_field {
     TUTTI_TEXT_REMOTE_DST,
     TUTTI_TEXT_SIGNAL,
     TUTTI_TEXT_CHANNEL,
+    TUTTI_TEXT_QUEUE,
     TUTTI_TEXT_AFTER, /* last: the steps waited for, where they are listed */
     TUTTI_TEXT_FIELD_COUNT
 };

@@ -114,6 +114,10 @@ static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
         TUTTI_TRY(tutti_text_number(reader, "channel", 0, most - 1, &number));
         step->channel = (uint8_t)number;
         return TUTTI_OK;
+    case TUTTI_TEXT_QUEUE:
+        TUTTI_TRY(tutti_text_number(reader, "queue", 1, UINT16_MAX, &number));
+        step->queue = (uint16_t)number;
+        return TUTTI_OK;
     case TUTTI_TEXT_AFTER: return read_after(reader);
     default: break;
     }

@@ -31,13 +31,13 @@ static const struct rule rules[] = {
     {TUTTI_REDUCE, 4 << 10, 2, "direct_one_shot"},
     {TUTTI_REDUCE, ANY, 2, "mapped"},
     {TUTTI_REDUCE, ANY, 2, "direct"},
-    {TUTTI_REDUCE, 64 << 10, 2, "binomial"},
+    {TUTTI_REDUCE, 64 << 10, 2, "knomial"},
     {TUTTI_REDUCE, ANY, 1, "chain"},
 
     {TUTTI_BROADCAST, 32 << 10, 2, "direct"},
     {TUTTI_BROADCAST, ANY, 2, "mapped"},
     {TUTTI_BROADCAST, ANY, 2, "direct"},
-    {TUTTI_BROADCAST, 64 << 10, 2, "binomial"},
+    {TUTTI_BROADCAST, 64 << 10, 2, "knomial"},
     {TUTTI_BROADCAST, ANY, 1, "chain"},
 
     {TUTTI_ALLGATHER, 64 << 10, 2, "direct"},
@@ -54,18 +54,18 @@ static const struct rule rules[] = {
     {TUTTI_ALLTOALL, ANY, 2, "mapped"},
     {TUTTI_ALLTOALL, ANY, 2, "direct"},
     {TUTTI_ALLTOALL, 2 << 10, 8, "bruck"},
-    {TUTTI_ALLTOALL, ANY, 1, "pairwise"},
+    {TUTTI_ALLTOALL, ANY, 1, "spread_out"},
 
     {TUTTI_GATHER, 64 << 10, 2, "direct"},
     {TUTTI_GATHER, ANY, 2, "mapped"},
     {TUTTI_GATHER, ANY, 2, "direct"},
-    {TUTTI_GATHER, 16 << 10, 2, "binomial"},
+    {TUTTI_GATHER, 16 << 10, 2, "knomial"},
     {TUTTI_GATHER, ANY, 1, "linear"},
 
     {TUTTI_SCATTER, 64 << 10, 2, "direct"},
     {TUTTI_SCATTER, ANY, 2, "mapped"},
     {TUTTI_SCATTER, ANY, 2, "direct"},
-    {TUTTI_SCATTER, 16 << 10, 2, "binomial"},
+    {TUTTI_SCATTER, 16 << 10, 2, "knomial"},
     {TUTTI_SCATTER, ANY, 1, "linear"},
 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { MOST_TESTS = 64, NAME_BYTES = 100, STAGE_BYTES = 16 << 20 };
+enum { MOST_TESTS = 128, NAME_BYTES = 100, STAGE_BYTES = 16 << 20 };
 
 static struct {
     enum launch launch;

@@ -10,8 +10,8 @@ const char *const crew_names[CREW_KINDS] = {
 
 /* Algorithms of messages alone, so that the FIFOs of a host are used as well as its windows. */
 #define BY_MESSAGES \
-    "allreduce:ring,reduce:chain,broadcast:binomial,allgather:ring,reduce_scatter:ring," \
-    "alltoall:pairwise,gather:binomial,scatter:binomial,barrier:dissemination"
+    "allreduce:ring,reduce:chain,broadcast:knomial,allgather:ring,reduce_scatter:ring," \
+    "alltoall:spread_out,gather:knomial,scatter:knomial,barrier:dissemination"
 
 const struct crew_way crew_ways[] = {
     {"windows", {"TUTTI_TRANSPORTS", "shm", NULL}},

@@ -13,9 +13,10 @@
 const char *mutation_name(enum mutation mutation)
 {
     static const char *const names[MUTATION_COUNT] = {
-        "wrong peer",     "wrong chunk",     "wrong buffer",       "lost step",
-        "repeated step",  "swapped steps",   "lost dependency",    "wrong signal number",
-        "reduce to copy",
+        "wrong peer",    "wrong channel",   "wrong kind",       "wrong chunk",
+        "other chunks",  "wrong count",     "wrong buffer",     "split step",
+        "lost step",     "repeated step",   "swapped steps",    "lost dependency",
+        "other dependency", "wrong signal number",
     };
 
     return names[mutation];
@@ -89,6 +90,37 @@ static bool edit_chunk(const struct tutti_schedule *const *schedules,
     return true;
 }
 
+/* All spans move by the same number of chunks. */
+static bool edit_all_chunks(struct tutti_schedule *schedule, struct tutti_step *step,
+                            uint64_t *random)
+{
+    struct tutti_span *spans[5];
+    uint32_t owners[5], nspans = list_spans(schedule, step, spans, owners);
+    uint32_t by = 1 + (uint32_t)draw(random, 3);
+    bool is_back = draw(random, 2) == 0;
+
+    for (uint32_t i = 0; i < nspans; i++)
+        if (is_back && spans[i]->first < by)
+            return false;
+    for (uint32_t i = 0; i < nspans; i++)
+        spans[i]->first = is_back ? spans[i]->first - by : spans[i]->first + by;
+    return nspans > 0;
+}
+
+static bool edit_count(struct tutti_schedule *schedule, struct tutti_step *step, uint64_t *random)
+{
+    struct tutti_span *spans[5];
+    uint32_t owners[5], nspans = list_spans(schedule, step, spans, owners);
+    bool is_less = draw(random, 2) == 0;
+
+    for (uint32_t i = 0; i < nspans; i++) {
+        if (is_less && spans[i]->count == 1)
+            return false;
+        spans[i]->count = is_less ? spans[i]->count - 1 : spans[i]->count + 1;
+    }
+    return nspans > 0;
+}
+
 static bool edit_buffer(const struct tutti_schedule *const *schedules,
                         struct tutti_schedule *schedule, struct tutti_step *step, uint64_t *random)
 {
@@ -125,16 +157,50 @@ static bool edit_signal(struct tutti_schedule *schedule, struct tutti_step *step
     return true;
 }
 
-static bool edit_kind(struct tutti_step *step)
+static bool edit_channel(struct tutti_schedule *schedule, struct tutti_step *step, uint64_t *random)
+{
+    uint8_t old = step->channel;
+
+    if (!tutti_step_is_two_sided(step))
+        return false;
+    do {
+        step->channel = (uint8_t)draw(random, schedule->nchannels + 1u);
+    } while (step->channel == old);
+    return true;
+}
+
+/* To one that has the same peers; spans that it lacks lie where the other one is. */
+static bool edit_kind(struct tutti_step *step, uint64_t *random)
 {
     switch (step->kind) {
+    case TUTTI_STEP_RECV:
+        step->kind = TUTTI_STEP_RECV_REDUCE;
+        step->src = step->dst;
+        return true;
     case TUTTI_STEP_RECV_REDUCE:
         step->kind = TUTTI_STEP_RECV;
         return true;
+    case TUTTI_STEP_RECV_COPY_SEND:
+        step->kind = TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+        step->src = step->dst;
+        return true;
     case TUTTI_STEP_RECV_REDUCE_COPY_SEND:
-        step->kind = TUTTI_STEP_RECV_COPY_SEND;
+        step->kind = draw(random, 2) == 0 ? TUTTI_STEP_RECV_COPY_SEND
+                                          : TUTTI_STEP_RECV_REDUCE_SEND;
+        if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
+            step->dst = TUTTI_NO_SPAN;
+        else
+            step->src = TUTTI_NO_SPAN;
+        return true;
+    case TUTTI_STEP_RECV_REDUCE_SEND:
+        step->kind = TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+        step->dst = step->src;
+        return true;
+    case TUTTI_STEP_COPY:
+        step->kind = TUTTI_STEP_REDUCE;
         return true;
     case TUTTI_STEP_REDUCE:
+    case TUTTI_STEP_GATHER_REDUCE:
         step->kind = TUTTI_STEP_COPY;
         return true;
     default:
@@ -151,6 +217,42 @@ static bool lose_dependency(struct tutti_schedule *schedule, struct tutti_step *
         return false;
     lost = step->dep_first + (uint32_t)draw(random, step->dep_count);
     schedule->deps[lost] = schedule->deps[step->dep_first + --step->dep_count];
+    return true;
+}
+
+static bool edit_dependency(struct tutti_schedule *schedule, struct tutti_step *step,
+                            uint64_t *random)
+{
+    uint32_t at = (uint32_t)(step - schedule->steps), *dep, old;
+
+    if (step->dep_count == 0 || at < 2)
+        return false;
+    dep = &schedule->deps[step->dep_first + draw(random, step->dep_count)];
+    old = *dep;
+    do {
+        *dep = (uint32_t)draw(random, at);
+    } while (*dep == old);
+    return true;
+}
+
+/* The step, and behind it the rest of its chunks in another one. */
+static bool split_step(struct tutti_schedule *schedule, uint32_t at, uint64_t *random)
+{
+    struct tutti_step *steps = schedule->steps;
+    struct tutti_span *spans[5], *rests[5];
+    uint32_t owners[5], nspans = list_spans(schedule, &steps[at], spans, owners), count;
+
+    if (nspans == 0 || spans[0]->count < 2)
+        return false;
+    memmove(steps + at + 1, steps + at, (schedule->nsteps - at) * sizeof(*steps));
+    schedule->nsteps++;
+    list_spans(schedule, &steps[at + 1], rests, owners);
+    count = 1 + (uint32_t)draw(random, spans[0]->count - 1);
+    for (uint32_t i = 0; i < nspans; i++) {
+        rests[i]->first += count;
+        rests[i]->count -= count;
+        spans[i]->count = count;
+    }
     return true;
 }
 
@@ -185,16 +287,26 @@ static bool edit(const struct tutti_schedule *const *schedules, struct tutti_sch
     switch (mutation) {
     case MUTATE_PEER:
         return edit_peer(schedule, step, random);
+    case MUTATE_CHANNEL:
+        return edit_channel(schedule, step, random);
+    case MUTATE_KIND:
+        return edit_kind(step, random);
     case MUTATE_CHUNK:
         return edit_chunk(schedules, schedule, step, random);
+    case MUTATE_ALL_CHUNKS:
+        return edit_all_chunks(schedule, step, random);
+    case MUTATE_COUNT:
+        return edit_count(schedule, step, random);
     case MUTATE_BUFFER:
         return edit_buffer(schedules, schedule, step, random);
+    case MUTATE_SPLIT_STEP:
+        return split_step(schedule, at, random);
     case MUTATE_LOSE_DEPENDENCY:
         return lose_dependency(schedule, step, random);
+    case MUTATE_OTHER_DEPENDENCY:
+        return edit_dependency(schedule, step, random);
     case MUTATE_SIGNAL_NUMBER:
         return edit_signal(schedule, step, random);
-    case MUTATE_REDUCE_TO_COPY:
-        return edit_kind(step);
     default:
         return edit_order(schedule, at, mutation);
     }
@@ -229,17 +341,22 @@ struct tutti_schedule *mutate(const struct tutti_schedule *const *schedules, uin
                               uint32_t *ret_step)
 {
     uint64_t random = seed * 0x9e3779b97f4a7c15u + (uint64_t)mutation * 977 + nranks;
+    bool keeps_deps = mutation == MUTATE_LOSE_DEPENDENCY || mutation == MUTATE_OTHER_DEPENDENCY;
+    uint64_t total = 0, first;
 
-    for (int attempt = 0; attempt < 40; attempt++) {
-        uint32_t rank = (uint32_t)draw(&random, nranks), at;
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        total += schedules[rank]->nsteps;
+    /* Multiples of the golden ratio, modulo 1, are spread evenly however many there are. */
+    first = ((seed * 0x9e3779b97f4a7c15u >> 32) * total) >> 32;
+    for (uint64_t attempt = 0; attempt < total; attempt++) {
+        uint32_t at = (uint32_t)((first + attempt) % total), rank = 0;
         struct tutti_schedule *mutant;
 
-        if (schedules[rank]->nsteps == 0)
-            continue;
-        at = (uint32_t)draw(&random, schedules[rank]->nsteps);
+        for (; at >= schedules[rank]->nsteps; rank++)
+            at -= schedules[rank]->nsteps;
         mutant = schedule_clone(schedules[rank]);
         if (edit(schedules, mutant, at, mutation, &random) && is_in_range(schedules, mutant) &&
-            (mutation == MUTATE_LOSE_DEPENDENCY || tutti_schedule_derive(mutant) == TUTTI_OK)) {
+            (keeps_deps || tutti_schedule_derive(mutant) == TUTTI_OK)) {
             *ret_rank = rank;
             *ret_step = at;
             return mutant;

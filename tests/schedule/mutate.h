@@ -7,21 +7,27 @@
 
 enum mutation {
     MUTATE_PEER,
-    MUTATE_CHUNK,
+    MUTATE_CHANNEL,
+    MUTATE_KIND,
+    MUTATE_CHUNK,      /* one span lies elsewhere */
+    MUTATE_ALL_CHUNKS, /* all spans of the step do */
+    MUTATE_COUNT,      /* a chunk more or less, in all spans */
     MUTATE_BUFFER,
+    MUTATE_SPLIT_STEP, /* its chunks in two steps: two messages for one */
     MUTATE_LOSE_STEP,
     MUTATE_REPEAT_STEP,
     MUTATE_SWAP_STEPS,
     MUTATE_LOSE_DEPENDENCY,
+    MUTATE_OTHER_DEPENDENCY,
     MUTATE_SIGNAL_NUMBER,
-    MUTATE_REDUCE_TO_COPY,
     MUTATION_COUNT
 };
 
 const char *mutation_name(enum mutation mutation);
 
-/* A copy of one rank's schedule with one edit, chosen by the seed, that leaves every index in
- * range; dependencies are derived anew, except where one is lost. NULL: nothing to edit so. */
+/* A copy of one rank's schedule with one edit that leaves every index in range; dependencies are
+ * derived anew, except where they are what is edited. Successive seeds from 1 on spread evenly over
+ * the steps of all ranks. NULL: nothing to edit so. */
 struct tutti_schedule *mutate(const struct tutti_schedule *const *schedules, uint32_t nranks,
                               enum mutation mutation, uint64_t seed, uint32_t *ret_rank,
                               uint32_t *ret_step);

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #define MOST_RANKS 64
-#define ALL_ROOTS 64 /* ranks up to which each is a root */
+#define ALL_RANKS 64 /* ranks up to which every number counts, and each rank is a root */
 #define BOTH_FORMS 12 /* ranks up to which the checker's two forms are compared */
 
 static const char *only_collective;
@@ -76,7 +76,14 @@ static bool prove(const struct tutti_algorithm *algorithm, const struct variant 
     return is_right;
 }
 
-/* All roots with the usual options; with others, the first and the last and one between. */
+/* With the usual options, every number of ranks; with others, of many ranks those near multiples of
+ * 16. */
+static bool is_sampled(size_t index, uint32_t nranks)
+{
+    return index == 0 || nranks <= ALL_RANKS || (nranks + 1) % 16 <= 2;
+}
+
+/* All roots with the usual options; with others, or many ranks, the first, the last, one between. */
 static bool prove_variant(const struct tutti_algorithm *algorithm, size_t index, uint32_t nranks)
 {
     bool has_root = tutti_collective_has_root(algorithm->collective);
@@ -86,7 +93,7 @@ static bool prove_variant(const struct tutti_algorithm *algorithm, size_t index,
 
     variant_create(algorithm, index, nranks, &variant);
     for (uint32_t root = 0; root < nroots && is_right; root++)
-        if ((index == 0 && nranks <= ALL_ROOTS) || root == 0 || root == nranks / 3 ||
+        if ((index == 0 && nranks <= ALL_RANKS) || root == 0 || root == nranks / 3 ||
             root + 1 == nranks)
             is_right = prove(algorithm, &variant, root);
     variant_destroy(&variant);
@@ -115,7 +122,7 @@ static void every_algorithm_is_right_for_every_number_of_ranks_and_root(void **s
             continue;
         for (size_t index = 0; index < variants_count(algorithm); index++)
             for (uint32_t nranks = 1; nranks <= most_ranks() && is_right; nranks++)
-                is_right = prove_variant(algorithm, index, nranks);
+                is_right = !is_sampled(index, nranks) || prove_variant(algorithm, index, nranks);
         nproved++;
         nwrong += !is_right;
     }

@@ -42,6 +42,7 @@ static void assert_same_schedule(const struct tutti_schedule *a, const struct tu
         assert_int_equal(one->kind, other->kind);
         assert_int_equal(one->channel, other->channel);
         assert_int_equal(one->signal, other->signal);
+        assert_int_equal(one->queue, other->queue);
         assert_int_equal(one->from, other->from);
         assert_int_equal(one->to, other->to);
         assert_same_span(&one->src, &other->src);
@@ -155,6 +156,8 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {HEAD "rank 0\n send to 1 src window[0]", "of window, which has 0"},
         {HEAD "rank 0\n send to 1 src input[0] dst output[0]", "f:5:25: send has no \"dst\""},
         {HEAD "rank 0\n send to 1 src input[0] channel 256", "\"256\" is no channel"},
+        {HEAD "rank 0\n send to 1 src input[0] queue 0", "\"0\" is no queue"},
+        {HEAD "rank 0\n copy src input[0] dst output[0] queue 1", "copy has no \"queue\""},
         {HEAD "rank 0\n send to 1 src input[0] after 0", "does not say \"dependencies listed\""},
         {HEAD "rank 0\n dependencies listed\n send to 1 src input[0] after 0", "waits for none"},
         {HEAD "rank 0\n copy src input[0] dst output[0+2]", "joins 1 chunks with 2"},

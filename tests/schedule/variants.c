@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variants: first the options one by one, then the places one by one. */
+ * Variants: first the options one by one, then the places one by one, without options and with. */
 #include "schedule/variants.h"
 
 #include <setjmp.h>
@@ -43,6 +43,7 @@ static const struct pattern patterns[] = {
     {"nodes of 2, groups of 2", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {2}, false, 2},
     {"nodes of 4, groups of 3", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {4}, false, 3},
     {"nodes of 3, 1, groups of 2", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {3, 1}, false, 2},
+    {"nodes of 2, cyclic, groups of 3", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {2}, true, 3},
     {"one ring", TUTTI_USES_RINGS, {0}, false, 0},
     {"three rings", TUTTI_USES_RINGS, {0}, false, 0},
     {"one tree", TUTTI_USES_TREES, {0}, false, 0},
@@ -167,6 +168,23 @@ static void place(const struct pattern *pattern, struct variant *variant)
 
 /* ---- the list ---------------------------------------------------------------------------------- */
 
+/* What options have in places: all of them this value, if they may. */
+static const uint32_t together = 3;
+
+static bool set_together(const struct tutti_algorithm *algorithm, struct variant *variant)
+{
+    bool has_any = false;
+
+    for (int option = 0; option < TUTTI_OPTION_COUNT; option++) {
+        if (!is_tried(&algorithm->options[option], together))
+            continue;
+        has_any = true;
+        if (variant != NULL)
+            variant->shape.options.value[option] = together;
+    }
+    return has_any;
+}
+
 /* Calls the variants of an algorithm by number; returns how many there are. */
 static size_t find(const struct tutti_algorithm *algorithm, size_t index, struct variant *variant)
 {
@@ -188,6 +206,14 @@ static size_t find(const struct tutti_algorithm *algorithm, size_t index, struct
             continue;
         if (variant != NULL && count == index)
             place(&patterns[i], variant);
+        count++;
+        if (!set_together(algorithm, NULL))
+            continue;
+        if (variant != NULL && count == index) {
+            place(&patterns[i], variant);
+            set_together(algorithm, variant);
+            strncat(variant->name, ", options 3", sizeof variant->name - strlen(variant->name) - 1);
+        }
         count++;
     }
     return count;

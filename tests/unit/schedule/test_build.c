@@ -185,6 +185,21 @@ static void emit_remote(struct tutti_build *build)
     assert_int_equal(tutti_build_send(build, 1, window(3, 1)), TUTTI_OK);
 }
 
+/* Two exchanges in one queue, one in another; a send waits for no receive. */
+static void emit_queues(struct tutti_build *build)
+{
+    build->queue = 1;
+    assert_int_equal(tutti_build_send(build, 1, input(0, 1)), TUTTI_OK);
+    assert_int_equal(tutti_build_recv(build, 2, output(1, 1)), TUTTI_OK);
+    build->queue = 2;
+    assert_int_equal(tutti_build_send(build, 2, input(0, 1)), TUTTI_OK);
+    build->queue = 1;
+    assert_int_equal(tutti_build_send(build, 2, input(0, 1)), TUTTI_OK);
+    assert_int_equal(tutti_build_recv(build, 1, scratch(0, 1)), TUTTI_OK);
+    build->queue = 0;
+    assert_int_equal(tutti_build_recv(build, 1, scratch(1, 1)), TUTTI_OK);
+}
+
 static const struct case_of_deps cases_of_deps[] = {
     {"readers wait for the writer, the next writer for the readers", TUTTI_ALLREDUCE, 3, 0, 2,
      emit_write_then_reads, {{-1}, {0, -1}, {0, -1}, {1, 2, -1}, {3, -1}}},
@@ -200,6 +215,8 @@ static const struct case_of_deps cases_of_deps[] = {
      {{-1}, {-1}, {1, -1}, {2, -1}}},
     {"a signal waits for what it publishes, a message for the last wait", TUTTI_ALLREDUCE, 3, 0, 2,
      emit_signals, {{-1}, {-1}, {0, 1, -1}, {-1}, {3, -1}, {4, -1}}},
+    {"steps of a queue are in order in each direction", TUTTI_ALLREDUCE, 3, 0, 2, emit_queues,
+     {{-1}, {-1}, {-1}, {0, -1}, {1, -1}, {-1}}},
     {"memory of peers is not our memory", TUTTI_ALLREDUCE, 3, 0, 2, emit_remote,
      {{-1}, {-1}, {0, -1}, {-1}, {3, -1}}},
 };

@@ -44,6 +44,14 @@ static void ring_in_scratch(struct tutti_build *build)
     MUST(tutti_build_send(build, 2, SCRATCH(0)));
 }
 
+/* The store must stay: what 2 sends us before it takes ours may depend on the second receive. */
+static void received_more_before_it_is_sent(struct tutti_build *build)
+{
+    MUST(tutti_build_recv_reduce(build, 1, INPUT(0), SCRATCH(0)));
+    MUST(tutti_build_recv_reduce(build, 1, INPUT(1), OUTPUT(1)));
+    MUST(tutti_build_send(build, 2, SCRATCH(0)));
+}
+
 /* Somebody else reads what was received: it would have to wait for the send. */
 static void read_twice(struct tutti_build *build)
 {
@@ -79,6 +87,13 @@ static void other_channel(struct tutti_build *build)
 {
     MUST(tutti_build_recv(build, 1, OUTPUT(0)));
     build->channel = 1;
+    MUST(tutti_build_send(build, 2, OUTPUT(0)));
+}
+
+static void in_a_queue(struct tutti_build *build)
+{
+    build->queue = 1;
+    MUST(tutti_build_recv(build, 1, OUTPUT(0)));
     MUST(tutti_build_send(build, 2, OUTPUT(0)));
 }
 
@@ -127,6 +142,8 @@ static const struct {
      {TUTTI_STEP_RECV_REDUCE_SEND, TUTTI_STEP_RECV_REDUCE_SEND, -1}},
     {"ring in scratch", ring_in_scratch, 2,
      {TUTTI_STEP_SEND, TUTTI_STEP_RECV_REDUCE_COPY_SEND, -1}},
+    {"received more before it is sent", received_more_before_it_is_sent, 2,
+     {TUTTI_STEP_RECV_REDUCE_COPY_SEND, TUTTI_STEP_RECV_REDUCE, -1}},
     {"read twice", read_twice, 0, {TUTTI_STEP_RECV, TUTTI_STEP_SEND, TUTTI_STEP_SEND, -1}},
     {"overwritten before it is sent", overwritten_before_it_is_sent, 0,
      {TUTTI_STEP_RECV, TUTTI_STEP_COPY, TUTTI_STEP_SEND, -1}},
@@ -135,6 +152,7 @@ static const struct {
     {"other spans", other_spans, 0,
      {TUTTI_STEP_RECV, TUTTI_STEP_SEND, TUTTI_STEP_RECV, TUTTI_STEP_SEND, -1}},
     {"other channel", other_channel, 0, {TUTTI_STEP_RECV, TUTTI_STEP_SEND, -1}},
+    {"in a queue", in_a_queue, 0, {TUTTI_STEP_RECV, TUTTI_STEP_SEND, -1}},
     {"placed at the send", placed_at_the_send, 0,
      {TUTTI_STEP_SEND, TUTTI_STEP_RECV_COPY_SEND, -1}},
     {"placed nowhere", placed_nowhere, 0,

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Circulant pipeline: broadcast of N segments in N - 1 + q rounds, q = ceil(log2 p): as few as there
+ * can be, for any number of ranks. Reduce runs the same rounds backwards; all-reduce is one after
+ * the other.
+ *
+ * Places count from the root. The skips are p halved, rounding up, again and again: skips[0] = 1,
+ * ..., skips[q] = p. The rounds take them in turns: in round i everyone sends to the place skips[k]
+ * after it and receives from the one skips[k] before it, k = i mod q. So a place gets q segments in
+ * a row of q rounds, and always those that it can pass on in time:
+ *
+ *   p = 5, skips 1 2 3 (5)             round  skip   place 0   1   2   3   4   receives
+ *   N = 3, segments a b c                1     2           .   .   a   .   .
+ *   q = 3, so 5 rounds                   2     3           .   .   .   b   .
+ *                                        3     1           .   c   .   a   b
+ *                                        4     2           .   b   c   .   a
+ *                                        5     3           .   a   b   c   c
+ *
+ * Source: Träff, "Optimal broadcast schedules in logarithmic time with applications to broadcast,
+ * all-broadcast, reduction and all-reduction", 2024.
+ */
+#include "algorithms/circulant_pipeline.h"
+
+#include "algorithms/ranks.h"
+
+#define MOST_SKIPS 32
+#define MOST_SEGMENTS 4096
+
+/* What one rank does in the rounds. */
+struct rounds {
+    uint32_t nranks, place, nskips; /* q */
+    uint32_t segments;              /* N */
+    uint32_t skips[MOST_SKIPS + 1];
+    int32_t recv[MOST_SKIPS], send[MOST_SKIPS];
+};
+
+/* ---- schedules of segments -------------------------------------------------------------------- */
+
+static void find_skips(struct rounds *rounds)
+{
+    uint32_t skip = rounds->nranks;
+
+    rounds->nskips = rounds_of(rounds->nranks);
+    for (uint32_t k = rounds->nskips; k > 0; k--) {
+        rounds->skips[k] = skip;
+        skip -= skip / 2;
+    }
+    rounds->skips[0] = skip;
+}
+
+/* A place is a sum of skips, the largest possible first. Its base is the index of the last one, and
+ * says with which segment of each q it is served first. The root's is q. */
+static uint32_t find_base(const struct rounds *rounds, uint32_t place)
+{
+    uint32_t base = rounds->nskips;
+
+    for (uint32_t k = rounds->nskips; place > 0; k--)
+        if (place >= rounds->skips[k]) {
+            place -= rounds->skips[k];
+            base = k;
+        }
+    return base;
+}
+
+/* Has one of the places low .. high - 1 this base? 1 <= low, high <= skips[k], base < q. The places
+ * from skips[k-1] + 1 on have the bases of places 1, 2, ..., and a run from 1 to a skip has all bases
+ * below, so only its two ends need a closer look. */
+static bool has_base(const struct rounds *rounds, uint32_t base, uint32_t low, uint32_t high,
+                     uint32_t k)
+{
+    uint32_t half;
+
+    if (low >= high)
+        return false;
+    if (low == 1 && high == rounds->skips[k])
+        return base < k;
+    half = rounds->skips[k - 1];
+    if (high <= half)
+        return has_base(rounds, base, low, high, k - 1);
+    if (low <= half && base == k - 1)
+        return true;
+    return has_base(rounds, base, low > half ? low - half : 1, high - half, k - 1) ||
+           (low < half && has_base(rounds, base, low, half, k - 1));
+}
+
+/* The same for `count` places from `first` on, around the circle, with any base. */
+static bool has_base_around(const struct rounds *rounds, uint32_t base, uint32_t first,
+                            uint32_t count)
+{
+    uint32_t n = rounds->nranks, q = rounds->nskips;
+    uint32_t above = count < n - first ? count : n - first; /* up to the end of the circle */
+    bool has_root = first == 0 || above < count;
+
+    if (base == q)
+        return has_root;
+    return has_base(rounds, base, first > 1 ? first : 1, first + above, q) ||
+           has_base(rounds, base, 1, count - above, q);
+}
+
+/* The largest base that is not in `used` (a set of bits) of the places between skips[k+1] and
+ * skips[k] before this one: skips[k+1] excluded unless the others offer none. */
+static uint32_t find_segment(const struct rounds *rounds, uint32_t place, uint32_t k,
+                             uint64_t used)
+{
+    uint32_t n = rounds->nranks, last = rank_before(place, rounds->skips[k + 1], n);
+    uint32_t count = rounds->skips[k + 1] - rounds->skips[k];
+
+    for (uint32_t base = rounds->nskips + 1; base-- > 0;)
+        if (!(used >> base & 1) &&
+            has_base_around(rounds, base, rank_after(last, 1, n), count))
+            return base;
+    return find_base(rounds, last);
+}
+
+/* What a place receives, counted from the q segments of the rounds at hand. All are different, so
+ * none comes twice; the first to come is that of its base, the others belong to the q before. */
+static void find_receives(const struct rounds *rounds, uint32_t place, int32_t recv[MOST_SKIPS])
+{
+    uint32_t q = rounds->nskips, base = find_base(rounds, place);
+    uint64_t used = UINT64_C(1) << base;
+
+    for (uint32_t k = 0; k < q; k++) {
+        uint32_t segment = find_segment(rounds, place, k, used);
+
+        used |= UINT64_C(1) << segment;
+        recv[k] = segment == q ? (int32_t)base : (int32_t)segment - (int32_t)q;
+    }
+}
+
+static struct rounds find_rounds(const struct tutti_shape *shape)
+{
+    struct rounds rounds = {.nranks = shape->nranks, .place = from_root(shape, shape->rank),
+                            .segments = shape->options.value[TUTTI_SEGMENTS]};
+
+    find_skips(&rounds);
+    find_receives(&rounds, rounds.place, rounds.recv);
+    for (uint32_t k = 0; k < rounds.nskips; k++) {
+        int32_t recv[MOST_SKIPS];
+
+        find_receives(&rounds, rank_after(rounds.place, rounds.skips[k], rounds.nranks), recv);
+        rounds.send[k] = recv[k];
+    }
+    return rounds;
+}
+
+/* ---- rounds ----------------------------------------------------------------------------------- */
+
+/* What happens in a round: a segment each way, or count 0. */
+struct round {
+    uint32_t to, from; /* ranks */
+    struct tutti_span sent, received;
+};
+
+/* Rounds are numbered such that the last one is the end of a row of q. The first rows bring
+ * segments that do not exist, the last ones the last segment, where they would go beyond. */
+static struct tutti_span segment_of(const struct rounds *rounds, int32_t number, uint32_t row,
+                                    uint32_t idle)
+{
+    int64_t segment = (int64_t)rounds->nskips * row + number - idle;
+    int64_t last = (int64_t)rounds->segments - 1;
+
+    if (segment < 0)
+        return tutti_span(TUTTI_BUF_OUTPUT, 0, 0);
+    return tutti_span(TUTTI_BUF_OUTPUT, (uint32_t)(segment < last ? segment : last), 1);
+}
+
+static uint32_t count_rounds(const struct rounds *rounds)
+{
+    return rounds->segments - 1 + rounds->nskips;
+}
+
+static struct round find_round(const struct tutti_shape *shape, const struct rounds *rounds,
+                               uint32_t index)
+{
+    uint32_t n = rounds->nranks, q = rounds->nskips;
+    uint32_t idle = (q - (rounds->segments - 1) % q) % q;
+    uint32_t row = (idle + index) / q, k = (idle + index) % q;
+    uint32_t to = rank_after(rounds->place, rounds->skips[k], n);
+    uint32_t from = rank_before(rounds->place, rounds->skips[k], n);
+    struct round round = {.to = to_rank(shape, to), .from = to_rank(shape, from)};
+
+    /* The root has everything already. */
+    if (to != 0)
+        round.sent = segment_of(rounds, rounds->send[k], row, idle);
+    if (rounds->place != 0)
+        round.received = segment_of(rounds, rounds->recv[k], row, idle);
+    return round;
+}
+
+static int broadcast(const struct tutti_shape *shape, const struct rounds *rounds,
+                     enum tutti_buffer source, struct tutti_build *build)
+{
+    for (uint32_t i = 0; i < count_rounds(rounds); i++) {
+        struct round round = find_round(shape, rounds, i);
+
+        round.sent.buffer = source;
+        TUTTI_TRY(tutti_build_send(build, round.to, round.sent));
+        TUTTI_TRY(tutti_build_recv(build, round.from, round.received));
+    }
+    return TUTTI_OK;
+}
+
+/* Backwards: what was sent comes in and is added up in `kept`, what was received goes out. Counting
+ * segments from the last, those that the broadcast of an all-reduce begins with are done first. */
+static int reduce(const struct tutti_shape *shape, const struct rounds *rounds,
+                  enum tutti_buffer kept, struct tutti_build *build)
+{
+    bool is_sum[MOST_SEGMENTS] = {false};
+
+    for (uint32_t i = count_rounds(rounds); i-- > 0;) {
+        struct round round = find_round(shape, rounds, i);
+        uint32_t out = rounds->segments - 1 - round.received.first;
+        uint32_t in = rounds->segments - 1 - round.sent.first;
+
+        TUTTI_TRY(tutti_build_send(build, round.from,
+                                   tutti_span(is_sum[out] ? kept : TUTTI_BUF_INPUT, out,
+                                              round.received.count)));
+        TUTTI_TRY(tutti_build_recv_reduce(build, round.to,
+                                          tutti_span(is_sum[in] ? kept : TUTTI_BUF_INPUT, in,
+                                                     round.sent.count),
+                                          tutti_span(kept, in, round.sent.count)));
+        is_sum[in] = is_sum[in] || round.sent.count > 0;
+    }
+    return TUTTI_OK;
+}
+
+int tutti_circulant_pipeline_moves(const struct team *team, uint32_t first, uint32_t stride,
+                                   uint32_t segments, struct moves *moves)
+{
+    struct tutti_shape shape = {.nranks = team->count, .rank = team->me,
+                                .options = {{[TUTTI_SEGMENTS] = segments}}};
+    struct rounds rounds;
+
+    if (team->count == 1)
+        return TUTTI_OK;
+    rounds = find_rounds(&shape);
+    for (uint32_t i = 0; i < count_rounds(&rounds); i++) {
+        struct round round = find_round(&shape, &rounds, i);
+
+        TUTTI_TRY(tutti_moves_send(moves, team->ranks[round.to],
+                                   first + round.sent.first * stride, round.sent.count));
+        TUTTI_TRY(tutti_moves_recv(moves, team->ranks[round.from],
+                                   first + round.received.first * stride, round.received.count));
+    }
+    return TUTTI_OK;
+}
+
+static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct rounds rounds = find_rounds(shape);
+    enum tutti_buffer source = rounds.place == 0 ? TUTTI_BUF_INPUT : TUTTI_BUF_OUTPUT;
+
+    tutti_build_chunks(build, rounds.segments);
+    TUTTI_TRY(broadcast(shape, &rounds, source, build));
+    if (rounds.place != 0)
+        return TUTTI_OK;
+    return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, rounds.segments),
+                            tutti_span(TUTTI_BUF_OUTPUT, 0, rounds.segments));
+}
+
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct rounds rounds = find_rounds(shape);
+
+    tutti_build_chunks(build, rounds.segments);
+    if (rounds.place == 0)
+        return reduce(shape, &rounds, TUTTI_BUF_OUTPUT, build);
+    tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, rounds.segments);
+    return reduce(shape, &rounds, TUTTI_BUF_SCRATCH, build);
+}
+
+static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct rounds rounds = find_rounds(shape);
+
+    tutti_build_chunks(build, rounds.segments);
+    TUTTI_TRY(reduce(shape, &rounds, TUTTI_BUF_OUTPUT, build));
+    return broadcast(shape, &rounds, TUTTI_BUF_OUTPUT, build);
+}
+
+/* ---- costs ------------------------------------------------------------------------------------ */
+
+static void cost(const struct tutti_shape *shape, uint32_t times, double reduced, double copied,
+                 double block_bytes, struct tutti_cost *ret_cost)
+{
+    uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
+    double rounds = (double)times * (segments - 1 + rounds_of(shape->nranks));
+
+    tutti_cost_flat(shape, rounds, rounds * block_bytes / segments, reduced, copied, ret_cost);
+}
+
+static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost(shape, 1, 0, block_bytes, block_bytes, ret_cost);
+}
+
+/* The busiest rank is the root: something comes in in every round. */
+static double root_reduces(const struct tutti_shape *shape, double block_bytes)
+{
+    uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
+
+    return (segments - 1 + rounds_of(shape->nranks)) * block_bytes / segments;
+}
+
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    cost(shape, 1, root_reduces(shape, block_bytes), 0, block_bytes, ret_cost);
+}
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost(shape, 2, root_reduces(shape, block_bytes), 0, block_bytes, ret_cost);
+}
+
+#define PIPELINE_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = MOST_SEGMENTS, .usual = 8}}
+
+const struct tutti_algorithm tutti_circulant_pipeline_broadcast = {
+    .name = "circulant_pipeline",
+    .collective = TUTTI_BROADCAST,
+    .options = PIPELINE_OPTIONS,
+    .emit = emit_broadcast,
+    .cost = cost_broadcast,
+};
+
+const struct tutti_algorithm tutti_circulant_pipeline_reduce = {
+    .name = "circulant_pipeline",
+    .collective = TUTTI_REDUCE,
+    .options = PIPELINE_OPTIONS,
+    .emit = emit_reduce,
+    .cost = cost_reduce,
+};
+
+const struct tutti_algorithm tutti_circulant_pipeline_allreduce = {
+    .name = "circulant_pipeline",
+    .collective = TUTTI_ALLREDUCE,
+    .options = PIPELINE_OPTIONS,
+    .emit = emit_allreduce,
+    .cost = cost_allreduce,
+};

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Double binary tree: broadcast, reduce and all-reduce in segments along two trees, half of the
+ * vector on each. A rank with children in one tree has none in the other, so that nobody sends or
+ * receives more than a chain would: the vector once, but over ceil(log2 p) hops.
+ *
+ * Places count from the root, place 0, which stands above both trees. The first tree numbers
+ * places 1 .. m = p - 1 in order from left to right: odd ones are leaves. The second is its mirror
+ * image, v -> m + 1 - v, if m is even, else the same shifted by one: there even ones are leaves.
+ *
+ *   p = 7        0                  0              p = 6        0                0
+ *                |                  |                           |                |
+ *                4                  3                           4                5
+ *              /   \              /   \                       /   \            /   \
+ *             2     6            1     5                     2     5          3     1
+ *            / \   /              \   / \                   / \              / \
+ *           1   3 5                2 4   6                 1   3            2   4
+ *
+ * Even and odd rounds take turns: the edges are coloured such that a rank hears from its two parents
+ * in rounds of different colour, and tells its two children likewise. So it never has more than one
+ * message each way in a round.
+ *
+ * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
+ * and scan", 2009.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/pipeline.h"
+#include "algorithms/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TREES 2
+
+/* Numbers of the first tree. A number stands as high as its lowest set bit; 0 is above all. */
+
+static uint32_t parent_of(uint32_t number, uint32_t most)
+{
+    uint32_t low = number & (0 - number);
+    uint32_t parent = (number ^ low) | low << 1;
+
+    return parent <= most ? parent : number ^ low;
+}
+
+/* 0: none. */
+static uint32_t right_child(uint32_t number, uint32_t most)
+{
+    uint32_t by = (number & (0 - number)) / 2;
+
+    while (number + by > most)
+        by /= 2;
+    return by > 0 ? number + by : 0;
+}
+
+static uint32_t left_child(uint32_t number)
+{
+    return number - (number & (0 - number)) / 2;
+}
+
+/* The number in tree t of a place, and back. */
+static uint32_t number_of(uint32_t place, uint32_t tree, uint32_t most)
+{
+    if (place == 0 || tree == 0)
+        return place;
+    if (most % 2 == 0)
+        return most + 1 - place;
+    return place == 1 ? most : place - 1;
+}
+
+static uint32_t place_of(uint32_t number, uint32_t tree, uint32_t most)
+{
+    if (number == 0 || tree == 0)
+        return number;
+    if (most % 2 == 0)
+        return most + 1 - number;
+    return number == most ? 1 : number + 1;
+}
+
+/* ---- colours ---------------------------------------------------------------------------------- */
+
+/* The edge above a place in a tree. */
+struct edge {
+    uint32_t tree, place; /* place 0: no edge */
+};
+
+static struct edge other_parent(struct edge edge)
+{
+    return (struct edge){!edge.tree, edge.place};
+}
+
+/* The top of the first tree, where it is the power of two below. */
+static uint32_t top_of(uint32_t most)
+{
+    return 1u << (31 - (uint32_t)__builtin_clz(most));
+}
+
+/* The other edge that the same rank sends on. The root sends on those above both tops. */
+static struct edge other_child(struct edge edge, uint32_t most)
+{
+    uint32_t number = number_of(edge.place, edge.tree, most), parent = parent_of(number, most);
+    uint32_t other = number < parent ? right_child(parent, most) : left_child(parent);
+
+    if (parent == 0)
+        return (struct edge){!edge.tree, place_of(number, !edge.tree, most)};
+    return (struct edge){edge.tree, place_of(other, edge.tree, most)};
+}
+
+#define UNKNOWN 2
+
+/* Going from an edge to the other one at its lower end, and from that to the other one at its upper
+ * end, and so on, colours must change at each step. Such a way is a circle of even length, or ends
+ * where a parent has one child only, on both sides. */
+static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
+{
+    struct edge back = other_child(edge, most);
+
+    for (uint8_t colour = 0; edge.place != 0 && colours[edge.tree][edge.place] == UNKNOWN;) {
+        colours[edge.tree][edge.place] = colour;
+        edge = other_parent(edge);
+        colours[edge.tree][edge.place] = !colour;
+        edge = other_child(edge, most);
+    }
+    for (uint8_t colour = 1; back.place != 0 && colours[back.tree][back.place] == UNKNOWN;) {
+        colours[back.tree][back.place] = colour;
+        back = other_parent(back);
+        colours[back.tree][back.place] = !colour;
+        back = other_child(back, most);
+    }
+}
+
+/* Each has room for places 1 .. most. */
+static void colour_edges(uint8_t *colours[TREES], uint32_t most)
+{
+    for (uint32_t t = 0; t < TREES; t++)
+        memset(colours[t], UNKNOWN, most + 1);
+    for (uint32_t place = 1; place <= most; place++)
+        for (uint32_t t = 0; t < TREES; t++)
+            if (colours[t][place] == UNKNOWN)
+                colour_way(colours, (struct edge){t, place}, most);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------ */
+
+/* The first round of the place's colour after that of its parent, where 0 has none before. */
+static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, uint32_t most)
+{
+    uint32_t parent, round;
+
+    if (place == 0)
+        return 0;
+    parent = place_of(parent_of(number_of(place, tree, most), most), tree, most);
+    round = round_of(colours, parent, tree, most) + 1;
+    return round + (round % 2 != colours[place]);
+}
+
+static struct pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colours,
+                                      uint32_t tree, struct pipeline_edge children[2])
+{
+    uint32_t most = shape->nranks - 1, place = from_root(shape, shape->rank);
+    uint32_t number = number_of(place, tree, most), below[2] = {0, 0};
+    struct pipeline_node node = {.children = children};
+
+    if (number == 0) {
+        below[0] = top_of(most);
+    } else {
+        node.parent.rank = to_rank(shape, place_of(parent_of(number, most), tree, most));
+        node.parent.at = round_of(colours, place, tree, most);
+        if (number % 2 == 0) {
+            below[0] = left_child(number);
+            below[1] = right_child(number, most);
+        }
+    }
+    for (uint32_t i = 0; i < 2 && below[i] != 0; i++) {
+        uint32_t child = place_of(below[i], tree, most);
+
+        children[node.nchildren++] = (struct pipeline_edge){
+            to_rank(shape, child), round_of(colours, child, tree, most)};
+    }
+    if (node.nchildren == 2 && children[0].at > children[1].at) {
+        struct pipeline_edge later = children[0];
+
+        children[0] = children[1];
+        children[1] = later;
+    }
+    return node;
+}
+
+static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint8_t *marks = malloc(TREES * (size_t)shape->nranks);
+    uint8_t *colours[TREES] = {marks, marks + shape->nranks};
+    struct pipeline_edge children[TREES][2];
+    struct pipeline_node nodes[TREES];
+    int rc;
+
+    if (marks == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for two trees of %u ranks", shape->nranks);
+    colour_edges(colours, shape->nranks - 1);
+    for (uint32_t t = 0; t < TREES; t++)
+        nodes[t] = find_node(shape, colours[t], t, children[t]);
+    rc = tutti_pipeline_emit(build, &(struct pipeline){.nodes = nodes, .ntrees = TREES, .period = 2,
+                                 .segments = shape->options.value[TUTTI_SEGMENTS]});
+    free(marks);
+    return rc;
+}
+
+/* No rank has more than two children in both trees together. */
+static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
+                 double block_bytes, struct tutti_cost *ret_cost)
+{
+    tutti_pipeline_cost(shape, collective, rounds_of(shape->nranks), TREES, TREES, block_bytes,
+                        ret_cost);
+}
+
+static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost(shape, TUTTI_BROADCAST, block_bytes, ret_cost);
+}
+
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
+}
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost(shape, TUTTI_ALLREDUCE, block_bytes, ret_cost);
+}
+
+#define DOUBLE_TREE_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8}}
+
+const struct tutti_algorithm tutti_double_tree_broadcast = {
+    .name = "double_tree",
+    .collective = TUTTI_BROADCAST,
+    .options = DOUBLE_TREE_OPTIONS,
+    .emit = emit,
+    .cost = cost_broadcast,
+};
+
+const struct tutti_algorithm tutti_double_tree_reduce = {
+    .name = "double_tree",
+    .collective = TUTTI_REDUCE,
+    .options = DOUBLE_TREE_OPTIONS,
+    .emit = emit,
+    .cost = cost_reduce,
+};
+
+const struct tutti_algorithm tutti_double_tree_allreduce = {
+    .name = "double_tree",
+    .collective = TUTTI_ALLREDUCE,
+    .options = DOUBLE_TREE_OPTIONS,
+    .emit = emit,
+    .cost = cost_allreduce,
+};

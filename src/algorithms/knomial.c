@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * k-nomial trees: broadcast, reduce, gather and scatter in about (k - 1) log_k p rounds; with the
+ * usual radix 2, the binomial tree of ceil(log2 p) rounds. A larger radix makes a flatter tree, for
+ * machines where a rank's messages overlap.
+ *
+ * Places count from the root (place 0). The parent of a place is the place with its lowest nonzero
+ * digit to base k cleared; a subtree is a run of places, so that what belongs to it lies together.
+ *
+ *   radix 2            0                       radix 3         0               p = 7
+ *                4     |   2     1                        3    6    1   2
+ *              6   5   |   3                             4 5
+ *
+ * Broadcast and scatter serve the largest subtree first, reduce and gather take the smallest first:
+ * it is the first to be ready.
+ *
+ * Inner places of gather and scatter keep the blocks of their subtree in SCRATCH, in the order of
+ * places. Only the root sees them by rank: there a subtree may wrap around the end, and makes two
+ * messages.
+ *
+ * Source: the classic, as in Chan, Heimlich, Purkayastha and van de Geijn, "Collective
+ * communication: theory, practice, and experience", 2007.
+ */
+#include "algorithms/knomial.h"
+#include "algorithms/algorithm.h"
+
+/* This rank in the tree. */
+struct node {
+    const struct tutti_shape *shape;
+    uint32_t place, nranks, radix, nchildren;
+    uint32_t parent; /* rank; not for the root */
+};
+
+static struct node node_of(const struct tutti_shape *shape)
+{
+    struct node node = {.shape = shape, .place = from_root(shape, shape->rank),
+                        .nranks = shape->nranks, .radix = shape->options.value[TUTTI_RADIX]};
+
+    node.nchildren = knomial_children(node.place, node.nranks, node.radix);
+    if (node.place != 0)
+        node.parent = to_rank(shape, knomial_parent(node.place, node.nranks, node.radix));
+    return node;
+}
+
+static uint32_t child_place(const struct node *node, uint32_t index)
+{
+    return knomial_child(node->place, node->nranks, node->radix, index);
+}
+
+static uint32_t subtree(const struct node *node, uint32_t place)
+{
+    return knomial_size(place, node->nranks, node->radix);
+}
+
+static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct node node = node_of(shape);
+    struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
+    struct tutti_span source = node.place == 0 ? tutti_span(TUTTI_BUF_INPUT, 0, 1) : output;
+
+    if (node.place != 0)
+        TUTTI_TRY(tutti_build_recv(build, node.parent, output));
+    for (uint32_t i = 0; i < node.nchildren; i++)
+        TUTTI_TRY(tutti_build_send(build, to_rank(shape, child_place(&node, i)), source));
+    return node.place == 0 ? tutti_build_copy(build, source, output) : TUTTI_OK;
+}
+
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct node node = node_of(shape);
+    enum tutti_buffer kept = node.place == 0 ? TUTTI_BUF_OUTPUT : TUTTI_BUF_SCRATCH;
+    struct tutti_span sum = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+
+    if (node.place != 0 && node.nchildren > 0)
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, 1);
+    for (uint32_t i = node.nchildren; i-- > 0;) {
+        struct tutti_span next = tutti_span(kept, 0, 1);
+
+        TUTTI_TRY(tutti_build_recv_reduce(build, to_rank(shape, child_place(&node, i)), sum, next));
+        sum = next;
+    }
+    return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);
+}
+
+/* Where this place keeps the blocks of `count` places from `first` on: the root by rank, others
+ * from their own on. What a child of the root sends must be cut like what the root receives. */
+static struct wrapped kept_blocks(const struct node *node, enum tutti_buffer roots, uint32_t first,
+                                  uint32_t count, bool is_with_root)
+{
+    struct wrapped blocks = wrapped_span(roots, to_rank(node->shape, first), count, node->nranks);
+
+    if (node->place == 0)
+        return blocks;
+    if (!is_with_root)
+        blocks = (struct wrapped){.upper = {.count = count}};
+    blocks.upper.buffer = TUTTI_BUF_SCRATCH;
+    blocks.upper.first = first - node->place;
+    blocks.lower.buffer = TUTTI_BUF_SCRATCH;
+    blocks.lower.first = first - node->place + blocks.upper.count;
+    return blocks;
+}
+
+/* The blocks of this place's whole subtree, as its parent cuts them. */
+static struct wrapped own_blocks(const struct node *node, enum tutti_buffer roots)
+{
+    return kept_blocks(node, roots, node->place, subtree(node, node->place),
+                       node->parent == node->shape->root);
+}
+
+static struct wrapped child_blocks(const struct node *node, enum tutti_buffer roots, uint32_t child)
+{
+    return kept_blocks(node, roots, child, subtree(node, child), node->place == 0);
+}
+
+static int emit_gather(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct node node = node_of(shape);
+    struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+
+    if (node.nchildren == 0)
+        return tutti_build_send(build, node.parent, own);
+
+    if (node.place != 0)
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree(&node, node.place));
+    TUTTI_TRY(tutti_build_copy(build, own,
+                               kept_blocks(&node, TUTTI_BUF_OUTPUT, node.place, 1, false).upper));
+    for (uint32_t i = node.nchildren; i-- > 0;) {
+        uint32_t child = child_place(&node, i);
+
+        TUTTI_TRY(recv_wrapped(build, to_rank(shape, child),
+                               child_blocks(&node, TUTTI_BUF_OUTPUT, child)));
+    }
+    if (node.place == 0)
+        return TUTTI_OK;
+    return send_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_OUTPUT));
+}
+
+static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct node node = node_of(shape);
+    struct tutti_span own = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
+
+    if (node.nchildren == 0)
+        return tutti_build_recv(build, node.parent, own);
+
+    if (node.place != 0) {
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree(&node, node.place));
+        TUTTI_TRY(recv_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_INPUT)));
+    }
+    for (uint32_t i = 0; i < node.nchildren; i++) {
+        uint32_t child = child_place(&node, i);
+
+        TUTTI_TRY(send_wrapped(build, to_rank(shape, child),
+                               child_blocks(&node, TUTTI_BUF_INPUT, child)));
+    }
+    return tutti_build_copy(build, kept_blocks(&node, TUTTI_BUF_INPUT, node.place, 1, false).upper,
+                            own);
+}
+
+/* The root deals with its children one after the other; whom it served last, or waits for first, is
+ * a leaf. Any other path is no longer. */
+static double root_rounds(const struct tutti_shape *shape)
+{
+    return knomial_children(0, shape->nranks, shape->options.value[TUTTI_RADIX]);
+}
+
+static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    double rounds = root_rounds(shape);
+
+    tutti_cost_flat(shape, rounds, rounds * block_bytes, 0, block_bytes, ret_cost);
+}
+
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    double rounds = root_rounds(shape);
+
+    tutti_cost_flat(shape, rounds, rounds * block_bytes, rounds * block_bytes, 0, ret_cost);
+}
+
+/* Gather and scatter: in all its messages together the root moves every block but its own. */
+static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, root_rounds(shape), (shape->nranks - 1) * block_bytes, 0, block_bytes,
+                    ret_cost);
+}
+
+#define KNOMIAL_OPTIONS {[TUTTI_RADIX] = {.least = 2, .most = 64, .usual = 2}}
+
+const struct tutti_algorithm tutti_knomial_broadcast = {
+    .name = "knomial",
+    .collective = TUTTI_BROADCAST,
+    .options = KNOMIAL_OPTIONS,
+    .emit = emit_broadcast,
+    .cost = cost_broadcast,
+};
+
+const struct tutti_algorithm tutti_knomial_reduce = {
+    .name = "knomial",
+    .collective = TUTTI_REDUCE,
+    .options = KNOMIAL_OPTIONS,
+    .emit = emit_reduce,
+    .cost = cost_reduce,
+};
+
+const struct tutti_algorithm tutti_knomial_gather = {
+    .name = "knomial",
+    .collective = TUTTI_GATHER,
+    .options = KNOMIAL_OPTIONS,
+    .emit = emit_gather,
+    .cost = cost_blocks,
+};
+
+const struct tutti_algorithm tutti_knomial_scatter = {
+    .name = "knomial",
+    .collective = TUTTI_SCATTER,
+    .options = KNOMIAL_OPTIONS,
+    .emit = emit_scatter,
+    .cost = cost_blocks,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counting out who lives where. */
+#include "algorithms/nodes.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+static void homes_fini(struct homes *homes)
+{
+    free(homes->home);
+    free(homes->index);
+    free(homes->items);
+    free(homes->first);
+    *homes = (struct homes){.count = 0};
+}
+
+static int alloc_homes(uint32_t nhomes, uint32_t nitems, struct homes *ret_homes)
+{
+    struct homes homes = {.count = nhomes};
+
+    homes.home = malloc(nitems * sizeof(uint32_t));
+    homes.index = malloc(nitems * sizeof(uint32_t));
+    homes.items = malloc(nitems * sizeof(uint32_t));
+    homes.first = calloc((size_t)nhomes + 1, sizeof(uint32_t));
+    if (homes.home == NULL || homes.index == NULL || homes.items == NULL || homes.first == NULL) {
+        homes_fini(&homes);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to sort %u ranks by where they live",
+                          nitems);
+    }
+    *ret_homes = homes;
+    return TUTTI_OK;
+}
+
+/* `of[i]` is the home of item i; NULL: each item has its own. */
+static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uint32_t nitems,
+                      struct homes *ret_homes)
+{
+    struct homes homes;
+
+    TUTTI_TRY(alloc_homes(of != NULL ? nhomes : nitems, nitems, &homes));
+    for (uint32_t i = 0; i < nitems; i++) {
+        uint32_t home = of != NULL ? of[i] : i;
+
+        if (home >= homes.count) {
+            homes_fini(&homes);
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "places name %s %u; there are %u", what, home,
+                              nhomes);
+        }
+        homes.home[i] = home;
+        homes.index[i] = homes.first[home + 1]++;
+        if (homes.first[home + 1] > homes.most)
+            homes.most = homes.first[home + 1];
+    }
+    homes.least = homes.most;
+    for (uint32_t home = 0; home < homes.count; home++) {
+        if (homes.first[home + 1] < homes.least)
+            homes.least = homes.first[home + 1];
+        if (homes.first[home + 1] == 0) {
+            homes_fini(&homes);
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "places: nobody lives in %s %u of %u", what, home,
+                              nhomes);
+        }
+        homes.first[home + 1] += homes.first[home];
+    }
+    for (uint32_t i = 0; i < nitems; i++)
+        homes.items[homes.first[homes.home[i]] + homes.index[i]] = i;
+    *ret_homes = homes;
+    return TUTTI_OK;
+}
+
+/* The groups of nodes, which places give by rank. */
+static int groups_init(const struct tutti_places *places, struct nodes *nodes)
+{
+    uint32_t nnodes = nodes->ranks.count, *of;
+    int rc;
+
+    if (places == NULL || places->group == NULL || places->ngroups <= 1)
+        return homes_init("group", NULL, 0, nnodes, &nodes->nodes);
+    of = malloc(nnodes * sizeof(*of));
+    if (of == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the groups of %u nodes", nnodes);
+    for (uint32_t node = 0; node < nnodes; node++)
+        of[node] = places->group[nodes->ranks.items[nodes->ranks.first[node]]];
+    rc = homes_init("group", of, places->ngroups, nnodes, &nodes->nodes);
+    free(of);
+    return rc;
+}
+
+int tutti_nodes_init(const struct tutti_shape *shape, struct nodes *ret_nodes)
+{
+    const struct tutti_places *places = shape->places;
+    struct nodes nodes = {.me = shape->rank};
+    int rc;
+
+    TUTTI_TRY(homes_init("node", places != NULL ? places->node : NULL,
+                         places != NULL ? places->nnodes : 0, shape->nranks, &nodes.ranks));
+    TUTTI_TRY_OR(drop_ranks, rc, groups_init(places, &nodes));
+    nodes.node = nodes.ranks.home[nodes.me];
+    nodes.group = nodes.nodes.home[nodes.node];
+    nodes.nparts = nodes.ranks.most;
+    nodes.nseats = nodes.nodes.most;
+    *ret_nodes = nodes;
+    return TUTTI_OK;
+
+drop_ranks:
+    homes_fini(&nodes.ranks);
+    return rc;
+}
+
+void tutti_nodes_fini(struct nodes *nodes)
+{
+    homes_fini(&nodes->ranks);
+    homes_fini(&nodes->nodes);
+}
+
+double tutti_homes_exchanged(const struct homes *homes, uint32_t total)
+{
+    double most = 0;
+
+    for (uint32_t home = 0; home < homes->count; home++) {
+        uint32_t size = homes_size(homes, home);
+        double least_share = (double)(total / size) / total;
+        double most_share = (double)((total + size - 1) / size) / total;
+        double given = 1 - least_share, got = most_share * (size - 1);
+
+        most = given > most ? given : most;
+        most = got > most ? got : most;
+    }
+    return most;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rounds between the nodes of a group. */
+#include "algorithms/rails.h"
+
+#include "algorithms/ranks.h"
+
+#include <stdlib.h>
+
+int tutti_rails_init(const struct tutti_shape *shape, struct rails *ret_rails)
+{
+    struct rails rails = {.list = NULL};
+
+    TUTTI_TRY(tutti_nodes_init(shape, &rails.nodes));
+    *ret_rails = rails;
+    return TUTTI_OK;
+}
+
+int tutti_rails_reserve(struct rails *rails, uint32_t most)
+{
+    rails->list = malloc(most * sizeof(*rails->list));
+    if (rails->list == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for messages of %u chunks", most);
+    return TUTTI_OK;
+}
+
+void tutti_rails_fini(struct rails *rails)
+{
+    free(rails->list);
+    tutti_nodes_fini(&rails->nodes);
+    *rails = (struct rails){.list = NULL};
+}
+
+int tutti_rails_send(struct rails *rails, uint32_t to)
+{
+    uint32_t count = rails->count;
+
+    rails->count = 0;
+    return tutti_moves_send_set(rails->moves, to, rails->list, count);
+}
+
+int tutti_rails_recv(struct rails *rails, uint32_t from)
+{
+    uint32_t count = rails->count;
+
+    rails->count = 0;
+    return tutti_moves_recv_set(rails->moves, from, rails->list, count);
+}
+
+struct circulant_round circulant_round(uint32_t count, uint32_t index)
+{
+    /* s and h: the count halved, rounding up, so many times, and once more. */
+    uint32_t halvings = rounds_of(count) - 1 - index;
+    uint32_t s = (uint32_t)(((uint64_t)count + (1ull << halvings) - 1) >> halvings);
+
+    return (struct circulant_round){.h = s - s / 2, .s = s};
+}
+
+void tutti_rails_add_members(struct rails *rails, uint32_t part, uint32_t first, uint32_t count)
+{
+    const struct homes *groups = &rails->nodes.nodes;
+    uint32_t group = rails->nodes.group, size = homes_size(groups, group);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t member = rank_after(first % size, i, size);
+        struct parts seats = seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
+
+        for (uint32_t seat = seats.first; seat < seats.end; seat++)
+            rails->add_seat(rails, part, seat);
+    }
+}
+
+int tutti_rails_exchange(struct rails *rails, struct circulant_round round)
+{
+    const struct nodes *nodes = &rails->nodes;
+    uint32_t size = homes_size(&nodes->nodes, nodes->group), me = nodes->nodes.index[nodes->node];
+    const uint32_t *members = &nodes->nodes.items[nodes->nodes.first[nodes->group]];
+    uint32_t before = members[rank_before(me, round.h, size)];
+    uint32_t after = members[rank_after(me, round.h, size)];
+    struct parts parts = parts_of(nodes, nodes->me);
+
+    for (uint32_t part = parts.first; part < parts.end; part++) {
+        tutti_rails_add_members(rails, part, me, round.s - round.h);
+        TUTTI_TRY(tutti_rails_send(rails, rank_serving(nodes, before, part)));
+        tutti_rails_add_members(rails, part, me + round.h, round.s - round.h);
+        TUTTI_TRY(tutti_rails_recv(rails, rank_serving(nodes, after, part)));
+    }
+    return TUTTI_OK;
+}

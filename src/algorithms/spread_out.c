@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Spread-out all-to-all: each block straight from its sender to its receiver.
+ *
+ *   shift 1     0 -> 1 -> 2 -> 3 -> 4 -> 0     In shift i everyone sends to the rank i after it and
+ *   shift 2     0 -> 2 -> 4 -> 1 -> 3 -> 0     receives from the rank i before it, so that no rank
+ *   shift 3     0 -> 3 -> 1 -> 4 -> 2 -> 0     is everybody's target at once.
+ *   shift 4     0 -> 4 -> 3 -> 2 -> 1 -> 0
+ *
+ * p - 1 messages and least volume. A rank sends to `window` ranks at a time, and receives from as
+ * many: shift i begins when shift i - window is over, send after send and receive after receive.
+ * With a window of 1 this is the pairwise exchange; where it holds all, nothing waits.
+ *
+ * Source: the order is that of Thakur, Rabenseifner and Gropp, "Optimization of collective
+ * communication operations in MPICH", 2005; the window bounds what is under way.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/ranks.h"
+
+static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t n = shape->nranks, window = shape->options.value[TUTTI_WINDOW];
+
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
+                               tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t to = rank_after(shape->rank, i, n);
+        uint32_t from = rank_before(shape->rank, i, n);
+
+        build->queue = (uint16_t)(window < n - 1 ? 1 + (i - 1) % window : 0);
+        TUTTI_TRY(tutti_build_send(build, to, tutti_span(TUTTI_BUF_INPUT, to, 1)));
+        TUTTI_TRY(tutti_build_recv(build, from, tutti_span(TUTTI_BUF_OUTPUT, from, 1)));
+    }
+    return TUTTI_OK;
+}
+
+static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
+{
+    double others = shape->nranks - 1;
+    double rounds = ceil(others / shape->options.value[TUTTI_WINDOW]);
+
+    tutti_cost_flat(shape, rounds, others * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->level[tutti_shape_level(shape)].posted = others - rounds;
+}
+
+const struct tutti_algorithm tutti_spread_out_alltoall = {
+    .name = "spread_out",
+    .collective = TUTTI_ALLTOALL,
+    .serves_vector = true,
+    .options = {[TUTTI_WINDOW] = {.least = 1, .most = 1024, .usual = 16}},
+    .emit = emit_alltoall,
+    .cost = cost_alltoall,
+};

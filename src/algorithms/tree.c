@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pipelined trees: broadcast, reduce and all-reduce in segments along the trees that somebody found
+ * for this machine, or along a binary tree.
+ *
+ * Each of the given trees moves its own part of the vector, as many of them as the option `channels`
+ * allows. For a root that is not the tree's top, the edges between the two are turned around:
+ *
+ *   given        0            root 4       4         p = 6
+ *              /   \                       |
+ *             1     2                      1
+ *           / |     |                    /   \
+ *          3  4     5                   0     3
+ *                                       |
+ *                                       2
+ *                                       |
+ *                                       5
+ *
+ * Without any, places count from the root, and the children of place v are 2 v + 1 and 2 v + 2. An
+ * inner rank sends every segment twice then, which double_tree avoids.
+ *
+ * Source: the classic; pipelined trees as in Sanders and Sibeyn, "A bandwidth latency tradeoff for
+ * broadcast and reduction", 2003.
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/pipeline.h"
+#include "algorithms/ranks.h"
+
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+
+/* ---- given trees ------------------------------------------------------------------------------ */
+
+/* Parents of all ranks in the tree number `index`. */
+static const int32_t *given_tree(const struct tutti_shape *shape, uint32_t index)
+{
+    return shape->places->trees + (size_t)index * shape->nranks;
+}
+
+static uint32_t count_given(const struct tutti_shape *shape)
+{
+    uint32_t ntrees = shape->places == NULL ? 0 : shape->places->ntrees;
+    uint32_t most = shape->options.value[TUTTI_CHANNELS];
+
+    return ntrees < most ? ntrees : most;
+}
+
+/* An all-reduce has no root: it takes the trees as they are. */
+static uint32_t find_top(const struct tutti_shape *shape, enum tutti_collective collective,
+                         const int32_t *parents)
+{
+    uint32_t top = shape->root;
+
+    while (collective == TUTTI_ALLREDUCE && parents[top] != TUTTI_NO_RANK)
+        top = (uint32_t)parents[top];
+    return top;
+}
+
+static uint32_t count_ancestors(const int32_t *parents, uint32_t rank)
+{
+    uint32_t count = 0;
+
+    for (; parents[rank] != TUTTI_NO_RANK; rank = (uint32_t)parents[rank])
+        count++;
+    return count;
+}
+
+/* Hops between two ranks. */
+static uint32_t count_hops(const int32_t *parents, uint32_t a, uint32_t b)
+{
+    uint32_t above_a = count_ancestors(parents, a), above_b = count_ancestors(parents, b);
+    uint32_t hops = 0;
+
+    for (; a != b; hops++) {
+        if (above_a >= above_b) {
+            a = (uint32_t)parents[a];
+            above_a--;
+        } else {
+            b = (uint32_t)parents[b];
+            above_b--;
+        }
+    }
+    return hops;
+}
+
+/* On the way from `top` up to the tree's old one: who comes before this rank; else its parent. For
+ * the top itself NONE. */
+static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
+{
+    uint32_t before = NONE;
+
+    for (int32_t at = (int32_t)top; at != TUTTI_NO_RANK; at = parents[at]) {
+        if (at == (int32_t)rank)
+            return before;
+        before = (uint32_t)at;
+    }
+    return (uint32_t)parents[rank];
+}
+
+/* `children` has room for all ranks. Of what other trees do at the same time nothing is known, so a
+ * rank's edges all get the same round. */
+static struct pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
+                                      uint32_t top, struct pipeline_edge *children)
+{
+    uint32_t depth = count_hops(parents, shape->rank, top);
+    struct pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
+                                 .children = children};
+
+    for (uint32_t other = 0; other < shape->nranks; other++) {
+        bool is_neighbour = parents[other] == (int32_t)shape->rank ||
+                            parents[shape->rank] == (int32_t)other;
+
+        if (is_neighbour && other != node.parent.rank)
+            children[node.nchildren++] = (struct pipeline_edge){other, depth + 1};
+    }
+    return node;
+}
+
+static int emit_given(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    enum tutti_collective collective = (enum tutti_collective)build->schedule->collective;
+    uint32_t ntrees = count_given(shape);
+    struct pipeline_node *nodes = calloc(ntrees, sizeof(*nodes));
+    struct pipeline_edge *children = calloc((size_t)ntrees * shape->nranks, sizeof(*children));
+    int rc;
+
+    if (nodes == NULL || children == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u trees of %u ranks", ntrees,
+                        shape->nranks);
+        goto release;
+    }
+    for (uint32_t t = 0; t < ntrees; t++) {
+        const int32_t *parents = given_tree(shape, t);
+
+        nodes[t] = find_node(shape, parents, find_top(shape, collective, parents),
+                             children + (size_t)t * shape->nranks);
+    }
+    rc = tutti_pipeline_emit(build, &(struct pipeline){.nodes = nodes, .ntrees = ntrees, .period = 1,
+                                 .segments = shape->options.value[TUTTI_SEGMENTS]});
+
+release:
+    free(nodes);
+    free(children);
+    return rc;
+}
+
+/* ---- the own tree ----------------------------------------------------------------------------- */
+
+/* The round in which the first segment gets to a place: one for each step to the left, two for each
+ * to the right. */
+static uint32_t round_of(uint32_t place)
+{
+    uint32_t round = 0;
+
+    for (; place > 0; place = (place - 1) / 2)
+        round += place % 2 == 1 ? 1 : 2;
+    return round;
+}
+
+static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t place = from_root(shape, shape->rank);
+    struct pipeline_edge children[2];
+    struct pipeline_node node = {.children = children};
+
+    if (place > 0)
+        node.parent = (struct pipeline_edge){to_rank(shape, (place - 1) / 2), round_of(place)};
+    for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < shape->nranks; child++)
+        children[node.nchildren++] = (struct pipeline_edge){to_rank(shape, child), round_of(child)};
+    return tutti_pipeline_emit(build, &(struct pipeline){.nodes = &node, .ntrees = 1, .period = 2,
+                                   .segments = shape->options.value[TUTTI_SEGMENTS]});
+}
+
+static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return count_given(shape) > 0 ? emit_given(shape, build) : emit_own(shape, build);
+}
+
+/* ---- costs ------------------------------------------------------------------------------------ */
+
+/* Hops from `top` to the rank that is furthest away; `depths` has room for all ranks. */
+static uint32_t find_height(const int32_t *parents, uint32_t nranks, uint32_t top, uint32_t *depths)
+{
+    uint32_t height = 0;
+
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        depths[rank] = NONE;
+    for (int32_t at = (int32_t)top; at != TUTTI_NO_RANK; at = parents[at])
+        depths[at] = height++;
+    height = 0;
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        uint32_t hops = 0, known = rank;
+
+        for (; depths[known] == NONE; known = (uint32_t)parents[known])
+            hops++;
+        hops += depths[known];
+        height = hops > height ? hops : height;
+        for (known = rank; depths[known] == NONE; known = (uint32_t)parents[known])
+            depths[known] = hops--;
+    }
+    return height;
+}
+
+static void cost_given(const struct tutti_shape *shape, enum tutti_collective collective,
+                       uint32_t ntrees, double block_bytes, struct tutti_cost *ret_cost)
+{
+    uint32_t n = shape->nranks, height = 0, fan = 0;
+    uint32_t *depths = calloc(n, sizeof(*depths)), *children = calloc(n, sizeof(*children));
+
+    for (uint32_t t = 0; depths != NULL && children != NULL && t < ntrees; t++) {
+        const int32_t *parents = given_tree(shape, t);
+        uint32_t top = find_top(shape, collective, parents);
+        uint32_t tree_height = find_height(parents, n, top, depths);
+
+        height = tree_height > height ? tree_height : height;
+        /* Every neighbour is a child, but for one of each rank below the top. */
+        for (uint32_t rank = 0; rank < n; rank++) {
+            if (parents[rank] == TUTTI_NO_RANK)
+                continue;
+            children[rank]++;
+            children[parents[rank]]++;
+        }
+        for (uint32_t rank = 0; rank < n; rank++)
+            children[rank] -= rank != top;
+    }
+    for (uint32_t rank = 0; children != NULL && rank < n; rank++)
+        fan = children[rank] > fan ? children[rank] : fan;
+    /* Without memory to look: the worst tree there is. */
+    if (depths == NULL || children == NULL)
+        height = n - 1;
+    tutti_pipeline_cost(shape, collective, height, fan > 0 ? fan : 1, ntrees, block_bytes, ret_cost);
+    free(depths);
+    free(children);
+}
+
+static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
+                 double block_bytes, struct tutti_cost *ret_cost)
+{
+    uint32_t ntrees = count_given(shape), last = shape->nranks - 1;
+    uint32_t height = 31 - (uint32_t)__builtin_clz(shape->nranks);
+
+    if (ntrees > 0)
+        cost_given(shape, collective, ntrees, block_bytes, ret_cost);
+    else
+        tutti_pipeline_cost(shape, collective, height, last < 2 ? last : 2, 1, block_bytes,
+                            ret_cost);
+}
+
+static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost(shape, TUTTI_BROADCAST, block_bytes, ret_cost);
+}
+
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
+}
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    cost(shape, TUTTI_ALLREDUCE, block_bytes, ret_cost);
+}
+
+#define TREE_OPTIONS                                                    \
+    {                                                                   \
+        [TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8},      \
+        [TUTTI_CHANNELS] = {.least = 1, .most = 16, .usual = 16},       \
+    }
+
+const struct tutti_algorithm tutti_tree_broadcast = {
+    .name = "tree",
+    .collective = TUTTI_BROADCAST,
+    .uses = TUTTI_USES_TREES,
+    .options = TREE_OPTIONS,
+    .emit = emit,
+    .cost = cost_broadcast,
+};
+
+const struct tutti_algorithm tutti_tree_reduce = {
+    .name = "tree",
+    .collective = TUTTI_REDUCE,
+    .uses = TUTTI_USES_TREES,
+    .options = TREE_OPTIONS,
+    .emit = emit,
+    .cost = cost_reduce,
+};
+
+const struct tutti_algorithm tutti_tree_allreduce = {
+    .name = "tree",
+    .collective = TUTTI_ALLREDUCE,
+    .uses = TUTTI_USES_TREES,
+    .options = TREE_OPTIONS,
+    .emit = emit,
+    .cost = cost_allreduce,
+};

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an algorithm says that it costs is what its schedules do: messages and bytes that follow one
+ * another, bytes combined and copied, memory loaded and stored; with every option, in every place.
+ */
+#include "schedule/variants.h"
+#include "unit/algorithms/ports.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* What one rank's local and one-sided steps move, in chunks. */
+struct work {
+    double phases;   /* signals waited for */
+    double moved;    /* from and to other ranks' memory */
+    double reduced, copied;
+    double memory;   /* loads and stores of the steps that other ranks' memory is part of, or a window */
+};
+
+static void add_step(const struct tutti_step *step, uint32_t nranks, struct work *work)
+{
+    double count = step->dst.count, sources = nranks, others = nranks - 1;
+    bool stores_everywhere = step->to == TUTTI_ALL_RANKS;
+
+    switch (step->kind) {
+    case TUTTI_STEP_COPY:
+        work->copied += count;
+        work->memory += 2 * count;
+        break;
+    case TUTTI_STEP_RECV_REDUCE:
+    case TUTTI_STEP_REDUCE:
+        work->reduced += count;
+        break;
+    case TUTTI_STEP_GET:
+        work->moved += count;
+        work->memory += 2 * count;
+        break;
+    case TUTTI_STEP_GATHER_REDUCE:
+        work->moved += (others + (stores_everywhere ? others : 0)) * count;
+        work->reduced += others * count;
+        work->memory += (sources + 1 + (step->also.count > 0) + (stores_everywhere ? others : 0)) *
+                        count;
+        break;
+    default:
+        break;
+    }
+    if (step->kind == TUTTI_STEP_WAIT && step->signal > work->phases)
+        work->phases = step->signal;
+}
+
+/* The busiest rank's, but for memory, which is everybody's. */
+static struct work work_of(const struct world *world)
+{
+    struct work most = {.memory = 0};
+
+    for (uint32_t rank = 0; rank < world->nranks; rank++) {
+        const struct tutti_schedule *schedule = world->schedules[rank];
+        struct work own = {.memory = 0};
+
+        for (uint32_t at = 0; at < schedule->nsteps; at++)
+            add_step(&schedule->steps[at], world->nranks, &own);
+        most.phases = fmax(most.phases, own.phases);
+        most.moved = fmax(most.moved, own.moved);
+        most.reduced = fmax(most.reduced, own.reduced);
+        most.copied = fmax(most.copied, own.copied);
+        most.memory += own.memory;
+    }
+    return most;
+}
+
+/* `slack`: how much less than promised is well enough. */
+static void expect(const struct tutti_algorithm *algorithm, const struct variant *variant,
+                   const char *what, double promised, double found, double slack)
+{
+    if (found > promised * (1 + 1e-9) || found < promised * (1 - slack - 1e-9))
+        fail_msg("%s %s, %u ranks, %s: %s is %g, promised was %g",
+                 tutti_collective_name(algorithm->collective), algorithm->name,
+                 variant->shape.nranks, variant->name, what, found, promised);
+}
+
+/* In odd rings swing's rounds overlap: the one left out is served while others go on; and in those
+ * that are no powers of two it sends less in some rounds, and copies some blocks. */
+static bool is_exact(const struct tutti_algorithm *algorithm)
+{
+    return !(algorithm->uses & TUTTI_USES_TORUS);
+}
+
+static void hold_to_its_promise(const struct tutti_algorithm *algorithm,
+                                const struct variant *variant)
+{
+    struct tutti_shape shape = variant->shape;
+    enum tutti_level level = tutti_shape_level(&shape);
+    struct tutti_cost cost;
+    struct world world;
+    struct work work;
+    double slack = is_exact(algorithm) ? 0 : 0.2;
+
+    world_init(&world, algorithm, &shape);
+    work = work_of(&world);
+    assert_int_equal(tutti_algorithm_options(algorithm, &shape.options, &shape.options), TUTTI_OK);
+    /* A chunk is a byte. */
+    algorithm->cost(&shape, world.schedules[0]->chunks_per_block, &cost);
+    expect(algorithm, variant, "number of rounds", cost.level[level].rounds,
+           algorithm->needs == 0 ? world_rounds(&world) : work.phases, slack);
+    expect(algorithm, variant, "longest path", cost.level[level].bytes,
+           algorithm->needs == 0 ? world_chunks(&world) : work.moved, slack);
+    expect(algorithm, variant, "what is reduced", cost.reduced, work.reduced, slack);
+    if (is_exact(algorithm))
+        expect(algorithm, variant, "what is copied", cost.copied, work.copied, 0);
+    assert_true(work.copied <= cost.copied + work.reduced / 4);
+    expect(algorithm, variant, "memory traffic", cost.memory,
+           algorithm->needs == 0 ? 0 : work.memory, 0);
+    world_fini(&world);
+}
+
+static bool is_flat(const struct tutti_algorithm *algorithm)
+{
+    return !(algorithm->uses & (TUTTI_USES_NODES | TUTTI_USES_GROUPS));
+}
+
+/* Trees and pipelines promise at most, not exactly: test_rooted_cost_functions.c. */
+static bool is_tree(const struct tutti_algorithm *algorithm)
+{
+    return algorithm->options[TUTTI_SEGMENTS].most != 0;
+}
+
+/* Rooted ones depend on the root as well, and those that go by nodes have a price for each level. */
+static void costs_are_what_the_schedules_do(void **state)
+{
+    size_t nheld = 0;
+
+    (void)state;
+    for (size_t a = 0; a < tutti_algorithm_count(); a++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(a);
+
+        if (algorithm->cost == NULL || !is_flat(algorithm) || is_tree(algorithm) ||
+            tutti_collective_has_root(algorithm->collective))
+            continue;
+        nheld++;
+        for (size_t index = 0; index < variants_count(algorithm); index++)
+            for (uint32_t nranks = 2; nranks <= 33; nranks++) {
+                struct variant variant;
+
+                variant_create(algorithm, index, nranks, &variant);
+                hold_to_its_promise(algorithm, &variant);
+                variant_destroy(&variant);
+            }
+    }
+    assert_true(nheld > 0);
+}
+
+static void symmetric_reductions_and_gathers_have_a_price(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < tutti_algorithm_count(); a++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(a);
+
+        if (algorithm->cost == NULL &&
+            (algorithm->collective == TUTTI_ALLREDUCE || algorithm->collective == TUTTI_ALLGATHER ||
+             algorithm->collective == TUTTI_REDUCE_SCATTER))
+            fail_msg("%s %s has no cost function", tutti_collective_name(algorithm->collective),
+                     algorithm->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costs_are_what_the_schedules_do),
+        cmocka_unit_test(symmetric_reductions_and_gathers_have_a_price),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
