@@ -188,6 +188,9 @@ static int write_all(FILE *file, const struct tutti_ensemble *ensemble)
     fprintf(file, "collective %s\nranks %u\n", tutti_collective_name(collective), ensemble->nranks);
     if (tutti_collective_has_root(collective) || first->root != 0)
         fprintf(file, "root %u\n", first->root);
+    if (ensemble->most_bytes > 0)
+        fprintf(file, "bytes %llu %llu\n", (unsigned long long)ensemble->least_bytes,
+                (unsigned long long)ensemble->most_bytes);
     for (enum line line = 0; line < LINE_COUNT; line++) {
         common[line] = is_common(ensemble, line);
         if (common[line])
