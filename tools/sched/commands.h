@@ -10,5 +10,6 @@ extern const struct command sched_print;
 extern const struct command sched_check;
 extern const struct command sched_draw;
 extern const struct command sched_explain;
+extern const struct command sched_import;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched: look at schedules: list, print, check, draw, explain. */
+ * tutti-sched: look at schedules: list, print, check, draw, import, explain. */
 #include "sched/commands.h"
 
 #include <stdio.h>
@@ -13,6 +13,7 @@ static const char help[] =
     "  print    a schedule, step by step\n"
     "  check    prove a schedule, or say where it is wrong\n"
     "  draw     a schedule as a picture\n"
+    "  import   MSCCL XML or MSCCL++ JSON to a schedule file\n"
     "  explain  which algorithm serves a call, and why\n"
     "\n"
     "tutti-sched COMMAND --help says more. A schedule is a collective, an algorithm and a number\n"
@@ -21,7 +22,7 @@ static const char help[] =
     "Exit status: 0 done, 1 failed or not proved, 2 a mistake in the command line.\n";
 
 static const struct command *const commands[] = {
-    &sched_list, &sched_print, &sched_check, &sched_draw, &sched_explain,
+    &sched_list, &sched_print, &sched_check, &sched_draw, &sched_import, &sched_explain,
 };
 
 int main(int argc, char **argv)

@@ -77,7 +77,7 @@ static int play(const struct request *request, const struct tutti_machine *machi
         .element_bytes = 1,
     };
 
-    tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound);
+    TUTTI_TRY(tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound));
     TUTTI_TRY(count_steps(&cast, &one->nsteps));
     one->is_left_out = one->nsteps > request->most_steps;
     if (one->is_left_out)

@@ -19,14 +19,20 @@
 #define WIDTH 860.0
 #define RIGHT_MARGIN 40.0
 #define LABEL_GAP 13.0
-#define KINDS 8
+#define KINDS 9
 
 static const struct {
-    const char *why, *colour;
+    const char *why, *name, *colour;
 } kinds[KINDS] = {
-    {"overhead", COLOUR_ORANGE}, {"latency", COLOUR_SKY},    {"bandwidth", COLOUR_BLUE},
-    {"reduce", COLOUR_VERMILION}, {"copy", COLOUR_PURPLE},   {"port", COLOUR_GREY},
-    {"core", COLOUR_BROWN},       {"other", COLOUR_INK},
+    {"overhead", "overhead", COLOUR_ORANGE},
+    {"latency", "latency", COLOUR_SKY},
+    {"bandwidth", "bandwidth", COLOUR_BLUE},
+    {"reduce", "reduce", COLOUR_VERMILION},
+    {"copy", "copy", COLOUR_PURPLE},
+    {"port", "wait for a port", COLOUR_GREY},
+    {"link", "wait for a link", COLOUR_GREEN},
+    {"core", "wait for a core", COLOUR_BROWN},
+    {"", "other", COLOUR_INK},
 };
 
 struct path {
@@ -142,7 +148,7 @@ static void draw_legend(struct path *path, double seconds)
     for (size_t i = 0; i < KINDS; i++) {
         if (sums[i] <= 0)
             continue;
-        snprintf(text, sizeof text, "%s %s, %.0f %%", kinds[i].why,
+        snprintf(text, sizeof text, "%s %s, %.0f %%", kinds[i].name,
                  units_seconds_drawn(sums[i], time), 100 * sums[i] / seconds);
         svg_rect(&path->svg, x, 62, 12, 12, kinds[i].colour, (struct svg_stroke){.colour = NULL});
         svg_text(&path->svg, x + 18, 72, font, "%s", text);

@@ -16,8 +16,8 @@ static void add_played(struct table *table, const struct sim_case *one)
     table_add(table, "%s", units_seconds(report->seconds, text));
     table_add(table, "%.1f", report->seconds > 0 ? 100 * sweep_bound(one) / report->seconds : 100);
     table_add(table, "%s", units_rate(one->bus_bytes_per_s, text));
-    table_add(table, "%.0f %.0f %.0f", 100 * report->latency_share, 100 * report->wire_share,
-              100 * report->wait_share);
+    table_add(table, "%.0f %.0f %.0f %.0f", 100 * report->latency_share, 100 * report->wire_share,
+              100 * report->work_share, 100 * report->wait_share);
     if (report->nlinks == 0 || report->seconds <= 0)
         table_add(table, "-");
     else
@@ -41,7 +41,7 @@ void view_table(const struct sweep *sweep, FILE *out)
     struct table table;
     char text[UNITS_TEXT], choice[96];
 
-    table_init(&table, ">RANKS|>SIZE| |ALGORITHM|>BOUND|>TIME|>BOUND %|>BUSBW|>LATENCY WIRE WAIT %|"
+    table_init(&table, ">RANKS|>SIZE| |ALGORITHM|>BOUND|>TIME|>BOUND %|>BUSBW|>LATENCY WIRE WORK WAIT %|"
                "BUSIEST LINK");
     for (size_t i = 0; i < sweep->ncases; i++) {
         const struct sim_case *one = &sweep->cases[i];
@@ -83,8 +83,9 @@ static void write_played(const struct sim_case *one, FILE *out)
     fprintf(out, ", \"seconds\": %.9g, \"bus_bytes_per_s\": %.9g, \"best\": %s,\n   ",
             report->seconds, one->bus_bytes_per_s, one->is_best ? "true" : "false");
     fprintf(out, "\"messages\": %llu, \"bytes\": %.17g, \"latency_share\": %.6g, \"wire_share\": "
-            "%.6g, \"wait_share\": %.6g", (unsigned long long)report->nmessages, report->bytes,
-            report->latency_share, report->wire_share, report->wait_share);
+            "%.6g, \"work_share\": %.6g, \"wait_share\": %.6g",
+            (unsigned long long)report->nmessages, report->bytes, report->latency_share,
+            report->wire_share, report->work_share, report->wait_share);
     if (report->nlinks > 0)
         fprintf(out, ",\n   \"busiest_link\": \"%s\", \"busiest_link_seconds\": %.9g",
                 report->links[0].name, report->links[0].busy_s);
