@@ -119,9 +119,9 @@ static void what_needs_buffers_is_told_how_many(void **state)
 {
     (void)state;
     running_write("swap.txt", "tutti-schedule 1\nalgorithm swap\ncollective alltoall\nranks 2\n"
-                              "rank 0\n copy src input[0] dst output[0]\n"
+                              "rank 0\n dependencies listed\n copy src input[0] dst output[0]\n"
                               " send to 1 src input[1]\n recv from 1 dst output[1] after 1\n"
-                              "rank 1\n copy src input[1] dst output[1]\n"
+                              "rank 1\n dependencies listed\n copy src input[1] dst output[1]\n"
                               " send to 0 src input[0]\n recv from 0 dst output[0] after 1\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check swap.txt"), 1);
     assert_says("alltoall swap, 2 ranks: wrong: rank ");
@@ -139,7 +139,7 @@ static void pictures_are_documents_with_all_ranks_and_messages(void **state)
     } cases[] = {
         {"allreduce ring -n 4", "allreduce ring, 4 ranks", 4, 24, 2},
         {"broadcast chain -n 3 --root 1", "broadcast chain, 3 ranks, root 1", 3, 16, 1},
-        {"alltoall pairwise -n 5", "alltoall pairwise, 5 ranks", 5, 20, 1},
+        {"alltoall spread_out -n 5", "alltoall spread_out, 5 ranks", 5, 20, 1},
         {"barrier dissemination -n 8", "barrier dissemination, 8 ranks", 8, 24, 1},
         {"allreduce one_shot -n 4", "allreduce one_shot, 4 ranks", 4, 0, 0},
         {"allgather mapped -n 3", "allgather mapped, 3 ranks", 3, 6, 1},
@@ -163,6 +163,25 @@ static void pictures_are_documents_with_all_ranks_and_messages(void **state)
                      count_words(text, "<polygon"), cases[i].nmessages, cases[i].nkeys);
         assert_null(strstr(text, "nan"));
     }
+}
+
+/* ---- import ---------------------------------------------------------------------------------- */
+
+static void other_formats_become_schedule_files(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "import %s/ring_allreduce.xml -o ring.txt",
+                                 TUTTI_SCHEDULE_FILES), 0);
+    assert_int_equal(strncmp(running.out, "ring.txt: allreduce ", 20), 0);
+    assert_says(" ranks, proved\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
+    assert_says(": proved; ");
+    assert_int_equal(running_run(TUTTI_SCHED, "import %s/all_pairs_signals.json",
+                                 TUTTI_SCHEDULE_FILES), 0);
+    assert_int_equal(strncmp(running.out, "tutti-schedule 1\n", 17), 0);
+    running_write("bad.xml", "<algo name=\"a\"");
+    running_is_mistake(running_run(TUTTI_SCHED, "import bad.xml"), "tutti-sched import: ",
+                       "bad.xml:");
 }
 
 /* ---- explain --------------------------------------------------------------------------------- */
@@ -226,6 +245,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"draw allreduce ring -n 4", "tutti-sched draw: ", "where to? Give -o FILE.svg"},
         {"draw allreduce ring -n 65 -o a.svg", "tutti-sched draw: ", "65 ranks: a picture shows"},
         {"draw allreduce ring -n 4 -o no/a.svg", "tutti-sched draw: ", "write no/a.svg: No such"},
+        {"import", "tutti-sched import: ", "which file? Give one"},
+        {"import none.xml", "tutti-sched import: ", "none.xml: No such file"},
         {"explain allreduce", "tutti-sched explain: ", "how large? Give one size"},
         {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "how large?"},
         {"explain allreduce 1M", "tutti-sched explain: ", "on which machine? Give --topo"},
@@ -240,7 +261,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
 
 static void every_command_explains_itself(void **state)
 {
-    static const char *const commands[] = {"list", "print", "check", "draw", "explain"};
+    static const char *const commands[] = {"list", "print", "check", "draw", "import", "explain"};
 
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "--help"), 0);
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test(files_are_proved_or_wrong),
         cmocka_unit_test(what_needs_buffers_is_told_how_many),
         cmocka_unit_test(pictures_are_documents_with_all_ranks_and_messages),
+        cmocka_unit_test(other_formats_become_schedule_files),
         cmocka_unit_test(one_algorithm_is_chosen_and_the_rest_have_reasons),
         cmocka_unit_test(mistakes_are_one_line_with_the_cure),
         cmocka_unit_test(every_command_explains_itself),

@@ -177,7 +177,15 @@ static void end_progress(void)
         fputs("\r\033[K", stderr);
 }
 
-/* Of the cases from `first` on, which are of one number of ranks, the fastest of each size. */
+/* Is `other` to be preferred: faster by more than rounding? */
+static bool is_faster(const struct sim_case *other, const struct sim_case *one)
+{
+    return other->size_bytes == one->size_bytes && !other->is_left_out &&
+           other->report.seconds < one->report.seconds * (1 - 1e-9);
+}
+
+/* Of the cases from `first` on, which are of one number of ranks, the fastest of each size; of
+ * equals the first. */
 static void mark_best(struct sweep *sweep, size_t first)
 {
     for (size_t i = first; i < sweep->ncases; i++) {
@@ -185,9 +193,10 @@ static void mark_best(struct sweep *sweep, size_t first)
 
         one->is_best = !one->is_left_out;
         for (size_t j = first; j < sweep->ncases && one->is_best; j++)
-            one->is_best = sweep->cases[j].size_bytes != one->size_bytes ||
-                           sweep->cases[j].is_left_out ||
-                           sweep->cases[j].report.seconds >= one->report.seconds;
+            one->is_best = !is_faster(&sweep->cases[j], one);
+        for (size_t j = first; j < i && one->is_best; j++)
+            one->is_best = !sweep->cases[j].is_best ||
+                           sweep->cases[j].size_bytes != one->size_bytes;
     }
 }
 
