@@ -29,8 +29,8 @@
  * 0 1" the group of each node.
  *
  * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024). Of a level
- * latency and overhead may be left out (0). Levels that are not given cost what the next inner one
- * that is given costs, or else the next outer one; none at all is an error.
+ * latency and overhead may be left out (0). Levels that are not given cost what the next outer one
+ * that is given costs, or else the next inner one; none at all is an error.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_H
 #define TUTTI_TOPOLOGY_MACHINE_H

@@ -228,21 +228,21 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* Levels that are not given cost what the next inner one costs, or else the next outer one. */
+/* Levels that are not given cost what the next outer one costs, or else the next inner one. */
 static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *machine)
 {
     struct tutti_word begin = {.line = 1, .column = 1};
-    int first = 0;
+    int last = TUTTI_MACHINE_LEVELS - 1;
 
-    while (first < TUTTI_MACHINE_LEVELS && draft->level[first].bytes_per_s == 0)
-        first++;
-    if (first == TUTTI_MACHINE_LEVELS)
+    while (last >= 0 && draft->level[last].bytes_per_s == 0)
+        last--;
+    if (last < 0)
         return tutti_words_fail(&draft->words, begin, "no level is given; add a line such as "
                                 "\"level top overhead 5us bandwidth 50GB/s\"");
-    for (int i = 0; i < TUTTI_MACHINE_LEVELS; i++)
+    for (int i = TUTTI_MACHINE_LEVELS - 1; i >= 0; i--)
         machine->level[i] = draft->level[i].bytes_per_s != 0 ? draft->level[i]
-                            : i < first                      ? draft->level[first]
-                                                             : machine->level[i - 1];
+                            : i > last                       ? draft->level[last]
+                                                             : machine->level[i + 1];
     return TUTTI_OK;
 }
 

@@ -19,7 +19,7 @@ extern struct running running;
 int running_begin(void **state);
 int running_end(void **state);
 
-/* "PROGRAM ARGUMENTS" by the shell, with the directory as the current one; gives the exit status. */
+/* "PROGRAM ARGUMENTS" by the shell, in the directory; gives the exit status. */
 int running_run(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Write a file of the directory, and read one into `text`. */

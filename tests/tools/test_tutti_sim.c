@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sim as its users run it. What it predicts is the simulator's to prove; here it is one closed
- * form, and that everything is where it should be. */
+ * tutti-sim as its users run it. What it predicts is the simulator's to prove; here it is one
+ * closed form, and that everything is where it should be. */
 #include "tools/running.h"
 
 #include <math.h>
@@ -119,7 +119,7 @@ static void pictures_show_what_varies(void **state)
     running_read("size.svg", text, sizeof text);
     assert_non_null(strstr(text, ">allreduce, 8 ranks</text>"));
     assert_non_null(strstr(text, ">lower bound</text>"));
-    assert_non_null(strstr(text, ">ring</text>"));
+    assert_non_null(strstr(text, ">ring, multi_ring"));
     assert_non_null(strstr(text, ">1 KiB</text>"));
 
     assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 2,4,16 -s 64K -o ranks.svg"),
@@ -129,8 +129,8 @@ static void pictures_show_what_varies(void **state)
     assert_non_null(strstr(text, ">allreduce of 64 KiB</text>"));
     assert_non_null(strstr(text, ">16</text>"));
 
-    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 8 -s 64K -a ring -o path.svg"),
-                     0);
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 8 -s 64K -a ring -o "
+                                            "path.svg"), 0);
     assert_true(running_is_svg("path.svg"));
     running_read("path.svg", text, sizeof text);
     assert_non_null(strstr(text, "allreduce ring, 8 ranks, 64 KiB: the longest path"));

@@ -117,14 +117,14 @@ static void draw_labels(const struct plot *plot, struct frame *frame)
     for (size_t i = 0; i < count; i++) {
         const struct label *label = &labels[i];
         struct svg_stroke stroke = stroke_of(plot, label->series);
-        double x[] = {label->end_x, right + 4, right + 22, right + 34};
-        double y[] = {label->end_y, label->end_y, label->y, label->y};
+        double x[] = {label->end_x, right + 4, right + 20};
+        double y[] = {label->end_y, label->end_y, label->y};
+        size_t first = label->end_x > right - 1; /* the curve ends at the frame */
 
-        stroke.width = 1;
-        stroke.dash = NULL;
-        svg_path(&frame->svg, x + (label->end_x > right - 1), y + (label->end_x > right - 1),
-                 4 - (label->end_x > right - 1), stroke);
-        svg_text(&frame->svg, right + 39, label->y + 4,
+        svg_path(&frame->svg, x + first, y + first, 3 - first,
+                 (struct svg_stroke){.colour = stroke.colour, .width = 0.8});
+        svg_line(&frame->svg, right + 20, label->y, right + 46, label->y, stroke);
+        svg_text(&frame->svg, right + 52, label->y + 4,
                  (struct svg_font){.size = LABEL_SIZE, .colour = COLOUR_INK}, "%s",
                  plot->series[label->series].name);
     }
@@ -224,7 +224,7 @@ int plot_draw(const struct plot *plot, const char *file_name)
     axis_widen(&frame.y);
     for (size_t i = 0; i < plot->nseries; i++)
         names = fmax(names, svg_text_width(plot->series[i].name, LABEL_SIZE));
-    svg_begin(&frame.svg, LEFT + WIDTH + 39 + names + 12, TOP + HEIGHT + 54, plot->title);
+    svg_begin(&frame.svg, LEFT + WIDTH + 52 + names + 12, TOP + HEIGHT + 54, plot->title);
     svg_text(&frame.svg, 14, 24,
              (struct svg_font){.size = 16, .colour = COLOUR_INK, .is_bold = true}, "%s",
              plot->title);

@@ -166,10 +166,10 @@ static void draw_box(struct scene *scene, const struct event *event)
     double left = x_of(scene, event->begin) + scene->column * 0.35;
     double width = scene->column * 0.6;
     struct svg_font font = {.size = 10.5, .colour = COLOUR_PAPER, .anchor = SVG_MIDDLE};
+    bool is_fan = event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= 8;
     char chunks[64];
 
-    for (uint32_t i = 0; event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= 8 &&
-                         i < scene->team->ensemble.nranks; i++)
+    for (uint32_t i = 0; is_fan && i < scene->team->ensemble.nranks; i++)
         if (i != event->to)
             svg_line(&scene->svg, x_of(scene, event->begin) + 4, y_of(scene, i), left, y, thin);
     svg_rect(&scene->svg, left, y - height / 2, width, height, thin.colour,
@@ -301,8 +301,8 @@ static int run(const struct request *request)
     if (status != REQUEST_GO)
         return status;
     if (team.ensemble.nranks > DRAWN_RANKS) {
-        status = mistake(request, "%u ranks: a picture shows %d at most; give fewer", team.ensemble.nranks,
-                         DRAWN_RANKS);
+        status = mistake(request, "%u ranks: a picture shows %d at most; give fewer",
+                         team.ensemble.nranks, DRAWN_RANKS);
     } else if (!rounds_play(&team.ensemble, &rounds)) {
         status = mistake(request, "%s does not come to an end; tutti-sched check says why",
                          team.title);

@@ -48,38 +48,90 @@ static size_t index_of(const struct track *track, double value)
     return at;
 }
 
-/* One curve per algorithm, in the order of the sweep; its options may change along it. */
-static size_t make_series(const struct sweep *sweep, const struct track *track,
-                          struct plot_series *series)
-{
-    size_t count = 1;
-    double *bound = must_take(track->count, sizeof *bound);
+/* One per algorithm, in the order of the sweep; its options may change along it. The first is the
+ * lower bound. */
+struct curve {
+    char *name;
+    double *y;
+};
 
-    series[0] = (struct plot_series){"lower bound", track->x, bound, track->count, true};
+static struct curve *find_curve(const struct track *track, struct curve *curves, size_t *count,
+                                const char *name)
+{
+    size_t at = 0;
+
+    while (at < *count && strcmp(curves[at].name, name) != 0)
+        at++;
+    if (at == *count) {
+        curves[at].name = must_have(strdup(name));
+        curves[at].y = must_take(track->count, sizeof *curves[at].y);
+        for (size_t i = 0; i < track->count; i++)
+            curves[at].y[i] = NAN;
+        ++*count;
+    }
+    return &curves[at];
+}
+
+static size_t make_curves(const struct sweep *sweep, const struct track *track,
+                          struct curve *curves)
+{
+    size_t count = 0;
+
     for (size_t i = 0; i < sweep->ncases; i++) {
         const struct sim_case *one = &sweep->cases[i];
-        size_t at = index_of(track, value_of(track, one)), which = 1;
-        double *y;
+        size_t at = index_of(track, value_of(track, one));
+        const char *name = one->choice.algorithm->name;
 
-        bound[at] = sweep_bound(one);
-        while (which < count && strcmp(series[which].name, one->choice.algorithm->name) != 0)
-            which++;
-        if (which == count) {
-            y = must_take(track->count, sizeof *y);
-            for (size_t j = 0; j < track->count; j++)
-                y[j] = NAN;
-            series[count++] = (struct plot_series){one->choice.algorithm->name, track->x, y,
-                                                   track->count, false};
-        }
+        find_curve(track, curves, &count, "lower bound")->y[at] = sweep_bound(one);
         if (!one->is_left_out)
-            ((double *)(uintptr_t)series[which].y)[at] = one->report.seconds;
+            find_curve(track, curves, &count, name)->y[at] = one->report.seconds;
     }
     return count;
+}
+
+/* The same at every point, but for what nobody could see. */
+static bool are_one(const struct curve *a, const struct curve *b, size_t npoints)
+{
+    for (size_t i = 0; i < npoints; i++)
+        if (isnan(a->y[i]) != isnan(b->y[i]) || fabs(a->y[i] - b->y[i]) > 0.005 * b->y[i])
+            return false;
+    return true;
+}
+
+static void drop_curve(struct curve *curve)
+{
+    free(curve->name);
+    free(curve->y);
+}
+
+/* Curves that lie on one another become one, with all their names. */
+static size_t join_curves(struct curve *curves, size_t count, size_t npoints)
+{
+    size_t kept = 1;
+
+    for (size_t i = 1; i < count; i++) {
+        size_t at = 1;
+        char *names;
+
+        while (at < kept && !are_one(&curves[i], &curves[at], npoints))
+            at++;
+        if (at == kept) {
+            curves[kept++] = curves[i];
+            continue;
+        }
+        if (asprintf(&names, "%s, %s", curves[at].name, curves[i].name) < 0)
+            names = must_have(NULL);
+        free(curves[at].name);
+        curves[at].name = names;
+        drop_curve(&curves[i]);
+    }
+    return kept;
 }
 
 static int draw_curves(const struct request *request, const struct sweep *sweep, bool is_by_ranks)
 {
     struct track track = {.is_by_ranks = is_by_ranks};
+    struct curve *curves = must_take(sweep->ncases + 1, sizeof *curves);
     struct plot_series *series = must_take(sweep->ncases + 1, sizeof *series);
     char title[96], subtitle[160], text[UNITS_TEXT];
     struct plot plot = {
@@ -101,10 +153,13 @@ static int draw_curves(const struct request *request, const struct sweep *sweep,
                  units_count(sweep->cases[0].nranks, text));
     snprintf(subtitle, sizeof subtitle, "%.110s", request->topo);
     find_track(sweep, &track);
-    plot.nseries = make_series(sweep, &track, series);
+    plot.nseries = join_curves(curves, make_curves(sweep, &track, curves), track.count);
+    for (size_t i = 0; i < plot.nseries; i++)
+        series[i] = (struct plot_series){curves[i].name, track.x, curves[i].y, track.count, i == 0};
     error = plot_draw(&plot, request->output);
     for (size_t i = 0; i < plot.nseries; i++)
-        free((void *)(uintptr_t)series[i].y);
+        drop_curve(&curves[i]);
+    free(curves);
     free(series);
     free(track.x);
     return error;

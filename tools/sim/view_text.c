@@ -41,8 +41,8 @@ void view_table(const struct sweep *sweep, FILE *out)
     struct table table;
     char text[UNITS_TEXT], choice[96];
 
-    table_init(&table, ">RANKS|>SIZE| |ALGORITHM|>BOUND|>TIME|>EFFICIENCY %|>BUSBW|>LATENCY WIRE WORK WAIT %|"
-               "BUSIEST LINK");
+    table_init(&table, ">RANKS|>SIZE| |ALGORITHM|>BOUND|>TIME|>EFFICIENCY %|>BUSBW|"
+               ">LATENCY WIRE WORK WAIT %|BUSIEST LINK");
     for (size_t i = 0; i < sweep->ncases; i++) {
         const struct sim_case *one = &sweep->cases[i];
 

@@ -157,7 +157,8 @@ static void levels_that_are_not_given_cost_what_a_neighbour_costs(void **state)
         {"level top bandwidth 3B/s", {3, 3, 3}},
         {"level node bandwidth 1B/s", {1, 1, 1}},
         {"level group bandwidth 2B/s", {2, 2, 2}},
-        {"level node bandwidth 1B/s; level top bandwidth 3B/s", {1, 1, 3}},
+        {"level node bandwidth 1B/s; level top bandwidth 3B/s", {1, 3, 3}},
+        {"level node bandwidth 1B/s; level group bandwidth 2B/s", {1, 2, 2}},
         {"level group bandwidth 2B/s; level top bandwidth 3B/s", {2, 2, 3}},
     };
 
@@ -298,7 +299,7 @@ static void what_is_written_is_short(void **state)
                               "node 8\n"
                               "group 16\n"
                               "level node  latency 1us overhead 0s bandwidth 350GB/s\n"
-                              "level group latency 1us overhead 0s bandwidth 350GB/s\n"
+                              "level group latency 0s overhead 2.5us bandwidth 500MB/s\n"
                               "level top   latency 0s overhead 2.5us bandwidth 500MB/s\n"
                               "trunk 400GB/s\n");
     free(text);
