@@ -69,7 +69,10 @@ static int by_height(const void *a, const void *b)
     return first->series < second->series ? -1 : 1;
 }
 
-static size_t find_labels(const struct plot *plot, const struct frame *frame, struct label *labels)
+/* Ends of the curves that go on to the frame, or of those that do not, from top to bottom and with
+ * their names apart. */
+static size_t find_labels(const struct plot *plot, const struct frame *frame, bool at_frame,
+                          struct label *labels)
 {
     size_t count = 0;
     double *y = must_take(plot->nseries, sizeof *y);
@@ -77,15 +80,16 @@ static size_t find_labels(const struct plot *plot, const struct frame *frame, st
     for (size_t i = 0; i < plot->nseries; i++) {
         const struct plot_series *series = &plot->series[i];
         size_t last = series->count;
+        struct label label = {.series = i};
 
         while (last > 0 && !isfinite(series->y[last - 1]))
             last--;
-        if (last > 0)
-            labels[count++] = (struct label){
-                .series = i,
-                .end_x = axis_at(&frame->x, series->x[last - 1]),
-                .end_y = axis_at(&frame->y, series->y[last - 1]),
-            };
+        if (last == 0)
+            continue;
+        label.end_x = axis_at(&frame->x, series->x[last - 1]);
+        label.end_y = axis_at(&frame->y, series->y[last - 1]);
+        if ((label.end_x > LEFT + WIDTH - 1) == at_frame)
+            labels[count++] = label;
     }
     qsort(labels, count, sizeof *labels, by_height);
     for (size_t i = 0; i < count; i++)
@@ -108,26 +112,43 @@ static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
     return (struct svg_stroke){colour_of(index), 2, dash_of(index)};
 }
 
+/* Beside the frame, joined to the curve's end, behind a piece of it. */
+static void draw_label(const struct plot *plot, struct frame *frame, const struct label *label)
+{
+    struct svg_stroke stroke = stroke_of(plot, label->series);
+    struct svg_font font = {.size = LABEL_SIZE, .colour = COLOUR_INK};
+    double right = LEFT + WIDTH;
+    double x[] = {right + 4, right + 20}, y[] = {label->end_y, label->y};
+
+    svg_path(&frame->svg, x, y, 2, (struct svg_stroke){.colour = stroke.colour, .width = 0.8});
+    svg_line(&frame->svg, right + 20, label->y, right + 46, label->y, stroke);
+    svg_text(&frame->svg, right + 52, label->y + 4, font, "%s", plot->series[label->series].name);
+}
+
+/* A curve that ends before the frame has its name there. */
+static void draw_inner_label(const struct plot *plot, struct frame *frame,
+                             const struct label *label)
+{
+    struct svg_font font = {.size = LABEL_SIZE, .colour = COLOUR_INK, .has_halo = true};
+    const char *name = plot->series[label->series].name;
+    bool is_right = label->end_x + svg_text_width(name, font.size) > LEFT + WIDTH - 10;
+
+    font.anchor = is_right ? SVG_RIGHT : SVG_LEFT;
+    svg_circle(&frame->svg, label->end_x, label->end_y, 3, stroke_of(plot, label->series).colour,
+               (struct svg_stroke){.colour = NULL});
+    svg_text(&frame->svg, label->end_x + (is_right ? -7 : 7), label->y + 4, font, "%s", name);
+}
+
 static void draw_labels(const struct plot *plot, struct frame *frame)
 {
     struct label *labels = must_take(plot->nseries, sizeof *labels);
-    size_t count = find_labels(plot, frame, labels);
-    double right = LEFT + WIDTH;
+    size_t count = find_labels(plot, frame, true, labels);
 
-    for (size_t i = 0; i < count; i++) {
-        const struct label *label = &labels[i];
-        struct svg_stroke stroke = stroke_of(plot, label->series);
-        double x[] = {label->end_x, right + 4, right + 20};
-        double y[] = {label->end_y, label->end_y, label->y};
-        size_t first = label->end_x > right - 1; /* the curve ends at the frame */
-
-        svg_path(&frame->svg, x + first, y + first, 3 - first,
-                 (struct svg_stroke){.colour = stroke.colour, .width = 0.8});
-        svg_line(&frame->svg, right + 20, label->y, right + 46, label->y, stroke);
-        svg_text(&frame->svg, right + 52, label->y + 4,
-                 (struct svg_font){.size = LABEL_SIZE, .colour = COLOUR_INK}, "%s",
-                 plot->series[label->series].name);
-    }
+    for (size_t i = 0; i < count; i++)
+        draw_label(plot, frame, &labels[i]);
+    count = find_labels(plot, frame, false, labels);
+    for (size_t i = 0; i < count; i++)
+        draw_inner_label(plot, frame, &labels[i]);
     free(labels);
 }
 

@@ -146,7 +146,7 @@ static void draw_legend(struct path *path, double seconds)
     for (size_t i = 0; i < path->nhops; i++)
         sums[kind_of(path->hops[i])] += path->hops[i]->end_s - path->hops[i]->begin_s;
     for (size_t i = 0; i < KINDS; i++) {
-        if (sums[i] <= 0)
+        if (sums[i] < 0.0005 * seconds)
             continue;
         snprintf(text, sizeof text, "%s %s, %.0f %%", kinds[i].name,
                  units_seconds_drawn(sums[i], time), 100 * sums[i] / seconds);
