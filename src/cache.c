@@ -193,7 +193,8 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_choice *choice,
     struct tutti_cache *cache = comm->cache;
     struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
                                 .root = (uint32_t)root, .options = choice->options,
-                                .places = &comm->places};
+                                .places = &comm->places,
+                                .channels = 1}; /* TUTTI_CHANNEL_COLLECTIVE */
     struct tutti_schedule *schedule;
     struct plan_entry *entry;
 

@@ -19,8 +19,9 @@
 struct tutti_build {
     struct tutti_schedule *schedule; /* under construction, owned */
     uint32_t step_capacity;
-    uint8_t channel;                 /* of the two-sided steps emitted next */
+    uint8_t channel;                 /* of the two-sided steps emitted next, modulo `channels` */
     uint16_t queue;                  /* likewise; 0: none, the usual case */
+    uint32_t channels;               /* there are (shape.h) */
 };
 
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,

@@ -222,7 +222,7 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
 
 static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
 {
-    enum tutti_machine_line line;
+    enum tutti_machine_line line = TUTTI_LINE_COUNT;
 
     if (tutti_word_is(keyword, "ring") || tutti_word_is(keyword, "tree"))
         return read_order(draft, keyword, keyword.at[0] == 't');

@@ -21,22 +21,24 @@ static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option
     return most < bound ? most : bound;
 }
 
-/* The value after `value` (0: the first one); 0: there is none. */
+/* The value after `value` (0: the first one); 0: there is none. The greatest comes last, also when
+ * it is no power of two: all peers at a time, all others as children. */
 static uint32_t value_after(const struct tutti_variants *variants, enum tutti_option option,
                             uint32_t value)
 {
-    uint32_t least = variants->algorithm->options[option].least, power = 1;
+    uint32_t least = variants->algorithm->options[option].least;
+    uint32_t most = most_of(variants, option), power = 1;
 
+    least += least == 0;
     if (value == 0)
-        value = least > 0 ? least : 1;
-    else if (option == TUTTI_DOUBLINGS)
-        value++;
-    else {
-        while (power <= value && power < UINT32_C(1) << 31)
-            power *= 2;
-        value = power > value ? power : UINT32_MAX;
-    }
-    return value <= most_of(variants, option) ? value : 0;
+        return least <= most ? least : 0;
+    if (value >= most)
+        return 0;
+    if (option == TUTTI_DOUBLINGS)
+        return value + 1;
+    while (power <= value && power <= most / 2)
+        power *= 2;
+    return power > value ? power : most;
 }
 
 /* As an odometer: the last option runs fastest. */

@@ -28,10 +28,13 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
     const struct tutti_places *places = view->places;
     double in_node = crowd(view, places ? places->nnodes : 0);
     double turns = share(in_node, machine->cores);
-    double sum = 0;
+    double of_level[TUTTI_LEVEL_COUNT];
 
+    if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
+        return INFINITY;
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         const struct tutti_rate *rate = &machine->level[level];
+        double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
         double bytes = cost->level[level].bytes, wire = over(bytes, rate->bytes_per_s);
 
         if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
@@ -39,9 +42,10 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
         if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
             wire = fmax(wire, over(bytes * crowd(view, places->ngroups),
                                    machine->trunk_bytes_per_s));
-        sum += cost->level[level].rounds * (rate->overhead_s * turns + rate->latency_s) + wire;
+        of_level[level] =
+            rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
-    return sum + turns * over(cost->reduced, machine->reduce_bytes_per_s) +
+    return tutti_cost_sum(cost, of_level) + turns * over(cost->reduced, machine->reduce_bytes_per_s) +
            turns * over(cost->copied, machine->copy_bytes_per_s) +
            over(cost->memory, machine->memory_bytes_per_s);
 }

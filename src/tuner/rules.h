@@ -32,7 +32,7 @@ struct tutti_rules {
  * wrong, and what would be right"; TUTTI_ERR_SYSTEM. */
 int tutti_rules_parse(const char *name, const char *text, struct tutti_rules *ret_rules);
 
-/* The short form, for all sizes: "allreduce:hybrid[doublings=3],broadcast:binomial". */
+/* The short form, for all sizes: "allreduce:hybrid[doublings=3],broadcast:knomial". */
 int tutti_rules_parse_short(const char *name, const char *text, struct tutti_rules *ret_rules);
 
 /* A zeroed object is ignored. */
