@@ -158,13 +158,6 @@ static void spread_torus(struct bounds *bounds)
 
 /* ---- parts of the machine -------------------------------------------------------------- */
 
-static double outer_bandwidth(const struct bounds *bounds)
-{
-    const struct tutti_rate *level = bounds->network->machine->level;
-
-    return larger(level[1].bytes_per_s, level[2].bytes_per_s);
-}
-
 /* The parts that `of` says, with the network ports of their ranks. */
 static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
                     struct part *parts, uint32_t nparts)
@@ -207,7 +200,7 @@ static void hold_ranks(struct bounds *bounds, struct part *parts)
         outer += level[2].bytes_per_s * (bounds->places->dims[d] > 2 ? 2
                                          : bounds->places->dims[d] == 2 ? 1 : 0);
     if (network->nics != SIM_NONE)
-        outer = outer_bandwidth(bounds);
+        outer = network->links[network->nics].nominal;
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = part_of(bounds->places->node, rank);
         bool has_neighbours = network->node_size[node] > 1;
@@ -226,14 +219,17 @@ static void hold_nodes(struct bounds *bounds, struct part *parts)
     const struct sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
     uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
+    struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
 
     if (network->nics == SIM_NONE)
         return;
-    measure(bounds, bounds->places->node, outer_bandwidth(bounds), parts, nnodes);
+    if (tutti_sim_has_level(network, 2)) {
+        least.overhead_s = smaller(least.overhead_s, level[2].overhead_s);
+        least.latency_s = smaller(least.latency_s, level[2].latency_s);
+    }
+    measure(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
     cut(bounds, parts, nnodes);
-    spread(bounds, nnodes, most_ports(parts, nnodes),
-           smaller(level[1].overhead_s, level[2].overhead_s),
-           smaller(level[1].latency_s, level[2].latency_s));
+    spread(bounds, nnodes, most_ports(parts, nnodes), least.overhead_s, least.latency_s);
 }
 
 static void hold_groups(struct bounds *bounds, struct part *parts)

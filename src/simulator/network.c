@@ -27,6 +27,15 @@ static uint32_t node_count(const struct sim_network *network)
     return places->node ? places->nnodes : network->nranks;
 }
 
+bool tutti_sim_has_level(const struct sim_network *network, uint32_t level)
+{
+    const struct tutti_places *places = &network->machine->places;
+
+    if (level == 1)
+        return places->group != NULL && node_count(network) > places->ngroups;
+    return places->group == NULL || places->ngroups > 1;
+}
+
 /* ---- making links ------------------------------------------------------------ */
 
 static int check_machine(const struct tutti_machine *machine, uint32_t nranks)
@@ -116,7 +125,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
                            uint32_t nranks)
 {
     const struct tutti_places *places = &machine->places;
-    double group = machine->level[1].bytes_per_s, top = machine->level[2].bytes_per_s;
+    double nic = 0;
     bool is_torus = places->ndims > 0;
     uint32_t nnodes, ngroups = places->group ? places->ngroups : 1;
     int rc;
@@ -139,10 +148,14 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     }
     /* A port's capacity is its time, for it may serve levels of different bandwidths. */
     set(network, network->ports, 2 * nranks, 1, machine->level[0].bytes_per_s);
-    set(network, network->nics, 2 * network->nnics, 1, group > top ? group : top);
+    for (uint32_t level = 1; level < TUTTI_MACHINE_LEVELS; level++)
+        if (tutti_sim_has_level(network, level) && machine->level[level].bytes_per_s > nic)
+            nic = machine->level[level].bytes_per_s;
+    set(network, network->nics, 2 * network->nnics, 1, nic);
     set(network, network->trunks, 2 * ngroups, machine->trunk_bytes_per_s,
         machine->trunk_bytes_per_s);
-    set(network, network->torus, 2 * nranks * places->ndims, 1, top);
+    set(network, network->torus, 2 * nranks * places->ndims, 1,
+        machine->level[2].bytes_per_s);
     set(network, network->memories, nnodes, machine->memory_bytes_per_s,
         machine->memory_bytes_per_s);
     set(network, network->cores, nnodes, machine->cores, machine->cores);

@@ -76,6 +76,8 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
 int tutti_sim_route_overhead(const struct sim_network *network, uint32_t rank,
                              struct sim_route *route);
 
+/* Are any nodes so far apart, 1 within a group, 2 beyond? */
+bool tutti_sim_has_level(const struct sim_network *network, uint32_t level);
 bool tutti_sim_is_crowded(const struct sim_network *network, uint32_t rank);
 
 /* "nic 1 of node 3 out" */

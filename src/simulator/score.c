@@ -187,7 +187,7 @@ static int load_schedule(struct sim_score *score, struct lanes *lanes,
 
 static bool is_same_lane(const struct sim_score *score, uint32_t a, uint32_t b)
 {
-    return score->messages[a].lane == score->messages[b].lane;
+    return a != SIM_NONE && b != SIM_NONE && score->messages[a].lane == score->messages[b].lane;
 }
 
 static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
@@ -200,17 +200,23 @@ static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
     return false;
 }
 
-/* Does one step follow the other at once? Fusing may have moved a receive to the send that passes
- * its data on, behind others of that send's lane. */
+/* Fusing moves a receive to the send that passes its data on, behind others of that send's lane; or
+ * the send to the receive, before others of that receive's lane. Has `step` been overtaken so? */
+static bool is_overtaken(const struct sim_score *score, const struct sim_step *step,
+                         const struct sim_step *before, const struct sim_step *after)
+{
+    return step->halves == 1 &&
+           ((after->halves > 1 && is_same_lane(score, step->out, after->out)) ||
+            (before->halves > 1 && is_same_lane(score, step->in, before->in)));
+}
+
+/* Does one step follow the other at once, and without need of it? */
 static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
 {
     const struct sim_step *steps = score->steps;
 
-    if (next > last + 1 && steps[next].halves < 2)
-        return false;
     for (uint32_t between = last + 1; between < next; between++)
-        if (steps[between].halves != 1 || steps[between].out == SIM_NONE ||
-            !is_same_lane(score, steps[between].out, steps[next].out))
+        if (!is_overtaken(score, &steps[between], &steps[last], &steps[next]))
             return false;
     return !depends(score, last, next);
 }
@@ -230,7 +236,8 @@ static void gather(struct sim_score *score, uint32_t id)
         int fused_seconds =
             (steps[next->sender].halves > 1) + (steps[next->receiver].halves > 1);
 
-        if (fused_firsts > 1 || (fused_firsts > 0 && fused_seconds > 0) ||
+        /* A pipeline's are fused in their turns: the second here is the first there. */
+        if ((fused_firsts > 0 && fused_seconds > 0) ||
             !follows(score, sender, next->sender) || !follows(score, receiver, next->receiver))
             return;
         steps[sender].next_out = next->sender;
