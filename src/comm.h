@@ -17,6 +17,7 @@
 #include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
+#include "schedules.h"
 #include "tuner/memo.h"
 #include "tuner/policy.h"
 #include "tuner/table.h"
@@ -76,6 +77,7 @@ struct tutti_comm {
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* runs instead of what the tuner chooses; NULL: none */
     struct tutti_cache *cache;         /* plans and programs */
+    struct tutti_schedules *schedules; /* from files */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
     uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */
