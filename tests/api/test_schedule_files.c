@@ -150,7 +150,7 @@ static void several_files_serve_side_by_side(void **state)
     world_run(LAUNCH_PROCESSES, 4, play, &gather);
 }
 
-/* ---- our own algorithms, from files ----------------------------------------------------------- */
+/* ---- our own algorithms, from files ---------------------------------------------------------- */
 
 /* False: it uses more than the one channel that collectives run on. */
 static bool write_algorithm(const struct tutti_algorithm *algorithm, uint32_t nranks, uint32_t root,

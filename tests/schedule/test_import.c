@@ -60,8 +60,8 @@ static void samples_are_right(void **state)
     }
 }
 
-/* Nothing is copied that the program did not copy: of a ring in place, every receive is joined with its
- * send. */
+/* Nothing is copied that the program did not copy: of a ring in place, every receive is joined with
+ * its send. */
 static void a_ring_is_read_as_a_ring(void **state)
 {
     size_t size;
@@ -80,15 +80,15 @@ static void a_ring_is_read_as_a_ring(void **state)
     free(text);
 }
 
-/* ---- programs that no sample has ------------------------------------------------------------------ */
+/* ---- programs that no sample has ------------------------------------------------------------- */
 
-#define STEP(s, type, src, srcoff, dst, dstoff, depid, deps)                                        \
-    "<step s='" #s "' type='" #type "' srcbuf='" #src "' srcoff='" #srcoff "' dstbuf='" #dst         \
+#define STEP(s, type, src, srcoff, dst, dstoff, depid, deps)                            \
+    "<step s='" #s "' type='" #type "' srcbuf='" #src "' srcoff='" #srcoff "' dstbuf='" #dst \
     "' dstoff='" #dstoff "' cnt='1' depid='" #depid "' deps='" #deps "' hasdep='0'/>"
-#define ALGO(coll, gpus, chunks, in_place)                                                          \
-    "<algo name='test' nchannels='1' nchunksperloop='" #chunks "' ngpus='" #gpus "' coll='" #coll    \
-    "' inplace='" #in_place "' outofplace='0' minBytes='0' maxBytes='9'>"
-#define GPU(id, chunks, scratch)                                                                    \
+#define ALGO(coll, gpus, chunks, in_place)                                                   \
+    "<algo name='test' nchannels='1' nchunksperloop='" #chunks "' ngpus='" #gpus "' coll='"  \
+    #coll "' inplace='" #in_place "' outofplace='0' minBytes='0' maxBytes='9'>"
+#define GPU(id, chunks, scratch)                                                             \
     "<gpu id='" #id "' i_chunks='" #chunks "' o_chunks='" #chunks "' s_chunks='" #scratch "'>"
 #define TB(id, peer) "<tb id='" #id "' send='" #peer "' recv='" #peer "' chan='0'>"
 
@@ -145,7 +145,7 @@ static void programs_for_buffers_and_places_are_right(void **state)
     }
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 struct edit {
     const char *file, *from, *to, *message;
@@ -201,13 +201,14 @@ static void edits_of_xml_are_refused(void **state)
         {RING, "<step s=\"1\"", "<step s=\"2\"", "step 2 where step 1 is due"},
         {RING, "srcoff=\"3\"", "srcoff=\"4\"",
          "gpu 0, threadblock 0, step 1 (rrs): chunks 4 + 1 of the input of gpu 0, which has 4"},
-        {RING, "srcbuf=\"i\" srcoff=\"3\"", "srcbuf=\"x\" srcoff=\"3\"", "srcbuf=\"x\" is not i, o"},
+        {RING, "srcbuf=\"i\" srcoff=\"3\"", "srcbuf=\"x\" srcoff=\"3\"",
+         "srcbuf=\"x\" is not i, o"},
         {RING, "srcoff=\"3\"", "srcoff=\"2\"", "not a right allreduce: rank"},
         {RING, "type=\"rrs\"", "type=\"rcs\"", "not a right allreduce: rank"},
         {RING, "cnt=\"1\"", "cnt=\"0\"", "chunks 0 + 0"},
         {RING, "cnt=\"1\"", "cnt=\"2\"", "receives 1 chunks where step 0 of the sender sends 2"},
-        {PAIRS, "type=\"r\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"s\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" "
-                "deps=\"-1\" hasdep=\"1\"", "type=\"nop\" cnt=\"0\"",
+        {PAIRS, "type=\"r\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"s\" dstoff=\"0\" cnt=\"1\" "
+                "depid=\"-1\" deps=\"-1\" hasdep=\"1\"", "type=\"nop\" cnt=\"0\"",
          "gpu 1, threadblock 0, step 2 (s): sends a message that nobody"},
         /* Nobody waits for what the sum is made of, or for the sum. */
         {PAIRS, "depid=\"1\" deps=\"1\"", "depid=\"-1\" deps=\"-1\"",
@@ -242,7 +243,8 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"tb_id\": 1", "\"tb_id\": 2", "tb_id 2 in a group of 2"},
         {PACKETS, "\"tb_id\": 1", "\"tb_id\": 0", "race"},
         {PACKETS, "\"buffer_id\": 0", "\"switch_channel_id\": 0", "memory behind a switch"},
-        {PACKETS, "\"buffer_id\": 0", "\"buffer_id\": 3", "buffer_id 3, and the threadblock refers"},
+        {PACKETS, "\"buffer_id\": 0", "\"buffer_id\": 3",
+         "buffer_id 3, and the threadblock refers"},
         {PACKETS, "\"buffer_id\": 0", "\"buffer_id\": 0.5", "buffer_id is no whole number"},
         {PACKETS, "\"type\": \"i\", \"index\": 1", "\"type\": \"i\", \"index\": 4",
          "chunks 8 + 2 of the input of gpu 0, which has 8"},
