@@ -35,13 +35,14 @@ static int prove(const char *name, const struct tutti_ensemble *ensemble)
     if (rc != TUTTI_ERR_ARGUMENT)
         return rc;
     if (report.step != UINT32_MAX)
-        snprintf(step, sizeof(step), ", step %u (%s)", report.step,
-                 tutti_step_name((enum tutti_step_kind)ensemble->schedules[report.rank]
-                                     ->steps[report.step].kind));
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: not a right %s: rank %u%s: %s", name,
-                      tutti_collective_name(
-                          (enum tutti_collective)ensemble->schedules[0]->collective),
-                      report.rank, step, report.what);
+        snprintf(
+            step, sizeof(step), ", step %u (%s)", report.step,
+            tutti_step_name(
+                (enum tutti_step_kind)ensemble->schedules[report.rank]->steps[report.step].kind));
+    return tutti_fail(
+        TUTTI_ERR_ARGUMENT, "%s: not a right %s: rank %u%s: %s", name,
+        tutti_collective_name((enum tutti_collective)ensemble->schedules[0]->collective),
+        report.rank, step, report.what);
 }
 
 int tutti_ensemble_load(const char *name, const char *text, size_t size_bytes,

@@ -6,13 +6,13 @@
 
 #include "schedule/text.h"
 
-/* Read `size_bytes` of `text`, which ends with a zero, by what they look like: XML, JSON, or our own
- * form. `name` is the file's, for messages. TUTTI_ERR_ARGUMENT: it is malformed. */
+/* Read `size_bytes` of `text`, which ends with a zero, by what they look like: XML, JSON, or our
+ * own form. `name` is the file's, for messages. TUTTI_ERR_ARGUMENT: it is malformed. */
 int tutti_ensemble_import(const char *name, const char *text, size_t size_bytes,
                           struct tutti_ensemble *ret_ensemble);
 
-/* The same, and prove that it does what its collective promises. TUTTI_ERR_ARGUMENT with "name: rank 1,
- * step 2 (send): what is wrong": it does not. */
+/* The same, and prove that it does what its collective promises. TUTTI_ERR_ARGUMENT with "name:
+ * rank 1, step 2 (send): what is wrong": it does not. */
 int tutti_ensemble_load(const char *name, const char *text, size_t size_bytes,
                         struct tutti_ensemble *ret_ensemble);
 

@@ -92,9 +92,10 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
     else if (field == TUTTI_TEXT_FROM || field == TUTTI_TEXT_TO)
         write_rank(file, field == TUTTI_TEXT_FROM ? step.from : step.to);
     else if (field != TUTTI_TEXT_AFTER)
-        fprintf(file, " %u", field == TUTTI_TEXT_SIGNAL  ? step.signal
-                             : field == TUTTI_TEXT_QUEUE ? step.queue
-                                                         : step.channel);
+        fprintf(file, " %u",
+                field == TUTTI_TEXT_SIGNAL  ? step.signal
+                : field == TUTTI_TEXT_QUEUE ? step.queue
+                                            : step.channel);
     for (uint32_t d = 0; field == TUTTI_TEXT_AFTER && d < step.dep_count; d++)
         fprintf(file, " %u", schedule->deps[step.dep_first + d]);
 }

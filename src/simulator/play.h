@@ -32,8 +32,7 @@ enum sim_event_kind {
     SIM_EVENT_TAIL,         /* of a message has left */
     SIM_EVENT_WORKED_HEAD,  /* a step has done the arithmetic of its first slice */
     SIM_EVENT_WORKED_TAIL,  /* and of its last one */
-    SIM_EVENT_SIGNALLED,    /* a step has given its signal */
-    SIM_EVENT_SEEN,         /* and others see it */
+    SIM_EVENT_SEEN,         /* others see the signal that a step has given */
 };
 
 enum sim_flow_kind { SIM_FLOW_MESSAGE, SIM_FLOW_OVERHEAD, SIM_FLOW_WORK };

@@ -148,12 +148,7 @@ int tutti_sim_work_flowed(struct sim_play *play, uint32_t id)
 
 /* ---- signals -------------------------------------------------------------------------- */
 
-static const struct tutti_rate *node_rate(const struct sim_play *play)
-{
-    return &play->network.machine->level[0];
-}
-
-/* Do all that this step waits for stand signalled? */
+/* Have all that this step waits for given their signal, for it to see? */
 static bool is_seen(const struct sim_play *play, const struct sim_step *step)
 {
     uint32_t missing;
@@ -166,11 +161,13 @@ static bool is_seen(const struct sim_play *play, const struct sim_step *step)
 
 int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
 {
+    const struct tutti_rate *rate = &play->network.machine->level[0];
     const struct sim_step *step = step_of(play, id);
 
     switch (step->kind) {
-    case TUTTI_STEP_SIGNAL:
-        return sim_foresee(play, node_rate(play)->overhead_s, SIM_EVENT_SIGNALLED, id);
+    case TUTTI_STEP_SIGNAL: /* a store: whoever gives it goes on */
+        TUTTI_TRY(sim_foresee(play, rate->overhead_s + rate->latency_s, SIM_EVENT_SEEN, id));
+        return tutti_sim_half_done(play, id);
     case TUTTI_STEP_WAIT:
         if (is_seen(play, step))
             return tutti_sim_half_done(play, id);
@@ -217,9 +214,6 @@ int tutti_sim_work_event(struct sim_play *play, enum sim_event_kind kind, uint32
     switch (kind) {
     case SIM_EVENT_WORKED_HEAD: return pass_on(play, id);
     case SIM_EVENT_WORKED_TAIL: return receive(play, id);
-    case SIM_EVENT_SIGNALLED:
-        TUTTI_TRY(sim_foresee(play, node_rate(play)->latency_s, SIM_EVENT_SEEN, id));
-        return tutti_sim_half_done(play, id);
     default: return see(play, id);
     }
 }

@@ -131,7 +131,6 @@ static int walk_step(struct walk *walk, uint32_t id)
     walk->next = step->cause;
     switch (step->kind) {
     case TUTTI_STEP_SIGNAL:
-        return add_hop(walk, id, step->ready_s, "overhead", &report->latency_share);
     case TUTTI_STEP_WAIT:
         return TUTTI_OK;
     case TUTTI_STEP_PUT:

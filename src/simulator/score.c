@@ -124,6 +124,7 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
                      const struct tutti_sim_source *source)
 {
     const struct tutti_step *step = &schedule->steps[at];
+    const struct tutti_span *span = step->dst.buffer == TUTTI_BUF_NONE ? &step->src : &step->dst;
     uint32_t id = score->nsteps;
 
     TUTTI_TRY(SIM_ROOM(score->steps, score->nsteps, score->step_capacity));
@@ -132,6 +133,7 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
         .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
         .copies = step->also.buffer == TUTTI_BUF_NONE ? 1 : 2,
         .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
+        .first_chunk = span->first, .end_chunk = span->first + span->count,
         .unmet = step->dep_count, .next_local = SIM_NONE, .next_waiting = SIM_NONE,
         .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
                                                source->block_count),
@@ -185,74 +187,6 @@ static int load_schedule(struct sim_score *score, struct lanes *lanes,
     return load_order(score, schedule);
 }
 
-static bool is_same_lane(const struct sim_score *score, uint32_t a, uint32_t b)
-{
-    return a != SIM_NONE && b != SIM_NONE && score->messages[a].lane == score->messages[b].lane;
-}
-
-static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
-{
-    const struct sim_step *before = &score->steps[on];
-
-    for (uint32_t i = 0; i < before->ndependents; i++)
-        if (score->dependents[before->dependents + i] == step)
-            return true;
-    return false;
-}
-
-/* Fusing moves a receive to the send that passes its data on, behind others of that send's lane; or
- * the send to the receive, before others of that receive's lane. Has `step` been overtaken so? */
-static bool is_overtaken(const struct sim_score *score, const struct sim_step *step,
-                         const struct sim_step *before, const struct sim_step *after)
-{
-    return step->halves == 1 &&
-           ((after->halves > 1 && is_same_lane(score, step->out, after->out)) ||
-            (before->halves > 1 && is_same_lane(score, step->in, before->in)));
-}
-
-/* Does one step follow the other at once, and without need of it? */
-static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
-{
-    const struct sim_step *steps = score->steps;
-
-    for (uint32_t between = last + 1; between < next; between++)
-        if (!is_overtaken(score, &steps[between], &steps[last], &steps[next]))
-            return false;
-    return !depends(score, last, next);
-}
-
-/* Make one message of those of a lane that are neighbours at both ends. What the second waits for
- * stands before the first in the order in which the steps were emitted, so the first does not keep it
- * waiting. */
-static void gather(struct sim_score *score, uint32_t id)
-{
-    struct sim_message *message = &score->messages[id];
-    struct sim_step *steps = score->steps;
-
-    while (message->next != SIM_NONE) {
-        struct sim_message *next = &score->messages[message->next];
-        uint32_t sender = message->last_sender, receiver = message->last_receiver;
-        int fused_firsts = (steps[sender].halves > 1) + (steps[receiver].halves > 1);
-        int fused_seconds =
-            (steps[next->sender].halves > 1) + (steps[next->receiver].halves > 1);
-
-        /* A pipeline's are fused in their turns: the second here is the first there. */
-        if ((fused_firsts > 0 && fused_seconds > 0) ||
-            !follows(score, sender, next->sender) || !follows(score, receiver, next->receiver))
-            return;
-        steps[sender].next_out = next->sender;
-        steps[receiver].next_in = next->receiver;
-        steps[next->sender].out = id;
-        steps[next->receiver].in = id;
-        message->last_sender = next->sender;
-        message->last_receiver = next->receiver;
-        message->bytes += next->bytes;
-        message->unmet += 2;
-        message->next = next->next;
-        next->is_part = true;
-    }
-}
-
 static int complain(const struct sim_score *score, uint32_t step, const char *what)
 {
     uint32_t rank = score->steps[step].rank;
@@ -263,7 +197,7 @@ static int complain(const struct sim_score *score, uint32_t step, const char *wh
 }
 
 /* Every message has two ends of one size. */
-static int match(struct sim_score *score, bool gathers)
+static int match(struct sim_score *score)
 {
     for (uint32_t id = 0; id < score->nmessages; id++) {
         struct sim_message *message = &score->messages[id];
@@ -278,9 +212,6 @@ static int match(struct sim_score *score, bool gathers)
         if (score->steps[message->receiver].bytes != message->bytes)
             return complain(score, message->receiver, "it receives more or less than is sent");
     }
-    for (uint32_t id = 0; id < score->nmessages; id++)
-        if (gathers && !score->messages[id].is_part)
-            gather(score, id);
     return TUTTI_OK;
 }
 
@@ -315,7 +246,9 @@ int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
     for (uint32_t rank = 0; rank < source->nranks; rank++)
         TUTTI_TRY_OR(fail, rc, load_rank(&score, &lanes, source, rank));
     score.first[source->nranks] = score.nsteps;
-    TUTTI_TRY_OR(fail, rc, match(&score, gathers));
+    TUTTI_TRY_OR(fail, rc, match(&score));
+    if (gathers)
+        tutti_sim_score_gather(&score);
     free(lanes.table);
     *ret_score = score;
     return TUTTI_OK;

@@ -3,9 +3,7 @@
  * one after the other and know who waits for them; a message knows both its steps and its place in
  * its lane (one sender, one receiver, one channel).
  *
- * Messages of a lane whose steps are neighbours in both ranks' programs are gathered to one, such as
- * blocks that wrap around the end of a buffer. In pipelines, whose steps are fused one after the
- * other, and where one depends on the other, each message is on its own.
+ * Messages of a lane that make one write (gather.c) are one here.
  */
 #ifndef TUTTI_SIMULATOR_SCORE_H
 #define TUTTI_SIMULATOR_SCORE_H
@@ -39,6 +37,7 @@ struct sim_step {
     uint32_t in, out;   /* messages, or SIM_NONE */
     uint32_t next_in, next_out; /* the next step of the same gathered message */
     uint32_t unmet;     /* what must happen before it starts */
+    uint32_t first_chunk, end_chunk; /* of its buffer, that it sends or receives into */
     uint32_t dependents, ndependents; /* in score->dependents */
     uint32_t next_local; /* of its rank, in program order */
     uint32_t next_waiting; /* in the queue that it is in */
@@ -84,6 +83,8 @@ struct sim_score {
  * they do not fit each other; TUTTI_ERR_SYSTEM; what the source returns. */
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
                          struct sim_score *ret_score);
+/* gather.c */
+void tutti_sim_score_gather(struct sim_score *score);
 void tutti_sim_score_fini(struct sim_score *score);
 
 #endif

@@ -78,11 +78,11 @@ static void rings_take_a_round_for_each_other_rank(void **state)
 static void trees_take_a_round_for_each_level(void **state)
 {
     (void)state;
-    assert_close(stage_seconds(FLAT, 64, TUTTI_BROADCAST, "binomial", 16 * KIB),
+    assert_close(stage_seconds(FLAT, 64, TUTTI_BROADCAST, "knomial", 16 * KIB),
                  6 * (alpha + 16 * KIB * beta));
-    assert_close(stage_seconds(FLAT, 64, TUTTI_REDUCE, "binomial", 16 * KIB),
+    assert_close(stage_seconds(FLAT, 64, TUTTI_REDUCE, "knomial", 16 * KIB),
                  6 * (alpha + 16 * KIB * beta));
-    assert_close(stage_seconds(FLAT, 64, TUTTI_GATHER, "binomial", 16 * KIB),
+    assert_close(stage_seconds(FLAT, 64, TUTTI_GATHER, "knomial", 16 * KIB),
                  6 * alpha + 63 * 16 * KIB * beta);
     assert_close(stage_seconds(FLAT, 64, TUTTI_GATHER, "linear", 16 * KIB),
                  63 * (alpha + 16 * KIB * beta));
@@ -92,7 +92,7 @@ static void trees_take_a_round_for_each_level(void **state)
 static void exchanges_with_everybody_take_a_round_each(void **state)
 {
     (void)state;
-    assert_close(stage_seconds(FLAT, 24, TUTTI_ALLTOALL, "pairwise", 8 * KIB),
+    assert_close(stage_seconds(FLAT, 24, TUTTI_ALLTOALL, "spread_out", 8 * KIB),
                  23 * (alpha + 8 * KIB * beta));
     /* Half of the blocks in each of the rounds. */
     assert_close(stage_seconds(FLAT, 64, TUTTI_ALLTOALL, "bruck", 1 * KIB),

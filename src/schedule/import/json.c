@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading execution plans of MSCCL++: gpus, their channels and threadblocks.
  *
- * A plan puts data into other gpus' memory and signals; here a put becomes a message to where it goes.
- * That is the same: where the plan has no races (play.c), who touches a chunk before and after a put is
- * told by its signals, barriers and threadblocks, and the receive stands at the put's place in the
- * order of all that touch the chunk. So the steps run over any transport.
+ * A plan puts data into other gpus' memory and signals; here a put becomes a message to where it
+ * goes. That is the same: where the plan has no races (play.c), who touches a chunk before and
+ * after a put is told by its signals, barriers and threadblocks, and the receive stands at the
+ * put's place in the order of all that touch the chunk. So the steps run over any transport.
  *
- * The size of the slices of a pipeline is a matter of speed: a plan is read as for messages that are no
- * longer than one slice, and the executor makes its own.
+ * The size of the slices of a pipeline is a matter of speed: a plan is read as for messages that
+ * are no longer than one slice, and the executor makes its own.
  */
 #include "schedule/import/json.h"
 
@@ -32,15 +32,15 @@ int tutti_json_refuse(const struct tutti_json_plan *plan, const char *format, ..
     va_end(args);
     if (plan->word != NULL)
         snprintf(where, sizeof(where), "gpu %u, threadblock %u, op %u (%.32s): ", plan->rank,
-                 plan->program.nblocks > 0
-                     ? plan->program.blocks[plan->program.nblocks - 1].id : 0,
+                 plan->program.nblocks > 0 ? plan->program.blocks[plan->program.nblocks - 1].id : 0,
                  plan->step, plan->word);
     else if (plan->rank != UINT32_MAX)
         snprintf(where, sizeof(where), "gpu %u: ", plan->rank);
     return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s%s", plan->program.file, where, what);
 }
 
-/* ---- members ------------------------------------------------------------------------------------ */
+/* ---- members ------------------------------------------------------------------------------------
+ */
 
 static int whole(const struct tutti_json_plan *plan, const json_t *value, const char *name,
                  double most, double *ret_value)
@@ -105,7 +105,8 @@ int tutti_json_channel_type(const struct tutti_json_plan *plan, const json_t *js
     const char *text = value == NULL ? "memory" : json_string_value(value);
 
     if (text != NULL && strcmp(text, "switch") == 0)
-        return tutti_json_refuse(plan, "a channel of type switch reduces and stores in the network; "
+        return tutti_json_refuse(plan,
+                                 "a channel of type switch reduces and stores in the network; "
                                  "that cannot be expressed");
     if (text == NULL || (strcmp(text, "memory") != 0 && strcmp(text, "port") != 0))
         return tutti_json_refuse(plan, "%s is not memory or port", member);
@@ -113,7 +114,8 @@ int tutti_json_channel_type(const struct tutti_json_plan *plan, const json_t *js
     return TUTTI_OK;
 }
 
-/* ---- the plan ----------------------------------------------------------------------------------- */
+/* ---- the plan -----------------------------------------------------------------------------------
+ */
 
 static int read_collective(struct tutti_json_plan *plan, const json_t *root)
 {
@@ -127,9 +129,11 @@ static int read_collective(struct tutti_json_plan *plan, const json_t *root)
     for (program->collective = 0; program->collective < TUTTI_BARRIER; program->collective++)
         if (strcmp(text, tutti_collective_name(program->collective)) == 0)
             return TUTTI_OK;
-    return tutti_json_refuse(plan, "collective \"%.40s\" cannot be proved or run; there are "
+    return tutti_json_refuse(plan,
+                             "collective \"%.40s\" cannot be proved or run; there are "
                              "allreduce, allgather, reduce, broadcast, alltoall, reduce_scatter, "
-                             "gather and scatter", text);
+                             "gather and scatter",
+                             text);
 }
 
 static int read_head(struct tutti_json_plan *plan, const json_t *root,
@@ -146,7 +150,7 @@ static int read_head(struct tutti_json_plan *plan, const json_t *root,
     TUTTI_TRY(tutti_json_number(plan, root, "max_message_size", unbounded, unbounded, &most));
     if (least > most || most < 1)
         return tutti_json_refuse(plan, "min_message_size is more than max_message_size, or that is "
-                                 "0");
+                                       "0");
     if (least > 0 || most < 0x1p63) {
         limits->least_bytes = least < 0x1p63 ? (uint64_t)least : UINT64_MAX;
         limits->most_bytes = most < 0x1p63 ? (uint64_t)most : UINT64_MAX;
@@ -199,8 +203,10 @@ static int find_refined(struct tutti_json_plan *plan)
             for (size_t i = 0; i < json_array_size(ops); i++) {
                 TUTTI_TRY(tutti_json_refine(plan, json_array_get(ops, i), &refined));
                 if (refined > REFINED_MAX)
-                    return tutti_json_refuse(plan, "its groups of threadblocks cut chunks in more "
-                                             "than %d parts", REFINED_MAX);
+                    return tutti_json_refuse(plan,
+                                             "its groups of threadblocks cut chunks in more "
+                                             "than %d parts",
+                                             REFINED_MAX);
             }
         }
     }
@@ -223,9 +229,10 @@ static int read_chunks(struct tutti_json_plan *plan)
         TUTTI_TRY(tutti_json_count(plan, gpu, "output_chunks", 0, CHUNKS_MAX, &output));
         found = found > 0 ? found : input > 0 ? input / inputs : output / outputs;
         if ((input > 0 && input != found * inputs) || (output > 0 && output != found * outputs))
-            return tutti_json_refuse(plan, "%u input and %u output chunks; a chunk of %s must have "
-                                     "one size in both, and at all gpus", input, output,
-                                     tutti_collective_name(program->collective));
+            return tutti_json_refuse(plan,
+                                     "%u input and %u output chunks; a chunk of %s must have "
+                                     "one size in both, and at all gpus",
+                                     input, output, tutti_collective_name(program->collective));
     }
     plan->rank = UINT32_MAX;
     if (found == 0)
@@ -243,7 +250,8 @@ static int read_chunks(struct tutti_json_plan *plan)
     return TUTTI_OK;
 }
 
-/* ---- channels ----------------------------------------------------------------------------------- */
+/* ---- channels -----------------------------------------------------------------------------------
+ */
 
 static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_type type,
                        uint32_t peer, uint32_t ordinal)
@@ -268,30 +276,31 @@ static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_typ
 /* The n-th channel from a to b meets the n-th of its type from b to a. */
 static int read_channels(struct tutti_json_plan *plan)
 {
-    uint32_t *ordinals = calloc((size_t)plan->program.nranks * TUTTI_JSON_CHANNEL_TYPES,
-                                sizeof(*ordinals));
+    uint32_t *ordinals =
+        calloc((size_t)plan->program.nranks * TUTTI_JSON_CHANNEL_TYPES, sizeof(*ordinals));
     json_t *channels, *peers;
     int rc;
 
     if (ordinals == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the channels of a gpu");
-    TUTTI_TRY_OR(release, rc, tutti_json_array(plan, plan->gpus[plan->rank].json, "channels",
-                                               &channels));
+    TUTTI_TRY_OR(release, rc,
+                 tutti_json_array(plan, plan->gpus[plan->rank].json, "channels", &channels));
     for (size_t c = 0; c < json_array_size(channels); c++) {
         enum tutti_json_channel_type type;
 
-        TUTTI_TRY_OR(release, rc, tutti_json_channel_type(plan, json_array_get(channels, c),
-                                                          "channel_type", &type));
-        TUTTI_TRY_OR(release, rc, tutti_json_array(plan, json_array_get(channels, c),
-                                                   "connected_to", &peers));
+        TUTTI_TRY_OR(
+            release, rc,
+            tutti_json_channel_type(plan, json_array_get(channels, c), "channel_type", &type));
+        TUTTI_TRY_OR(release, rc,
+                     tutti_json_array(plan, json_array_get(channels, c), "connected_to", &peers));
         for (size_t i = 0; i < json_array_size(peers); i++) {
             uint32_t peer;
 
             TUTTI_TRY_OR(release, rc,
                          tutti_json_item(plan, peers, i, plan->program.nranks - 1, &peer));
-            TUTTI_TRY_OR(release, rc,
-                         add_channel(plan, type, peer,
-                                     ordinals[peer * TUTTI_JSON_CHANNEL_TYPES + type]++));
+            TUTTI_TRY_OR(
+                release, rc,
+                add_channel(plan, type, peer, ordinals[peer * TUTTI_JSON_CHANNEL_TYPES + type]++));
         }
     }
 
@@ -315,7 +324,8 @@ static int read_semaphores(struct tutti_json_plan *plan)
     return TUTTI_OK;
 }
 
-/* ---- threadblocks ------------------------------------------------------------------------------- */
+/* ---- threadblocks -------------------------------------------------------------------------------
+ */
 
 static int read_block(struct tutti_json_plan *plan, json_t *block, uint32_t first_block)
 {
@@ -375,8 +385,8 @@ int tutti_import_json(const char *name, const char *text, size_t size_bytes,
     struct tutti_ensemble limits = {.nranks = 0};
     json_error_t error;
     /* As reals, for the usual largest size is one more than fits jansson's integers. */
-    json_t *root = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL,
-                              &error);
+    json_t *root =
+        json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
     int rc;
 
     if (root == NULL)

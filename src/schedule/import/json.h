@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two halves of reading a JSON plan share: the plan and its gpus (json.c), ops (json_ops.c). */
+ * What the two halves of reading a JSON plan share: the plan and its gpus (json.c), ops
+ * (json_ops.c). */
 #ifndef TUTTI_SCHEDULE_IMPORT_JSON_H
 #define TUTTI_SCHEDULE_IMPORT_JSON_H
 

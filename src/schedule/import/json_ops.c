@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the ops of a JSON plan. A table says of each name what it moves, and how it meets others. */
+ * Reading the ops of a JSON plan. A table says of each name what it moves, and how it meets others.
+ */
 #include "schedule/import/json.h"
 
 #include "base/result.h"
@@ -10,10 +11,10 @@ enum { REFS_MAX = 1024, GROUP_MAX = 1024 };
 
 /* How sources and destinations of an op belong together. */
 enum shape {
-    NOTHING,     /* nothing is moved, nobody is met */
-    PAIRS,       /* each source to its own destination */
-    SUM,         /* all sources, added up, to all destinations */
-    SIGNALS,     /* on channels */
+    NOTHING, /* nothing is moved, nobody is met */
+    PAIRS,   /* each source to its own destination */
+    SUM,     /* all sources, added up, to all destinations */
+    SIGNALS, /* on channels */
     SEMAPHORES,
     GATE,
     PIPELINE,
@@ -21,8 +22,8 @@ enum shape {
 };
 
 enum {
-    SOURCE_PACKETS = 1,  /* the sources are packets: of a SUM, all but the first */
-    TARGET_PACKETS = 2,  /* the destinations are packets: of a SUM, all but the first */
+    SOURCE_PACKETS = 1, /* the sources are packets: of a SUM, all but the first */
+    TARGET_PACKETS = 2, /* the destinations are packets: of a SUM, all but the first */
     POSTS = 8,
     WAITS = 16,
     RELAXED = 32,
@@ -77,7 +78,8 @@ static const struct op *find_op(const json_t *json)
     return NULL;
 }
 
-/* ---- references to chunks ------------------------------------------------------------------------ */
+/* ---- references to chunks
+ * ------------------------------------------------------------------------ */
 
 /* The list, of those that the block has by type of channel, that ops of that type count in. */
 static int find_list(const struct tutti_json_plan *plan, const char *lists_name,
@@ -119,12 +121,14 @@ static int find_remote(const struct tutti_json_plan *plan, const json_t *op, con
     uint32_t index, id;
 
     TUTTI_TRY(tutti_json_channel_type(plan, op, "channel_type", &type));
-    TUTTI_TRY(find_list(plan, "remote_buffer_refs", "access_channel_type", "remote_buffer_ids", type,
-                        &ids));
+    TUTTI_TRY(find_list(plan, "remote_buffer_refs", "access_channel_type", "remote_buffer_ids",
+                        type, &ids));
     TUTTI_TRY(tutti_json_count(plan, json, "buffer_id", -1, UINT32_MAX, &index));
     if (index >= json_array_size(ids))
-        return tutti_json_refuse(plan, "buffer_id %u, and the threadblock refers to %zu remote "
-                                 "buffers", index, json_array_size(ids));
+        return tutti_json_refuse(plan,
+                                 "buffer_id %u, and the threadblock refers to %zu remote "
+                                 "buffers",
+                                 index, json_array_size(ids));
     TUTTI_TRY(tutti_json_array(plan, plan->gpus[plan->rank].json, "remote_buffers", &buffers));
     TUTTI_TRY(tutti_json_item(plan, ids, index, UINT32_MAX, &id));
     if (id >= json_array_size(buffers))
@@ -217,7 +221,8 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
     return TUTTI_OK;
 }
 
-/* ---- ops ----------------------------------------------------------------------------------------- */
+/* ---- ops
+ * ----------------------------------------------------------------------------------------- */
 
 static int add_move(struct tutti_json_plan *plan, const struct op *op)
 {
@@ -268,9 +273,10 @@ static int read_sum(struct tutti_json_plan *plan, const json_t *json, const stru
     if (json_array_size(dsts) < op->least_dsts)
         return tutti_json_refuse(plan, "%zu destinations; it has %u or more", json_array_size(dsts),
                                  op->least_dsts);
-    if (reduce_op != NULL && (!json_is_string(reduce_op) ||
-                              strcmp(json_string_value(reduce_op), "sum") != 0))
-        return tutti_json_refuse(plan, "reduce_op \"%.20s\": a schedule reduces by the operation of "
+    if (reduce_op != NULL &&
+        (!json_is_string(reduce_op) || strcmp(json_string_value(reduce_op), "sum") != 0))
+        return tutti_json_refuse(plan,
+                                 "reduce_op \"%.20s\": a schedule reduces by the operation of "
                                  "the call; write \"sum\", which stands for it, or nothing",
                                  json_is_string(reduce_op) ? json_string_value(reduce_op) : "?");
     TUTTI_TRY(add_move(plan, op));
@@ -311,8 +317,8 @@ static int read_signals(struct tutti_json_plan *plan, const json_t *json, const 
                                      gpu->nchannels[type]);
         TUTTI_TRY(tutti_import_add_op(
             &plan->program, op->traits & POSTS ? TUTTI_IMPORT_POST : TUTTI_IMPORT_WAIT, op->name,
-            plan->step, op->traits & POSTS ? gpu->channels[type][id].out
-                                           : gpu->channels[type][id].in, 0));
+            plan->step,
+            op->traits & POSTS ? gpu->channels[type][id].out : gpu->channels[type][id].in, 0));
         plan->program.ops[plan->program.nops - 1].is_relaxed = (op->traits & RELAXED) != 0;
     }
     return TUTTI_OK;
@@ -332,9 +338,9 @@ static int read_semaphore_op(struct tutti_json_plan *plan, const json_t *json, c
             return tutti_json_refuse(plan, "semaphore %u, and the gpu has %zu", key[1],
                                      json_array_size(semaphores));
         TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_SEMAPHORE, key, &object));
-        TUTTI_TRY(tutti_import_add_op(
-            &plan->program, op->traits & POSTS ? TUTTI_IMPORT_POST : TUTTI_IMPORT_WAIT, op->name,
-            plan->step, object, 0));
+        TUTTI_TRY(tutti_import_add_op(&plan->program,
+                                      op->traits & POSTS ? TUTTI_IMPORT_POST : TUTTI_IMPORT_WAIT,
+                                      op->name, plan->step, object, 0));
     }
     return TUTTI_OK;
 }
@@ -365,7 +371,8 @@ static int read_simple(struct tutti_json_plan *plan, const json_t *json, const s
     case GATE: return read_gate(plan, json, op);
     case PIPELINE: return tutti_json_refuse(plan, "a pipeline in a pipeline");
     default:
-        return tutti_json_refuse(plan, "it reduces or stores in a switch, which cannot be expressed");
+        return tutti_json_refuse(plan,
+                                 "it reduces or stores in a switch, which cannot be expressed");
     }
 }
 

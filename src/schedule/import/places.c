@@ -17,9 +17,10 @@ static void place_inputs(struct tutti_import_places *places)
         for (uint32_t i = 0; i < tutti_import_inputs(program); i++) {
             uint32_t cell = tutti_import_cell(program, rank, TUTTI_IMPORT_INPUT, i);
 
-            places->contents[cell] = (struct tutti_import_content){
-                .place = {TUTTI_BUF_INPUT, i}, .class = i % program->chunks, .lowest = rank,
-                .home = TUTTI_IMPORT_NOWHERE};
+            places->contents[cell] = (struct tutti_import_content){.place = {TUTTI_BUF_INPUT, i},
+                                                                   .class = i % program->chunks,
+                                                                   .lowest = rank,
+                                                                   .home = TUTTI_IMPORT_NOWHERE};
         }
     }
 }
@@ -56,9 +57,10 @@ int tutti_import_scratch(struct tutti_import_places *places, uint32_t rank, uint
     uint32_t *used = &places->used[(size_t)rank * k + class];
 
     if (*used >= TUTTI_TEXT_CHUNKS_MAX / k)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: gpu %u needs more than %u chunks of scratch "
-                          "memory; use fewer chunks", places->program->file, rank,
-                          TUTTI_TEXT_CHUNKS_MAX);
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: gpu %u needs more than %u chunks of scratch "
+                          "memory; use fewer chunks",
+                          places->program->file, rank, TUTTI_TEXT_CHUNKS_MAX);
     *ret_place = (struct tutti_import_place){TUTTI_BUF_SCRATCH, (*used)++ * k + class};
     return TUTTI_OK;
 }
@@ -67,7 +69,7 @@ uint32_t tutti_import_scratch_count(const struct tutti_import_places *places, ui
 {
     uint32_t k = places->program->chunks, count = 0;
 
-    for (uint32_t class = 0; class < k; class++) {
+    for (uint32_t class = 0; class < k; class ++) {
         uint32_t used = places->used[(size_t)rank * k + class];
 
         if (used > 0 && (used - 1) * k + class + 1 > count)
@@ -102,8 +104,7 @@ int tutti_import_home(struct tutti_import_places *places, uint32_t rank, uint32_
         *ret_place = (struct tutti_import_place){TUTTI_BUF_OUTPUT, output};
         return TUTTI_OK;
     }
-    if (content->home == TUTTI_IMPORT_NOWHERE ||
-        content->home % places->program->chunks != class) {
+    if (content->home == TUTTI_IMPORT_NOWHERE || content->home % places->program->chunks != class) {
         TUTTI_TRY(tutti_import_scratch(places, rank, class, ret_place));
         content->home = ret_place->chunk;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the cells of a program are kept in the ranks' memory, step after step.
  *
- * A cell is not tied to one place. Input is where the caller gave it until the cell is written; what
- * is written goes to OUTPUT where the cell is part of it, else to SCRATCH. So nobody writes INPUT, and
- * nothing is copied that need not be.
+ * A cell is not tied to one place. Input is where the caller gave it until the cell is written;
+ * what is written goes to OUTPUT where the cell is part of it, else to SCRATCH. So nobody writes
+ * INPUT, and nothing is copied that need not be.
  *
  * In SCRATCH a chunk has the size of the chunk of a block that it is congruent to; so a cell of
  * scratch memory takes as many places as chunks of different sizes lie in it over time.
@@ -25,6 +25,7 @@ struct tutti_import_content {
     struct tutti_import_place place;
     uint32_t class;  /* chunk of a block that it has the size of */
     uint32_t lowest; /* rank whose input is in it */
+    uint32_t since;  /* event that put it there */
     uint32_t home;   /* chunk of SCRATCH that was its last place there, or NOWHERE */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Playing a program: every block in turns does its next op, if what that waits for is there. Sends do
- * not wait: what is sent is on its way until it is received. */
+ * Playing a program: every block in turns does its next op, if what that waits for is there. Sends
+ * do not wait: what is sent is on its way until it is received. */
 #include "schedule/import/play.h"
 
 #include "base/result.h"
@@ -19,11 +19,11 @@ struct post {
 
 struct state {
     uint32_t nposts, ntaken;
-    uint32_t first, last;     /* posts not yet taken; of a semaphore, all posts */
-    uint32_t total;           /* posts that the whole program has */
-    uint32_t poster, taker;   /* block; NONE: none yet, MANY: several */
+    uint32_t first, last;   /* posts not yet taken; of a semaphore, all posts */
+    uint32_t total;         /* posts that the whole program has */
+    uint32_t poster, taker; /* block; NONE: none yet, MANY: several */
     uint32_t last_poster, last_post_time, last_taker, last_take_time;
-    uint32_t arrived, round;  /* of a barrier */
+    uint32_t members, arrived, round; /* of a barrier */
 };
 
 #define MANY (UINT32_MAX - 1)
@@ -32,13 +32,13 @@ struct play {
     const struct tutti_import_program *program;
     struct tutti_import_races races;
     struct tutti_import_trace trace;
-    struct state *states;  /* per object */
+    struct state *states; /* per object */
     struct post *posts;
     uint32_t nposts, post_capacity;
-    uint32_t *done;        /* per block: ops */
-    uint32_t *entered;     /* per block: 1 + the round of the barrier that it is in */
-    uint32_t **op_clocks;  /* per op that others wait for: its block's clock after it */
-    bool *is_awaited;      /* per op */
+    uint32_t *done;       /* per block: ops */
+    uint32_t *entered;    /* per block: 1 + the round of the barrier that it is in */
+    uint32_t **op_clocks; /* per op that others wait for: its block's clock after it */
+    bool *is_awaited;     /* per op */
 };
 
 static uint32_t *clock_of(struct play *play, uint32_t block)
@@ -54,7 +54,7 @@ static void count_block(uint32_t *who, uint32_t block)
 }
 
 /* Of which op waits for which, and who uses what. */
-static void survey(struct play *play)
+static int survey(struct play *play)
 {
     const struct tutti_import_program *program = play->program;
 
@@ -74,17 +74,28 @@ static void survey(struct play *play)
             }
             if (op->kind == TUTTI_IMPORT_WAIT)
                 count_block(&play->states[op->object].taker, b);
+            if (op->kind != TUTTI_IMPORT_BARRIER)
+                continue;
+            if (play->states[op->object].members > 0 &&
+                play->states[op->object].members != op->count)
+                return tutti_import_refuse(program, at,
+                                           "is for %u threadblocks, and elsewhere for "
+                                           "%u",
+                                           op->count, play->states[op->object].members);
+            play->states[op->object].members = op->count;
         }
+    return TUTTI_OK;
 }
 
 /* Who posts, and who takes, must be in some order: else which of them meets whom is chance. */
-static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t time, uint32_t *last,
-                       uint32_t *last_time)
+static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t time,
+                       uint32_t *last, uint32_t *last_time)
 {
     const struct tutti_import_block *blocks = play->program->blocks;
 
     if (*last != NONE && clock_of(play, block)[*last] < *last_time)
-        return tutti_import_refuse(play->program, op, "threadblock %u of gpu %u uses the same "
+        return tutti_import_refuse(play->program, op,
+                                   "threadblock %u of gpu %u uses the same "
                                    "channel, and nothing orders the two; give each its own",
                                    blocks[*last].id, blocks[*last].rank);
     *last = block;
@@ -105,7 +116,8 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
         struct post *grown = realloc(play->posts, capacity * sizeof(*grown));
 
         if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u messages of a schedule", capacity);
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u messages of a schedule",
+                              capacity);
         play->posts = grown;
         play->post_capacity = capacity;
     }
@@ -141,8 +153,9 @@ static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_ev
     return TUTTI_OK;
 }
 
-/* Which releases are known to be over when a semaphore has been acquired? With one to release it, as
- * many as were needed; with one to acquire it, all when all were needed; else none in particular. */
+/* Which releases are known to be over when a semaphore has been acquired? With one to release it,
+ * as many as were needed; with one to acquire it, all when all were needed; else none in
+ * particular. */
 static void acquire(struct play *play, uint32_t block, uint32_t object)
 {
     struct state *state = &play->states[object];
@@ -215,8 +228,8 @@ static void join_packets(struct play *play, uint32_t block, const struct tutti_i
 
     for (uint32_t s = 0; s < op->nsrcs; s++)
         for (uint32_t i = 0; srcs[s].is_packets && i < srcs[s].count; i++) {
-            uint32_t by = play->races.cells[tutti_import_ref_cell(play->program, &srcs[s], i)]
-                              .packets_op;
+            uint32_t by =
+                play->races.cells[tutti_import_ref_cell(play->program, &srcs[s], i)].packets_op;
 
             if (by != last)
                 tutti_import_clock_join(&play->races, clock_of(play, block), play->op_clocks[by]);
@@ -264,8 +277,10 @@ static int receive(struct play *play, uint32_t block, uint32_t at, struct tutti_
     play->trace.events[event->mate].mate = own;
     send = &program->ops[play->trace.events[event->mate].op];
     if (program->refs[send->first_ref].count != program->refs[op->first_ref].count)
-        return tutti_import_refuse(program, at, "receives %u chunks where step %u of the sender "
-                                   "sends %u", program->refs[op->first_ref].count, send->step,
+        return tutti_import_refuse(program, at,
+                                   "receives %u chunks where step %u of the sender "
+                                   "sends %u",
+                                   program->refs[op->first_ref].count, send->step,
                                    program->refs[send->first_ref].count);
     event->is_direct = is_kept(play, event->mate);
     return TUTTI_OK;
@@ -308,26 +323,41 @@ static int run_op(struct play *play, uint32_t block, uint32_t at)
 
 /* ---- the play -------------------------------------------------------------------------------- */
 
+static int report_wait(const struct play *play, uint32_t at)
+{
+    const struct tutti_import_program *program = play->program;
+    const struct tutti_import_op *op = &program->ops[at];
+
+    switch (op->kind) {
+    case TUTTI_IMPORT_AFTER:
+        return tutti_import_refuse(program, at, "waits for ever for threadblock %u",
+                                   program->blocks[op->object].id);
+    case TUTTI_IMPORT_RECV:
+        return tutti_import_refuse(program, at, "waits for ever for a message from gpu %u",
+                                   program->objects[op->object].key[0]);
+    case TUTTI_IMPORT_MOVE: return tutti_import_refuse(program, at, "waits for ever for packets");
+    case TUTTI_IMPORT_BARRIER:
+        return tutti_import_refuse(program, at, "waits for ever for other threadblocks");
+    default: return tutti_import_refuse(program, at, "waits for ever for a signal");
+    }
+}
+
+/* The first block that stands still; rather one that does not wait for another of its gpu. */
 static int report_standstill(const struct play *play)
 {
     const struct tutti_import_program *program = play->program;
+    uint32_t found = NONE;
 
     for (uint32_t b = 0; b < program->nblocks; b++) {
         uint32_t at = program->blocks[b].first_op + play->done[b];
-        const struct tutti_import_op *op = &program->ops[at];
 
         if (play->done[b] == program->blocks[b].nops)
             continue;
-        if (op->kind == TUTTI_IMPORT_AFTER)
-            return tutti_import_refuse(program, at, "waits for ever for threadblock %u",
-                                       program->blocks[op->object].id);
-        return tutti_import_refuse(program, at, "waits for ever for %s",
-                                   op->kind == TUTTI_IMPORT_RECV      ? "a message"
-                                   : op->kind == TUTTI_IMPORT_MOVE    ? "packets"
-                                   : op->kind == TUTTI_IMPORT_BARRIER ? "other threadblocks"
-                                                                      : "a signal");
+        found = found == NONE ? at : found;
+        if (program->ops[at].kind < TUTTI_IMPORT_BARRIER)
+            return report_wait(play, at);
     }
-    return TUTTI_OK;
+    return found == NONE ? TUTTI_OK : report_wait(play, found);
 }
 
 static int check_leftovers(const struct play *play)
@@ -382,10 +412,10 @@ static int prepare(struct play *play)
         play->entered == NULL || play->op_clocks == NULL || play->is_awaited == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to play %zu operations", nops);
     for (uint32_t i = 0; i < program->nobjects; i++)
-        play->states[i] = (struct state){.first = NONE, .poster = NONE, .taker = NONE,
-                                         .last_poster = NONE, .last_taker = NONE};
-    survey(play);
-    return tutti_import_races_init(&play->races, program);
+        play->states[i] = (struct state){
+            .first = NONE, .poster = NONE, .taker = NONE, .last_poster = NONE, .last_taker = NONE};
+    TUTTI_TRY(tutti_import_races_init(&play->races, program));
+    return survey(play);
 }
 
 static void release(struct play *play)

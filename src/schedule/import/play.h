@@ -13,10 +13,10 @@
 #define TUTTI_IMPORT_NONE UINT32_MAX
 
 struct tutti_import_cell {
-    uint32_t writer, writer_time;  /* block, NONE at first, and its own clock after the op */
-    uint32_t readers;              /* since, in the pool */
-    uint32_t event;                /* by which it was written */
-    uint32_t packets_op;           /* that wrote packets into it; NONE */
+    uint32_t writer, writer_time; /* block, NONE at first, and its own clock after the op */
+    uint32_t readers;             /* since, in the pool */
+    uint32_t event;               /* by which it was written */
+    uint32_t packets_op;          /* that wrote packets into it; NONE */
 };
 
 struct tutti_import_reader {

@@ -40,8 +40,8 @@ void tutti_import_fini(struct tutti_import_program *program)
     program->objects = NULL;
 }
 
-int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op,
-                        const char *format, ...)
+int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op, const char *format,
+                        ...)
 {
     char what[TUTTI_MESSAGE_BYTES];
     uint32_t low = 0, high = program->nblocks;
@@ -98,9 +98,12 @@ int tutti_import_add_op(struct tutti_import_program *program, enum tutti_import_
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: more than %u operations; split the schedule",
                           program->file, TUTTI_IMPORT_OPS_MAX);
     TUTTI_TRY(grow(&program->ops, &program->op_capacity, program->nops, sizeof(*program->ops)));
-    program->ops[program->nops++] =
-        (struct tutti_import_op){.kind = (uint8_t)kind, .first_ref = program->nrefs,
-                                 .object = object, .count = count, .step = step, .word = word};
+    program->ops[program->nops++] = (struct tutti_import_op){.kind = (uint8_t)kind,
+                                                             .first_ref = program->nrefs,
+                                                             .object = object,
+                                                             .count = count,
+                                                             .step = step,
+                                                             .word = word};
     program->blocks[program->nblocks - 1].nops++;
     return TUTTI_OK;
 }
@@ -121,8 +124,7 @@ static int add_ref(struct tutti_import_program *program, const struct tutti_impo
     if (program->touches > TUTTI_IMPORT_TOUCHES_MAX)
         return tutti_import_refuse(program, op, "the steps so far touch more than %llu chunks",
                                    (unsigned long long)TUTTI_IMPORT_TOUCHES_MAX);
-    TUTTI_TRY(grow(&program->refs, &program->ref_capacity, program->nrefs,
-                   sizeof(*program->refs)));
+    TUTTI_TRY(grow(&program->refs, &program->ref_capacity, program->nrefs, sizeof(*program->refs)));
     program->refs[program->nrefs++] = *ref;
     if (program->refs[program->ops[op].first_ref].count != ref->count)
         return tutti_import_refuse(program, op, "joins %u chunks with %u",
@@ -208,13 +210,35 @@ int tutti_import_finish(struct tutti_import_program *program)
         cells += (uint64_t)tutti_import_inputs(program) + tutti_import_outputs(program) +
                  program->scratch[rank] + program->temps[rank];
         if (cells > TUTTI_IMPORT_CELLS_MAX)
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the ranks have more than %u chunks of memory",
-                              program->file, TUTTI_IMPORT_CELLS_MAX);
+            return tutti_fail(TUTTI_ERR_ARGUMENT,
+                              "%s: the ranks have more than %u chunks of memory", program->file,
+                              TUTTI_IMPORT_CELLS_MAX);
     }
     return TUTTI_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+/* Fused, unless that deadlocks: what a step without a store holds up, its rank alone cannot tell.
+ */
+static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
+                struct tutti_ensemble *ret_ensemble)
+{
+    struct tutti_check_report report;
+    uint32_t credits = 0;
+    int rc;
+
+    TUTTI_TRY(tutti_import_emit(program, trace, true, ret_ensemble));
+    rc = tutti_schedule_credits((const struct tutti_schedule *const *)ret_ensemble->schedules,
+                                program->nranks, &credits, &report);
+    if (rc == TUTTI_OK && credits == 0)
+        return TUTTI_OK;
+    tutti_ensemble_fini(ret_ensemble);
+    if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
+        return rc;
+    return tutti_import_emit(program, trace, false, ret_ensemble);
+}
 
 /* Emit as if `root` were it, and see whether that is right. */
 static int try_root(struct tutti_import_program *program, const struct tutti_import_trace *trace,
@@ -224,7 +248,7 @@ static int try_root(struct tutti_import_program *program, const struct tutti_imp
     int rc;
 
     program->root = root;
-    TUTTI_TRY(tutti_import_emit(program, trace, ret_ensemble));
+    TUTTI_TRY(emit(program, trace, ret_ensemble));
     rc = tutti_schedule_check((const struct tutti_schedule *const *)ret_ensemble->schedules,
                               program->nranks, &report);
     *ret_is_right = rc == TUTTI_OK;
@@ -264,7 +288,7 @@ int tutti_import_run(struct tutti_import_program *program, struct tutti_ensemble
         rc = find_root(program, &trace, ret_ensemble);
     } else {
         program->root = program->root == UINT32_MAX ? 0 : program->root;
-        rc = tutti_import_emit(program, &trace, ret_ensemble);
+        rc = emit(program, &trace, ret_ensemble);
     }
     tutti_import_trace_fini(&trace);
     return rc;

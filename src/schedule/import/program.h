@@ -6,22 +6,22 @@
  *     json.c /  on cells of memory            program allows, with         (then check.h)
  *                                             nothing left unordered
  *
- * Blocks run beside each other, the ops of a block one after the other. Blocks meet in objects: queues
- * of messages, signals, semaphores, barriers.
+ * Blocks run beside each other, the ops of a block one after the other. Blocks meet in objects:
+ * queues of messages, signals, semaphores, barriers.
  *
- * Memory is cells, one per chunk. Where the program was written for calls in place, INPUT and OUTPUT
- * share cells as step.h tells; but in contrast to schedules, cells of INPUT may be written: emit.c
- * finds other places for them.
+ * Memory is cells, one per chunk. Where the program was written for calls in place, INPUT and
+ * OUTPUT share cells as step.h tells; but in contrast to schedules, cells of INPUT may be written:
+ * emit.c finds other places for them.
  */
 #ifndef TUTTI_SCHEDULE_IMPORT_PROGRAM_H
 #define TUTTI_SCHEDULE_IMPORT_PROGRAM_H
 
 #include "schedule/text.h"
 
-#define TUTTI_IMPORT_RANKS_MAX 4096u
-#define TUTTI_IMPORT_CELLS_MAX (1u << 24) /* of all ranks */
-#define TUTTI_IMPORT_OPS_MAX (1u << 22)
-#define TUTTI_IMPORT_TOUCHES_MAX (UINT64_C(1) << 25)
+#define TUTTI_IMPORT_RANKS_MAX       4096u
+#define TUTTI_IMPORT_CELLS_MAX       (1u << 24) /* of all ranks */
+#define TUTTI_IMPORT_OPS_MAX         (1u << 22)
+#define TUTTI_IMPORT_TOUCHES_MAX     (UINT64_C(1) << 25)
 #define TUTTI_IMPORT_CLOCK_BYTES_MAX ((size_t)1 << 30)
 
 enum tutti_import_buffer {
@@ -52,12 +52,12 @@ enum tutti_import_kind {
 
 struct tutti_import_op {
     uint8_t kind;
-    bool is_relaxed;      /* of a POST or WAIT: it orders nothing */
+    bool is_relaxed; /* of a POST or WAIT: it orders nothing */
     uint16_t nsrcs, ndsts;
-    uint32_t first_ref;   /* srcs, then dsts */
+    uint32_t first_ref; /* srcs, then dsts */
     uint32_t object, count;
-    uint32_t step;        /* as the file numbers it */
-    const char *word;     /* as the file names it; lives for ever */
+    uint32_t step;    /* as the file numbers it */
+    const char *word; /* as the file names it; lives for ever */
 };
 
 struct tutti_import_block {
@@ -65,24 +65,28 @@ struct tutti_import_block {
     uint32_t first_op, nops;
 };
 
-enum tutti_import_meeting { TUTTI_IMPORT_QUEUE, TUTTI_IMPORT_SIGNAL, TUTTI_IMPORT_SEMAPHORE,
-                            TUTTI_IMPORT_GATE };
+enum tutti_import_meeting {
+    TUTTI_IMPORT_QUEUE,
+    TUTTI_IMPORT_SIGNAL,
+    TUTTI_IMPORT_SEMAPHORE,
+    TUTTI_IMPORT_GATE
+};
 
 struct tutti_import_object {
-    uint8_t kind;         /* enum tutti_import_meeting */
-    uint32_t key[4];      /* what makes it this one: ranks, channels, ids */
-    uint32_t initial;     /* of a semaphore */
+    uint8_t kind;     /* enum tutti_import_meeting */
+    uint32_t key[4];  /* what makes it this one: ranks, channels, ids */
+    uint32_t initial; /* of a semaphore */
 };
 
 struct tutti_import_program {
-    const char *file;     /* for messages */
+    const char *file; /* for messages */
     char name[TUTTI_ENSEMBLE_NAME_BYTES];
     enum tutti_collective collective;
     bool is_in_place;
     uint32_t nranks, root;
-    uint32_t chunks;      /* per block of INPUT and OUTPUT */
+    uint32_t chunks;           /* per block of INPUT and OUTPUT */
     uint32_t *scratch, *temps; /* per rank: chunks */
-    uint32_t *first_cell; /* per rank, and the end; when finished */
+    uint32_t *first_cell;      /* per rank, and the end; when finished */
 
     struct tutti_import_block *blocks;
     struct tutti_import_op *ops;
@@ -109,8 +113,8 @@ int tutti_import_object(struct tutti_import_program *program, enum tutti_import_
                         const uint32_t key[4], uint32_t *ret_object);
 
 /* "file: gpu 1, threadblock 2, step 3 (rrc): " and the rest. TUTTI_ERR_ARGUMENT. */
-int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op,
-                        const char *format, ...) __attribute__((format(printf, 3, 4)));
+int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
 /* Number the cells; nothing is added after it. */
 int tutti_import_finish(struct tutti_import_program *program);
@@ -139,13 +143,15 @@ static inline uint32_t tutti_import_ref_cell(const struct tutti_import_program *
                              ref->first + i);
 }
 
-/* ---- order: play.c ---------------------------------------------------------------------------- */
+/* ---- order: play.c ----------------------------------------------------------------------------
+ */
 
 /* The ops that move data, in an order that the program allows. */
 struct tutti_import_event {
     uint32_t op;
     uint32_t mate;  /* of a SEND and a RECV: the other's event */
-    bool is_direct; /* of a RECV: what the SEND read is still there, so the message needs no buffer */
+    bool is_direct; /* of a RECV: what the SEND read is still there, so the message needs no buffer
+                     */
 };
 
 struct tutti_import_trace {
@@ -159,10 +165,14 @@ int tutti_import_play(const struct tutti_import_program *program,
                       struct tutti_import_trace *ret_trace);
 void tutti_import_trace_fini(struct tutti_import_trace *trace);
 
-/* ---- steps: emit.c ---------------------------------------------------------------------------- */
+/* ---- steps: emit.c ----------------------------------------------------------------------------
+ */
 
+/* Fused: each receive is joined with the send that passes the same chunks on, where that is
+ * possible. */
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, struct tutti_ensemble *ret_ensemble);
+                      const struct tutti_import_trace *trace, bool is_fused,
+                      struct tutti_ensemble *ret_ensemble);
 
 /* All of it: finish, play, emit; where a collective has a root that the file does not name
  * (program->root == UINT32_MAX), the first rank as which the result is proved right. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding accesses that nothing orders, while a program is played (vector clocks, Mattern 1989). One
- * play finds them all: what orders the ops does not depend on which of them runs first. */
+ * Finding accesses that nothing orders, while a program is played (vector clocks, Mattern 1989).
+ * One play finds them all: what orders the ops does not depend on which of them runs first. */
 #include "schedule/import/play.h"
 
 #include "base/result.h"
@@ -15,10 +15,11 @@ static int reserve_clocks(struct tutti_import_races *races, size_t count)
     size_t bytes = count * races->program->nblocks * sizeof(uint32_t);
 
     if (bytes > TUTTI_IMPORT_CLOCK_BYTES_MAX - races->clock_bytes)
-        return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "%s: %u threadblocks with so many messages and flags between them are too "
-                          "many to prove free of races", races->program->file,
-                          races->program->nblocks);
+        return tutti_fail(
+            TUTTI_ERR_ARGUMENT,
+            "%s: %u threadblocks with so many messages and flags between them are too "
+            "many to prove free of races",
+            races->program->file, races->program->nblocks);
     races->clock_bytes += bytes;
     return TUTTI_OK;
 }
@@ -94,8 +95,9 @@ static int check_ordered(const struct tutti_import_races *races, uint32_t block,
     return tutti_import_refuse(races->program, op,
                                "race: it touches chunk %u of the %s of gpu %u, and so does "
                                "threadblock %u of gpu %u, and nothing orders the two; add a "
-                               "dependency", ref->first + i, names[ref->buffer], ref->rank,
-                               blocks[other].id, blocks[other].rank);
+                               "dependency",
+                               ref->first + i, names[ref->buffer], ref->rank, blocks[other].id,
+                               blocks[other].rank);
 }
 
 static int add_reader(struct tutti_import_races *races, struct tutti_import_cell *cell,
@@ -146,9 +148,11 @@ static int write_cells(struct tutti_import_races *races, uint32_t block, uint32_
 
         TUTTI_TRY(check_ordered(races, block, op, cell->writer, cell->writer_time, ref, i));
         for (uint32_t r = cell->readers; r != NONE; r = races->pool[r].next)
-            TUTTI_TRY(check_ordered(races, block, op, races->pool[r].block, races->pool[r].time,
-                                    ref, i));
-        *cell = (struct tutti_import_cell){.writer = block, .writer_time = time, .readers = NONE,
+            TUTTI_TRY(
+                check_ordered(races, block, op, races->pool[r].block, races->pool[r].time, ref, i));
+        *cell = (struct tutti_import_cell){.writer = block,
+                                           .writer_time = time,
+                                           .readers = NONE,
                                            .event = event,
                                            .packets_op = ref->is_packets ? op : NONE};
     }

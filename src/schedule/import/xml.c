@@ -8,8 +8,8 @@
  *         <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"
  *               depid="-1" deps="-1" hasdep="0"/>
  *
- * A step that receives and sends becomes two ops, one that waits for another block has an AFTER before
- * it. Blocks may name blocks that come later, so what is waited for is looked up in the end.
+ * A step that receives and sends becomes two ops, one that waits for another block has an AFTER
+ * before it. Blocks may name blocks that come later, so what is waited for is looked up in the end.
  */
 #include "schedule/import/import.h"
 
@@ -56,7 +56,8 @@ static int refuse(const struct reader *reader, const char *format, ...)
                       (unsigned long)XML_GetCurrentColumnNumber(reader->parser) + 1, what);
 }
 
-/* ---- attributes ------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------
+ */
 
 static const char *find(const char **attributes, const char *name)
 {
@@ -66,7 +67,8 @@ static const char *find(const char **attributes, const char *name)
     return NULL;
 }
 
-/* A number of at least -1; `fallback` where the attribute is missing, or an error if that is < -1. */
+/* A number of at least -1; `fallback` where the attribute is missing, or an error if that is < -1.
+ */
 static int number(const struct reader *reader, const char **attributes, const char *name,
                   int64_t fallback, int64_t most, int64_t *ret_value)
 {
@@ -100,7 +102,8 @@ static int count(const struct reader *reader, const char **attributes, const cha
     return TUTTI_OK;
 }
 
-/* ---- algo ------------------------------------------------------------------------------------- */
+/* ---- algo -------------------------------------------------------------------------------------
+ */
 
 static int read_collective(struct reader *reader, const char **attributes)
 {
@@ -114,8 +117,10 @@ static int read_collective(struct reader *reader, const char **attributes)
     for (program->collective = 0; program->collective < TUTTI_BARRIER; program->collective++)
         if (strcmp(text, tutti_collective_name(program->collective)) == 0)
             return TUTTI_OK;
-    return refuse(reader, "coll=\"%.40s\" cannot be proved or run; there are allreduce, allgather, "
-                  "reduce, broadcast, alltoall, reduce_scatter, gather and scatter", text);
+    return refuse(reader,
+                  "coll=\"%.40s\" cannot be proved or run; there are allreduce, allgather, "
+                  "reduce, broadcast, alltoall, reduce_scatter, gather and scatter",
+                  text);
 }
 
 /* Where the file does not say: what it is good for. */
@@ -130,8 +135,10 @@ static int read_limits(struct reader *reader, const char **attributes)
     TUTTI_TRY(number(reader, attributes, "maxBytes", NO_BYTES_MAX, INT64_MAX / 16, &most));
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (find(attributes, names[i]) == NULL) {
-            tutti_log(TUTTI_LOG_WARN, "%s: no %s; taken to be for calls of 0 to 128 MiB where the "
-                      "file does not say", reader->program.file, names[i]);
+            tutti_log(TUTTI_LOG_WARN,
+                      "%s: no %s; taken to be for calls of 0 to 128 MiB where the "
+                      "file does not say",
+                      reader->program.file, names[i]);
             break;
         }
     if (most < 1 || least > most)
@@ -163,11 +170,13 @@ static int begin_algo(struct reader *reader, const char **attributes)
         return refuse(reader, "ngpus is %u, root is %lld", program->nranks, (long long)root);
     parts = program->collective == TUTTI_ALLGATHER || program->collective == TUTTI_ALLTOALL ||
                     program->collective == TUTTI_REDUCE_SCATTER
-                ? program->nranks : 1;
+                ? program->nranks
+                : 1;
     if (chunks == 0 || chunks % parts != 0)
-        return refuse(reader, "nchunksperloop=\"%u\" is not a multiple of the %u parts that the "
-                      "buffer of %s has", chunks, parts,
-                      tutti_collective_name(program->collective));
+        return refuse(reader,
+                      "nchunksperloop=\"%u\" is not a multiple of the %u parts that the "
+                      "buffer of %s has",
+                      chunks, parts, tutti_collective_name(program->collective));
     program->chunks = chunks / parts;
     if (program->chunks > BUFFER_CHUNKS_MAX / program->nranks)
         return refuse(reader, "%u chunks per block of %u ranks are too many", program->chunks,
@@ -183,7 +192,8 @@ static int begin_algo(struct reader *reader, const char **attributes)
     return tutti_import_init(program);
 }
 
-/* ---- gpu and tb ---------------------------------------------------------------------------------- */
+/* ---- gpu and tb
+ * ---------------------------------------------------------------------------------- */
 
 static int begin_gpu(struct reader *reader, const char **attributes)
 {
@@ -199,10 +209,11 @@ static int begin_gpu(struct reader *reader, const char **attributes)
         return refuse(reader, "gpu %u for the second time", reader->rank);
     if ((inputs > 0 && inputs != tutti_import_inputs(program)) ||
         (outputs > 0 && outputs != tutti_import_outputs(program)))
-        return refuse(reader, "gpu %u has %u input and %u output chunks; by nchunksperloop %s has "
-                      "%u and %u", reader->rank, inputs, outputs,
-                      tutti_collective_name(program->collective), tutti_import_inputs(program),
-                      tutti_import_outputs(program));
+        return refuse(reader,
+                      "gpu %u has %u input and %u output chunks; by nchunksperloop %s has "
+                      "%u and %u",
+                      reader->rank, inputs, outputs, tutti_collective_name(program->collective),
+                      tutti_import_inputs(program), tutti_import_outputs(program));
     reader->seen[reader->rank] = true;
     reader->first_block = program->nblocks;
     return TUTTI_OK;
@@ -238,7 +249,8 @@ static int begin_block(struct reader *reader, const char **attributes)
     return tutti_import_add_block(program, reader->rank, id);
 }
 
-/* ---- step ------------------------------------------------------------------------------------------ */
+/* ---- step
+ * ------------------------------------------------------------------------------------------ */
 
 /* What a type of step does; bits. */
 enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
@@ -267,11 +279,12 @@ static int read_ref(const struct reader *reader, const char **attributes, const 
     if (text == NULL || text[0] == '\0' || text[1] != '\0' || strchr("ios", text[0]) == NULL)
         return refuse(reader, "%s=\"%.40s\" is not i, o or s", buffer_name, text ? text : "");
     TUTTI_TRY(count(reader, attributes, offset_name, -2, BUFFER_CHUNKS_MAX, &first));
-    *ret_ref = (struct tutti_import_ref){
-        .rank = reader->rank, .first = first, .count = size,
-        .buffer = text[0] == 'i'   ? TUTTI_IMPORT_INPUT
-                  : text[0] == 'o' ? TUTTI_IMPORT_OUTPUT
-                                   : TUTTI_IMPORT_SCRATCH};
+    *ret_ref = (struct tutti_import_ref){.rank = reader->rank,
+                                         .first = first,
+                                         .count = size,
+                                         .buffer = text[0] == 'i'   ? TUTTI_IMPORT_INPUT
+                                                   : text[0] == 'o' ? TUTTI_IMPORT_OUTPUT
+                                                                    : TUTTI_IMPORT_SCRATCH};
     return TUTTI_OK;
 }
 
@@ -295,8 +308,8 @@ static int add_ops(struct reader *reader, int does, const char *word, struct tut
     }
     if ((does & SENDS) == 0)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_SEND, word, reader->step,
-                                  reader->send_queue, 0));
+    TUTTI_TRY(
+        tutti_import_add_op(program, TUTTI_IMPORT_SEND, word, reader->step, reader->send_queue, 0));
     return tutti_import_add_src(program, does & RECEIVES ? dst : src);
 }
 
@@ -314,7 +327,7 @@ static int begin_step(struct reader *reader, const char **attributes)
     TUTTI_TRY(number(reader, attributes, "deps", -1, STEPS_MAX, &after));
     if (text != NULL && strcmp(text, "ra") == 0)
         return refuse(reader, "type ra adds a residual, which no collective promises; it cannot be "
-                      "expressed");
+                              "expressed");
     while (i < sizeof(types) / sizeof(*types) && (text == NULL || strcmp(text, types[i].name) != 0))
         i++;
     if (i == sizeof(types) / sizeof(*types))
@@ -336,8 +349,10 @@ static int begin_step(struct reader *reader, const char **attributes)
     if (types[i].does & WRITES)
         TUTTI_TRY(read_ref(reader, attributes, "dstbuf", "dstoff", size, &dst));
     if (types[i].does == (RECEIVES | SENDS | READS)) {
-        dst = (struct tutti_import_ref){.rank = reader->rank, .buffer = TUTTI_IMPORT_TEMP,
-                                        .first = program->temps[reader->rank], .count = size};
+        dst = (struct tutti_import_ref){.rank = reader->rank,
+                                        .buffer = TUTTI_IMPORT_TEMP,
+                                        .first = program->temps[reader->rank],
+                                        .count = size};
         if (size > TUTTI_IMPORT_CELLS_MAX - program->temps[reader->rank])
             return refuse(reader, "the steps of gpu %u hold too many chunks", reader->rank);
         program->temps[reader->rank] += size;
@@ -348,7 +363,8 @@ static int begin_step(struct reader *reader, const char **attributes)
     return TUTTI_OK;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------- */
+/* ---- the file
+ * -------------------------------------------------------------------------------------- */
 
 static int begin_element(struct reader *reader, const char *name, const char **attributes)
 {
@@ -356,7 +372,7 @@ static int begin_element(struct reader *reader, const char *name, const char **a
 
     if (reader->depth == 0 && strcmp(name, "msccl_algos") == 0)
         return refuse(reader, "this is a list of files; name these in TUTTI_SCHEDULE, separated by "
-                      "':'");
+                              "':'");
     if (reader->depth >= 4 || strcmp(name, names[reader->depth]) != 0)
         return refuse(reader, "element <%.40s> where %s is due", name,
                       reader->depth < 4 ? names[reader->depth] : "none");
@@ -415,8 +431,8 @@ static int resolve(struct tutti_import_program *program, uint32_t block, uint32_
            program->blocks[other].id != op->object)
         other++;
     if (other == program->nblocks || program->blocks[other].rank != rank)
-        return tutti_import_refuse(program, at, "depid=\"%u\", and gpu %u has no such tb", op->object,
-                                   rank);
+        return tutti_import_refuse(program, at, "depid=\"%u\", and gpu %u has no such tb",
+                                   op->object, rank);
     if (other == block)
         return tutti_import_refuse(program, at, "depid=\"%u\" is its own tb", op->object);
     for (uint32_t i = 0; i < program->blocks[other].nops; i++)
