@@ -86,6 +86,14 @@ static void a_machine_may_bring_its_ranks(void **state)
     assert_says("\n    6  1 MiB");
 }
 
+static void a_barrier_has_no_size(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "barrier " FLAT " -n 8 -a dissemination"), 0);
+    assert_int_equal(count_words(running.out, "dissemination"), 1);
+    assert_says("15 us");
+}
+
 /* Braces and brackets pair up, and strings end: whoever reads JSON needs no more from us. */
 static void json_has_all_cases(void **state)
 {
@@ -198,6 +206,7 @@ int main(void)
         cmocka_unit_test(ranks_of_one_node_may_share_memory),
         cmocka_unit_test(what_is_too_large_is_left_out_and_said),
         cmocka_unit_test(a_machine_may_bring_its_ranks),
+        cmocka_unit_test(a_barrier_has_no_size),
         cmocka_unit_test(json_has_all_cases),
         cmocka_unit_test(pictures_show_what_varies),
         cmocka_unit_test(mistakes_are_one_line_with_the_cure),

@@ -80,10 +80,15 @@ static void print_fault(const struct team *team, const struct tutti_check_report
 static int check_team(const struct request *request, const struct team *team, struct tally *tally)
 {
     struct tutti_check_report report;
-    int rc = prove(team, 0, false, &report);
+    int rc;
 
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "%s ...", team->title);
+    rc = prove(team, 0, false, &report);
     if (rc == TUTTI_OK && team->is_vector)
         rc = prove(team, 0, true, &report);
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
     if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
         return failure(request, rc);
     if (rc == TUTTI_OK)
@@ -121,8 +126,6 @@ static int check_algorithm(const struct request *request, const struct tutti_alg
 
         if (rc != TUTTI_OK)
             return failure(request, rc);
-        if (isatty(STDERR_FILENO))
-            fprintf(stderr, "%s ...\r\033[K", team.title);
         status = check_team(request, &team, tally);
         team_fini(&team);
     }

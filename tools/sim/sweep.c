@@ -96,10 +96,16 @@ double sweep_bound(const struct sim_case *one)
 
 /* ---- which cases ----------------------------------------------------------------------------- */
 
-static size_t list_sizes(const struct request *request, double sizes[SIZES])
+/* A barrier has no size. */
+static size_t list_sizes(const struct request *request, enum tutti_collective collective,
+                         double sizes[SIZES])
 {
     size_t count = 0;
 
+    if (collective == TUTTI_BARRIER) {
+        sizes[0] = 0;
+        return 1;
+    }
     for (double size = request->first_bytes; size <= request->last_bytes && count < SIZES;
          size *= request->factor)
         sizes[count++] = size;
@@ -205,7 +211,7 @@ static int run_machine(const struct request *request, const struct tutti_machine
                        const struct tutti_algorithm *only, struct sweep *sweep)
 {
     double sizes[SIZES];
-    size_t nsizes = list_sizes(request, sizes), first = sweep->ncases;
+    size_t nsizes = list_sizes(request, sweep->collective, sizes), first = sweep->ncases;
     int rc = TUTTI_OK;
 
     for (size_t i = 0; i < nsizes && rc == TUTTI_OK; i++)
