@@ -18,8 +18,8 @@
 static uint32_t nranks;
 static const char *only;
 
-/* Those that a cluster of that size would use, whose steps per rank grow with its logarithm; and some
- * whose steps grow with the ranks. */
+/* Those that a cluster of that size would use, whose steps per rank grow with its logarithm; and
+ * some whose steps grow with the ranks. */
 static const struct {
     enum tutti_collective collective;
     const char *name;
