@@ -103,7 +103,8 @@ static bool is_too_long(const struct tutti_algorithm *algorithm, const struct va
     return is_long;
 }
 
-/* All roots with the usual options; with others, or many ranks, the first, the last, one between. */
+/* All roots with the usual options; with others, or many ranks, the first, the last, one
+ * between. */
 static bool prove_variant(const struct tutti_algorithm *algorithm, size_t index, uint32_t nranks)
 {
     bool has_root = tutti_collective_has_root(algorithm->collective);

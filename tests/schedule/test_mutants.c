@@ -17,7 +17,7 @@
 
 #define INTERLEAVINGS 24
 #define VARIANT_RANKS 7
-#define PER_KIND 16 /* mutants of one kind, algorithm, number of ranks and form */
+#define PER_KIND 12 /* mutants of one kind, algorithm, number of ranks and form */
 
 static const uint32_t ranks_to_try[] = {2, 3, 5, 8};
 
