@@ -14,7 +14,7 @@ perf: build-release
 test: build-dev
 	ctest --test-dir build/dev --output-on-failure -j$(JOBS) -LE nightly
 
-# Every algorithm proved for up to 256 ranks, and some for 4096: hours.
+# Every algorithm proved for up to 256 ranks, and some for 4096. Takes long.
 nightly: build-nightly
 	ctest --preset nightly -j$(JOBS)
 

@@ -28,9 +28,11 @@
  * else, races and deadlock included, is proved alike in both.
  *
  * What it takes: neighbouring chunks with one history are one item, so work grows with steps, not
- * with chunks. Each distinct sum takes nranks bits (hashed: 128). Where ranks share memory each WAIT
- * takes nranks counters and nranks of them to join, which is the limit: of algorithms in which all
- * wait for all, some 1000 ranks.
+ * with chunks; with 4096 ranks, seconds for algorithms whose steps grow with the logarithm. Each
+ * distinct sum takes nranks bits (hashed: 128). Where ranks share memory each WAIT takes nranks
+ * counters, but once for all who wait for the same signal of all; each n-source reduction takes
+ * nranks reads. So one-sided schedules grow with the square of the ranks, or, where waits are for
+ * single peers, with the cube: some thousand, or some hundred.
  *
  * Sources of the method: symbolic execution over contributor sets as in MSCCLang
  * (Cowan et al. 2023); happens-before by vector clocks (Mattern 1989); the least credits by

@@ -13,7 +13,7 @@
 #define NONE TUTTI_CHECK_NONE
 #define MOST_TOLD 8 /* steps of a circle */
 
-/* ---- who waits for whom ------------------------------------------------------------------------- */
+/* ---- who waits for whom ---------------------------------------------------------- */
 
 static bool is_stuck(const struct check_play *play, uint32_t half)
 {
@@ -180,7 +180,7 @@ static int report_deadlock(struct check_play *play)
                              play->run[rank], credits, circle);
 }
 
-/* ---- how many ------------------------------------------------------------------------------------ */
+/* ---- how many -------------------------------------------------------------------- */
 
 /* Play with that many; when it stops and may not, report. */
 static int try(struct check *check, uint32_t credits, bool may_stop, bool *ret_is_over)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a chunk holds, as an expression over ranks: 0 is undefined, then one leaf for each rank, then
- * reductions. Which chunk of the ranks' inputs it is about is known elsewhere. Inside check*.c only.
+ * What a chunk holds, as an expression over ranks: 0 is undefined, then one leaf for each rank,
+ * then reductions. Which chunk of the ranks' inputs it is about is known elsewhere. Inside check*.c
+ * only.
  *
- * Exact, equal expressions are stored once, so that equal values are equal numbers, and each has the
- * set of its ranks. Hashed, a value has their number and the sum of a random number per rank.
+ * Exact, equal expressions are stored once, so that equal values are equal numbers, and each has
+ * the set of its ranks. Hashed, a value has their number and the sum of a random number per rank.
  */
 #ifndef TUTTI_SCHEDULE_CHECK_EXPR_H
 #define TUTTI_SCHEDULE_CHECK_EXPR_H
@@ -30,7 +31,8 @@ bool tutti_check_is_same(const struct check_exprs *exprs, uint32_t a, uint32_t b
 bool tutti_check_is_whole(const struct check_exprs *exprs, uint32_t value);
 uint32_t tutti_check_contributors(const struct check_exprs *exprs, uint32_t value);
 uint32_t tutti_check_lowest(const struct check_exprs *exprs, uint32_t value);
-/* A rank that is not in it, or that is in both; NONE when there is none or, hashed, nobody knows. */
+/* A rank that is not in it, or that is in both; NONE when there is none or, hashed, nobody
+ * knows. */
 uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value);
 uint32_t tutti_check_common(const struct check_exprs *exprs, uint32_t a, uint32_t b);
 /* Equal for equal expressions, in any set of schedules. */

@@ -33,8 +33,10 @@ static void count_rank(struct check *check, uint32_t rank)
 
     for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
         const struct tutti_step *step = check_step(check, at);
-        uint32_t count = tutti_step_is_two_sided(step) ? tutti_check_sized_span(check, at).count : 0;
+        uint32_t count = 0;
 
+        if (tutti_step_is_two_sided(step))
+            count = tutti_check_sized_span(check, at).count;
         report->messages += tutti_access_sends(step);
         sent += tutti_access_sends(step) ? count : 0;
         received += tutti_access_receives(step) ? count : 0;
@@ -56,8 +58,8 @@ static uint32_t rank_of(const struct check *check, uint32_t node)
     return node < halves_end ? check->step_rank[node / 4] : (node - halves_end) / 2;
 }
 
-/* A path through happens-before follows another message where it goes from rank to rank, and where it
- * goes on in a lane of messages. */
+/* A path through happens-before follows another message where it goes from rank to rank, and where
+ * it goes on in a lane of messages. */
 static bool is_next_message(const struct check *check, uint32_t before, uint32_t node)
 {
     bool is_same_rank = rank_of(check, before) == rank_of(check, node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values on their way through memory: check_flow.c moves them, check_promise.c looks at what came out.
- * Inside check*.c only. */
+ * Values on their way through memory: check_flow.c moves them, check_promise.c looks at what came
+ * out. Inside check*.c only. */
 #ifndef TUTTI_SCHEDULE_CHECK_FLOW_H
 #define TUTTI_SCHEDULE_CHECK_FLOW_H
 

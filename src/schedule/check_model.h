@@ -116,8 +116,8 @@ int tutti_check_shape(struct check *check);
  * for the largest chunk, or by the other end. */
 uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
                            uint32_t chunk);
-/* The first of `count` chunks in which two spans differ in class, or `count`. Chunks without a class
- * fit any if `is_lenient`. */
+/* The first of `count` chunks in which two spans differ in class, or `count`. Chunks without a
+ * class fit any if `is_lenient`. */
 uint32_t tutti_check_classes_differ(const struct check *check, uint32_t rank_a,
                                     const struct tutti_span *a, uint32_t rank_b,
                                     const struct tutti_span *b, uint32_t count, bool is_lenient);
@@ -127,8 +127,8 @@ struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t ste
 /* check_lanes.c: lanes, and the messages that join them. */
 int tutti_check_lanes(struct check *check);
 
-/* check_credits.c: play until the end with as few credits as it takes, at most those of the options;
- * deadlocks; fills the log and the report's credits. */
+/* check_credits.c: play until the end with as few credits as it takes, at most those of the
+ * options; deadlocks; fills the log and the report's credits. */
 int tutti_check_credits(struct check *check);
 
 /* check_order.c: happens-before. */
@@ -161,9 +161,9 @@ int tutti_check_facts(struct check *check);
 /* All ranks' memory as one space of cells, one per chunk. Each run has INPUT and OUTPUT of its own,
  * runs take turns on two window halves, and share the scratch memory.
  *
- * Neighbouring cells with one history form a stretch, whose first cell speaks for all of it; what is
- * known of a stretch lies in arrays of their owner, at that cell. In the beginning each rank's cells
- * are one stretch. */
+ * Neighbouring cells with one history form a stretch, whose first cell speaks for all of it; what
+ * is known of a stretch lies in arrays of their owner, at that cell. In the beginning each rank's
+ * cells are one stretch. */
 struct check_memory {
     const struct check *check;
     struct tutti_cells *cells; /* per rank */

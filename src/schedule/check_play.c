@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Playing the schedules of all ranks with a number of credits. With none, a slice moves only when
- * both halves of its message are at the head of their lanes and started. With c, the first c messages
- * of a lane that are not yet received lie in it, and each later one waits for the receive of the c-th
- * before it.
+ * both halves of its message are at the head of their lanes and started. With c, the first c
+ * messages of a lane that are not yet received lie in it, and each later one waits for the receive
+ * of the c-th before it.
  *
  * What can move never loses that by something else moving, so one greedy play
  * is as good as all: if it ends, every timing ends; if it stops, every timing

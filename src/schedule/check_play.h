@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One play of all ranks with a number of credits: check_play.c moves it, check_credits.c asks for it
- * and tells why it stopped. Inside check*.c only. */
+ * One play of all ranks with a number of credits: check_play.c moves it, check_credits.c asks for
+ * it and tells why it stopped. Inside check*.c only. */
 #ifndef TUTTI_SCHEDULE_CHECK_PLAY_H
 #define TUTTI_SCHEDULE_CHECK_PLAY_H
 
@@ -25,7 +25,8 @@ struct check_play {
     uint32_t *given;      /* per signal number, through all runs: ranks that have given it */
     uint32_t *agenda;     /* halves to try to start, or whose message may move */
     uint32_t nagenda, agenda_capacity;
-    uint32_t *waiting;    /* halves of WAIT steps; NONE - 1 - rank: that rank, before its next run */
+    /* Halves of WAIT steps; NONE - 1 - rank: that rank, before its next run. */
+    uint32_t *waiting;
     uint32_t nwaiting, waiting_capacity;
 };
 

@@ -18,8 +18,8 @@
 static uint32_t nranks;
 static const char *only;
 
-/* Those that a cluster of that size would use, whose steps per rank grow with its logarithm; and some
- * whose steps grow with the ranks. */
+/* Those that a cluster of that size would use, whose steps per rank grow with its logarithm; and
+ * some whose steps grow with the ranks. */
 static const struct {
     enum tutti_collective collective;
     const char *name;
@@ -27,12 +27,13 @@ static const struct {
 } rows[] = {
     {TUTTI_ALLREDUCE, "recursive_doubling", UINT32_MAX},
     {TUTTI_ALLREDUCE, "circulant", UINT32_MAX},
-    {TUTTI_REDUCE_SCATTER, "circulant", UINT32_MAX},
-    {TUTTI_ALLGATHER, "circulant", UINT32_MAX},
-    {TUTTI_ALLREDUCE, "hybrid", UINT32_MAX},
     {TUTTI_ALLREDUCE, "rabenseifner", UINT32_MAX},
+    {TUTTI_ALLREDUCE, "double_tree", UINT32_MAX},
+    {TUTTI_REDUCE_SCATTER, "circulant", UINT32_MAX},
     {TUTTI_REDUCE_SCATTER, "recursive_halving", UINT32_MAX},
+    {TUTTI_ALLGATHER, "circulant", UINT32_MAX},
     {TUTTI_ALLGATHER, "recursive_doubling", UINT32_MAX},
+    {TUTTI_ALLREDUCE, "hybrid", UINT32_MAX},
     {TUTTI_ALLREDUCE, "swing", 1024},
     {TUTTI_REDUCE, "knomial", UINT32_MAX},
     {TUTTI_BROADCAST, "knomial", UINT32_MAX},

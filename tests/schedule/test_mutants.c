@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "schedule/mutate.h"
+#include "schedule/variants.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 #include <cmocka.h>
 
 #define INTERLEAVINGS 24
-#define PER_KIND 16 /* mutants of one kind, algorithm, number of ranks and form */
+#define VARIANT_RANKS 7
+#define PER_KIND 12 /* mutants of one kind, algorithm, number of ranks and form */
 
 static const uint32_t ranks_to_try[] = {2, 3, 5, 8};
 
@@ -86,21 +88,38 @@ static void try_mutant(size_t a, struct team *team, enum mutation kind, uint64_t
     tutti_schedule_destroy(mutant);
 }
 
+static void visit_shape(size_t a, const struct tutti_shape *shape,
+                        void (*visit)(size_t a, struct team *team, void *context), void *context)
+{
+    struct team plain = team_of_shape(tutti_algorithm(a), shape, false);
+    struct team fused = team_of_shape(tutti_algorithm(a), shape, true);
+
+    visit(a, &plain, context);
+    if (!team_is_same(&plain, &fused))
+        visit(a, &fused, context);
+    team_destroy(&plain);
+    team_destroy(&fused);
+}
+
+/* With the usual options; and the last variant, which has places if the algorithm goes by any. */
 static void all_algorithms(void (*visit)(size_t a, struct team *team, void *context),
                            void *context)
 {
-    for (size_t a = 0; a < tutti_algorithm_count(); a++)
-        for (size_t n = 0; n < sizeof(ranks_to_try) / sizeof(ranks_to_try[0]); n++) {
-            uint32_t nranks = ranks_to_try[n];
-            struct team plain = team_create(tutti_algorithm(a), nranks, nranks / 2, false);
-            struct team fused = team_create(tutti_algorithm(a), nranks, nranks / 2, true);
+    for (size_t a = 0; a < tutti_algorithm_count(); a++) {
+        size_t last = variants_count(tutti_algorithm(a)) - 1;
+        struct variant variant;
 
-            visit(a, &plain, context);
-            if (!team_is_same(&plain, &fused))
-                visit(a, &fused, context);
-            team_destroy(&plain);
-            team_destroy(&fused);
+        for (size_t n = 0; n < sizeof(ranks_to_try) / sizeof(ranks_to_try[0]); n++) {
+            struct tutti_shape shape = {.nranks = ranks_to_try[n], .root = ranks_to_try[n] / 2};
+
+            visit_shape(a, &shape, visit, context);
         }
+        if (last == 0)
+            continue;
+        variant_create(tutti_algorithm(a), last, VARIANT_RANKS, &variant);
+        visit_shape(a, &variant.shape, visit, context);
+        variant_destroy(&variant);
+    }
 }
 
 static void interpret_team(size_t a, struct team *team, void *context)

@@ -192,7 +192,8 @@ static void where_none_is_enough_the_circle_is_told(void **state)
                 "from 2)");
     told(&mixed, "deadlock in run 0 with unlimited credits: rank 0 step 0 (wait from 1) waits for "
                  "rank 1 step 1 (signal), which waits for rank 1 step 0 (recv from 0), which "
-                 "waits for rank 0 step 1 (send to 1), which waits for rank 0 step 0 (wait from 1)");
+                 "waits for rank 0 step 1 (send to 1), which waits for rank 0 step 0 (wait from "
+                 "1)");
 }
 
 int main(void)
