@@ -254,6 +254,8 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
 
     if (comm->trial != NULL)
         choice = *comm->trial;
+    else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL)
+        return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
     else
         TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, NULL));
     TUTTI_TRY(find_plan(comm, &choice, call->root, &plan));

@@ -17,6 +17,8 @@
 #include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
+#include "schedules.h"
+#include "tuner/memo.h"
 #include "tuner/policy.h"
 #include "tuner/table.h"
 #include "tutti.h"
@@ -65,8 +67,9 @@ struct tutti_comm {
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
     struct tutti_mailbox mailbox;
-    /* What choices depend on, the same on all ranks: comm_choices.c. The view refers to the rest. */
+    /* What choices depend on, alike on all ranks: comm_choices.c. The view refers to the rest. */
     struct tutti_tuner_view view;
+    struct tutti_memo memo;
     struct tutti_policy *policy;       /* NULL: nobody has said anything */
     struct tutti_machine *machine;     /* described or assumed */
     struct tutti_places places;
@@ -74,6 +77,7 @@ struct tutti_comm {
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* runs instead of what the tuner chooses; NULL: none */
     struct tutti_cache *cache;         /* plans and programs */
+    struct tutti_schedules *schedules; /* from files */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
     uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */

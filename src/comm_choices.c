@@ -110,6 +110,7 @@ int tutti_choices_look(struct tutti_comm *comm)
         .all_store = tutti_fabric_all_store(comm->fabric),
         .half_bytes = domain ? domain->half_bytes : 0,
         .stage_bytes = TUTTI_STAGE_BYTES,
+        .memo = &comm->memo,
     };
     shared = tutti_share_bytes(&comm->share, TUTTI_SHARE_TUNING, &size);
     if (shared != NULL && comm->policy == NULL)
@@ -138,7 +139,8 @@ size_t tutti_choices_bytes(const struct tutti_comm *comm)
     size_t bytes = (size_t)comm->nranks * sizeof *comm->hosts, nranks = (size_t)comm->nranks;
 
     if (comm->machine != NULL)
-        bytes += sizeof *comm->machine + (places->nrings + places->ntrees) * nranks * sizeof(int32_t);
+        bytes += sizeof *comm->machine +
+                 (places->nrings + places->ntrees) * nranks * sizeof(int32_t);
     for (int i = 0; comm->policy != NULL && i < TUTTI_POLICY_RULES; i++)
         bytes += comm->policy->rules[i].capacity * sizeof(struct tutti_rule);
     return bytes + (comm->policy != NULL ? sizeof *comm->policy + comm->policy->size : 0);

@@ -27,7 +27,7 @@ enum { VARIANTS = 3 };
 /* What would be chosen anyway stays, unless another one is faster by more than this. */
 #define INERTIA 1.03
 
-/* ---- candidates ------------------------------------------------------------------------------- */
+/* ---- candidates ---------------------------------------------------------------------------- */
 
 static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
 {
@@ -109,7 +109,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
     return TUTTI_OK;
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------- */
 
 /* What rank 0 tells the others after each round. */
 struct verdict {
@@ -196,7 +196,7 @@ static int sample(struct race *race, uint32_t index)
     return TUTTI_OK;
 }
 
-/* ---- judging, on rank 0 ----------------------------------------------------------------------- */
+/* ---- judging, on rank 0 -------------------------------------------------------------------- */
 
 static int compare(const void *left, const void *right)
 {

@@ -35,7 +35,7 @@ struct desk {
     size_t text_size;
 };
 
-/* ---- the order -------------------------------------------------------------------------------- */
+/* ---- the order ----------------------------------------------------------------------------- */
 
 static int parse_collectives(const char *names, uint32_t *ret_collectives)
 {
@@ -77,8 +77,8 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     order.max_bytes = config.maxBytes ? config.maxBytes : (size_t)4 << 20;
     order.budget_ns = (uint64_t)(config.budgetMs > 0 ? config.budgetMs : 10000) * 1000000;
     if (order.min_bytes > order.max_bytes || order.max_bytes > (size_t)1 << 30)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sizes from %llu to %llu bytes; minBytes must not "
-                          "be above maxBytes, nor that above 1 GiB", function,
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sizes from %llu to %llu bytes; minBytes must "
+                          "not be above maxBytes, nor that above 1 GiB", function,
                           (unsigned long long)order.min_bytes, (unsigned long long)order.max_bytes);
     if (config.budgetMs < 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.budgetMs is %d; it must be at least 1, "
@@ -123,7 +123,7 @@ static void close_desk(struct desk *desk)
     free(desk->old_file);
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b)
 {
@@ -164,7 +164,7 @@ static void write_lines(FILE *file, const struct tutti_trial *trials, size_t cou
     }
 }
 
-/* ---- measuring -------------------------------------------------------------------------------- */
+/* ---- measuring ----------------------------------------------------------------------------- */
 
 struct bench {
     struct tutti_comm *comm;
@@ -244,7 +244,7 @@ static int measure_all(struct bench *bench)
     return TUTTI_OK;
 }
 
-/* ---- the outcome ------------------------------------------------------------------------------ */
+/* ---- the outcome --------------------------------------------------------------------------- */
 
 /* On rank 0: the policy with the new table, and the file. */
 static int conclude(struct tutti_comm *comm, const struct order *order, struct desk *desk,

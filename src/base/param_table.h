@@ -40,6 +40,10 @@ TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
     "The machine, for the prices that choices go by: the name of a known one (`ethernet`), a file, "
     "or a description such as `level top overhead 5us bandwidth 50GB/s`. Default: coarse "
     "assumptions. See [tuning](tuning.md).")
+TUTTI_PARAM_TEXT(SCHEDULE, "TUTTI_SCHEDULE", "",
+    "[Schedule files](schedule-files.md) to run matching calls by, separated by `:`; each may be "
+    "limited to calls of a size: `allreduce[64K-1M]=FILE`. Rank 0 reads them for all. Other calls "
+    "run as if it were not set.")
 TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
     "Size of each rank's window in the shared memory of its host, in bytes.")
 TUTTI_PARAM_INT(FIFO_BYTES, "TUTTI_FIFO_BYTES", "64K", 4096, 16777216,

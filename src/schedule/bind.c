@@ -147,18 +147,23 @@ static int add_segment(struct binder *binder, struct tutti_bound_step *step,
     return TUTTI_OK;
 }
 
+static void list_spans(const struct tutti_step *step,
+                       const struct tutti_span *ret_spans[TUTTI_AT_COUNT])
+{
+    ret_spans[TUTTI_AT_SRC] = &step->src;
+    ret_spans[TUTTI_AT_DST] = &step->dst;
+    ret_spans[TUTTI_AT_REMOTE] = &step->remote;
+    ret_spans[TUTTI_AT_ALSO] = &step->also;
+    ret_spans[TUTTI_AT_REMOTE_DST] = &step->remote_dst;
+}
+
 static int bind_step(struct binder *binder, const struct tutti_step *step,
                      struct tutti_bound_step *ret_step)
 {
-    const struct tutti_span *const spans[TUTTI_AT_COUNT] = {
-        [TUTTI_AT_SRC] = &step->src,
-        [TUTTI_AT_DST] = &step->dst,
-        [TUTTI_AT_REMOTE] = &step->remote,
-        [TUTTI_AT_ALSO] = &step->also,
-        [TUTTI_AT_REMOTE_DST] = &step->remote_dst,
-    };
-    const struct tutti_span *sizing = sizing_span(binder, spans);
+    const struct tutti_span *spans[TUTTI_AT_COUNT], *sizing;
 
+    list_spans(step, spans);
+    sizing = sizing_span(binder, spans);
     *ret_step = (struct tutti_bound_step){.first = binder->bound->nsegments};
     if (sizing == NULL)
         return TUTTI_OK;
@@ -281,6 +286,38 @@ fail:
     binder_fini(&binder);
     tutti_bound_fini(&bound);
     return rc;
+}
+
+/* Elements in the chunks before `chunk`, of blocks that lie packed. */
+static size_t elements_before(const struct tutti_schedule *schedule, uint32_t chunk,
+                              size_t element_bytes, size_t block_count)
+{
+    uint32_t k = schedule->chunks_per_block;
+    size_t full = chunk_elements(block_count, k, element_bytes);
+
+    return chunk / k * block_count + min_size(chunk % k * full, block_count);
+}
+
+size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct tutti_step *step,
+                             size_t element_bytes, size_t block_count)
+{
+    struct tutti_extent extent = {.element_bytes = element_bytes, .block_count = block_count};
+    struct binder binder = {.schedule = schedule, .element_bytes = element_bytes};
+    const struct tutti_span *spans[TUTTI_AT_COUNT], *sizing;
+    size_t end;
+
+    list_spans(step, spans);
+    sizing = sizing_span(&binder, spans);
+    if (sizing == NULL)
+        return 0;
+    end = (size_t)sizing->first + sizing->count;
+    if (sizing->buffer == TUTTI_BUF_WINDOW ||
+        (sizing->buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR)) {
+        tutti_assert(lay_out(&binder, &extent) == TUTTI_OK); /* allocates for lists of counts only */
+        return sizing->count * binder.slot_bytes;
+    }
+    return (elements_before(schedule, (uint32_t)end, element_bytes, block_count) -
+            elements_before(schedule, sizing->first, element_bytes, block_count)) * element_bytes;
 }
 
 void tutti_bound_fini(struct tutti_bound *bound)

@@ -51,6 +51,14 @@ void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like
     build->schedule->scratch_chunks = like == TUTTI_SCRATCH_NONE ? 0 : chunks;
 }
 
+void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks)
+{
+    tutti_assert(chunks <= build->schedule->scratch_chunks);
+    build->schedule->scratch_chunks = chunks;
+    if (chunks == 0)
+        build->schedule->scratch_like = TUTTI_SCRATCH_NONE;
+}
+
 void tutti_build_window(struct tutti_build *build, uint32_t chunks)
 {
     tutti_assert(build->schedule->nsteps == 0);

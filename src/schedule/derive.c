@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Deriving dependencies: for each chunk, who wrote it last and who has read it since.
+ * Deriving dependencies: for each piece of memory (pieces.h), who wrote it last and who has read it
+ * since.
  *
  * A reader waits for the last writer; a writer waits for the readers since, or
  * for the last writer when there are none (they waited for it). Of the steps
@@ -14,7 +15,7 @@
 #include "schedule/derive.h"
 
 #include "base/result.h"
-#include "schedule/access.h"
+#include "schedule/pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 #define NONE UINT32_MAX
 #define LOCAL_LANE 0
 
-struct chunk {
+struct piece {
     uint32_t writer;  /* step, or NONE */
     uint32_t readers; /* reads since, or NONE */
 };
@@ -33,8 +34,8 @@ struct reader {
 
 struct derive {
     const struct tutti_schedule *schedule;
-    struct tutti_cells cells;
-    struct chunk *chunks;
+    struct tutti_pieces pieces;
+    struct piece *memory; /* per piece */
     struct reader *readers;
     uint32_t nreaders, readers_capacity;
     uint32_t *seen;      /* per step: the step that counts it already, or NONE */
@@ -80,7 +81,7 @@ static int reserve(uint32_t **array, uint32_t *capacity, uint32_t needed)
     return TUTTI_OK;
 }
 
-static int add_reader(struct derive *derive, struct chunk *chunk, uint32_t step)
+static int add_reader(struct derive *derive, struct piece *piece, uint32_t step)
 {
     struct reader *grown;
 
@@ -93,8 +94,8 @@ static int add_reader(struct derive *derive, struct chunk *chunk, uint32_t step)
         derive->readers = grown;
         derive->readers_capacity = capacity;
     }
-    derive->readers[derive->nreaders] = (struct reader){.step = step, .next = chunk->readers};
-    chunk->readers = derive->nreaders++;
+    derive->readers[derive->nreaders] = (struct reader){.step = step, .next = piece->readers};
+    piece->readers = derive->nreaders++;
     return TUTTI_OK;
 }
 
@@ -120,28 +121,30 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
 
 static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
-    for (uint32_t i = 0; i < access->span.count; i++) {
-        const struct chunk *chunk = &derive->chunks[tutti_cell(
-            &derive->cells, access->span.buffer, access->span.first + i)];
+    uint32_t first, count = tutti_pieces_of(&derive->pieces, access->span, &first);
 
-        if (!access->is_write || chunk->readers == NONE)
-            find(derive, step, chunk->writer);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct piece *piece = &derive->memory[first + i];
+
+        if (!access->is_write || piece->readers == NONE)
+            find(derive, step, piece->writer);
         else
-            for (uint32_t r = chunk->readers; r != NONE; r = derive->readers[r].next)
+            for (uint32_t r = piece->readers; r != NONE; r = derive->readers[r].next)
                 find(derive, step, derive->readers[r].step);
     }
 }
 
 static int note_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
-    for (uint32_t i = 0; i < access->span.count; i++) {
-        struct chunk *chunk = &derive->chunks[tutti_cell(&derive->cells, access->span.buffer,
-                                                         access->span.first + i)];
+    uint32_t first, count = tutti_pieces_of(&derive->pieces, access->span, &first);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct piece *piece = &derive->memory[first + i];
 
         if (access->is_write)
-            *chunk = (struct chunk){.writer = step, .readers = NONE};
+            *piece = (struct piece){.writer = step, .readers = NONE};
         else
-            TUTTI_TRY(add_reader(derive, chunk, step));
+            TUTTI_TRY(add_reader(derive, piece, step));
     }
     return TUTTI_OK;
 }
@@ -204,7 +207,8 @@ static int derive_step(struct derive *derive, uint32_t at)
 
 static void release(struct derive *derive)
 {
-    free(derive->chunks);
+    tutti_pieces_fini(&derive->pieces);
+    free(derive->memory);
     free(derive->readers);
     free(derive->seen);
     free(derive->lane_step);
@@ -238,19 +242,19 @@ static int prepare(struct derive *derive, struct tutti_schedule *schedule)
     size_t nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
 
     *derive = (struct derive){.schedule = schedule, .last_wait = NONE, .last_signal = NONE};
-    tutti_cells_init(&derive->cells, schedule, schedule->rank, true);
-    derive->chunks = malloc((derive->cells.count + 1) * sizeof(*derive->chunks));
+    TUTTI_TRY(tutti_pieces_init(&derive->pieces, schedule));
+    derive->memory = malloc(derive->pieces.count * sizeof(*derive->memory));
     derive->seen = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->found = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->lane_step = malloc(nlanes * sizeof(uint32_t));
     derive->lane_last = malloc(nlanes * sizeof(uint32_t));
-    if (derive->chunks == NULL || derive->seen == NULL || derive->found == NULL ||
+    if (derive->memory == NULL || derive->seen == NULL || derive->found == NULL ||
         derive->lane_step == NULL || derive->lane_last == NULL) {
         release(derive);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to derive the dependencies of %zu steps",
                           nsteps);
     }
-    memset(derive->chunks, 0xff, derive->cells.count * sizeof(*derive->chunks));
+    memset(derive->memory, 0xff, derive->pieces.count * sizeof(*derive->memory));
     memset(derive->seen, 0xff, nsteps * sizeof(uint32_t));
     memset(derive->lane_step, 0xff, nlanes * sizeof(uint32_t));
     return TUTTI_OK;

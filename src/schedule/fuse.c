@@ -19,8 +19,8 @@
 #include "schedule/build.h"
 
 #include "base/result.h"
-#include "schedule/access.h"
 #include "schedule/derive.h"
+#include "schedule/pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,8 @@ struct touch {
 
 struct fuse {
     struct tutti_schedule *schedule;
-    struct tutti_cells cells;
-    uint32_t *touch_first; /* per cell: its touches, in program order */
+    struct tutti_pieces pieces;
+    uint32_t *touch_first; /* per piece: its touches, in program order */
     struct touch *touches;
     uint32_t *send_before; /* per sending step: the one before it in its lane, or NONE */
     uint32_t *recv_after;  /* per receiving step: the one after it in its lane, or NONE */
@@ -46,6 +46,7 @@ struct fuse {
 
 static void release(struct fuse *fuse)
 {
+    tutti_pieces_fini(&fuse->pieces);
     free(fuse->touch_first);
     free(fuse->touches);
     free(fuse->send_before);
@@ -55,7 +56,7 @@ static void release(struct fuse *fuse)
     free(fuse->lane_last);
 }
 
-/* Count the touches of each cell into touch_first[cell + 1], or, when `list`, write them down. */
+/* Count the touches of each piece into touch_first[piece + 1], or, when `list`, write them down. */
 static void walk_touches(struct fuse *fuse, bool list)
 {
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
@@ -64,17 +65,17 @@ static void walk_touches(struct fuse *fuse, bool list)
         uint32_t naccesses = tutti_step_accesses(&fuse->schedule->steps[at], accesses);
 
         for (uint32_t a = 0; a < naccesses; a++) {
+            uint32_t first, count;
+
             if (accesses[a].rank != TUTTI_NO_RANK)
                 continue;
-            for (uint32_t i = 0; i < accesses[a].span.count; i++) {
-                uint32_t cell = tutti_cell(&fuse->cells, accesses[a].span.buffer,
-                                           accesses[a].span.first + i);
-
+            count = tutti_pieces_of(&fuse->pieces, accesses[a].span, &first);
+            for (uint32_t piece = first; piece < first + count; piece++) {
                 if (list)
-                    fuse->touches[fuse->touch_first[cell]++] =
+                    fuse->touches[fuse->touch_first[piece]++] =
                         (struct touch){.step = at, .is_write = accesses[a].is_write};
                 else
-                    fuse->touch_first[cell + 1]++;
+                    fuse->touch_first[piece + 1]++;
             }
         }
     }
@@ -82,18 +83,18 @@ static void walk_touches(struct fuse *fuse, bool list)
 
 static int index_touches(struct fuse *fuse)
 {
-    uint32_t ncells = fuse->cells.count;
+    uint32_t npieces = fuse->pieces.count;
 
     walk_touches(fuse, false);
-    for (uint32_t cell = 0; cell < ncells; cell++)
-        fuse->touch_first[cell + 1] += fuse->touch_first[cell];
-    fuse->touches = malloc((fuse->touch_first[ncells] + 1) * sizeof(*fuse->touches));
+    for (uint32_t piece = 0; piece < npieces; piece++)
+        fuse->touch_first[piece + 1] += fuse->touch_first[piece];
+    fuse->touches = malloc((fuse->touch_first[npieces] + 1) * sizeof(*fuse->touches));
     if (fuse->touches == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to fuse %u steps", fuse->schedule->nsteps);
 
     /* Writing down moves each start to the next one's; move them back. */
     walk_touches(fuse, true);
-    memmove(fuse->touch_first + 1, fuse->touch_first, ncells * sizeof(uint32_t));
+    memmove(fuse->touch_first + 1, fuse->touch_first, npieces * sizeof(uint32_t));
     fuse->touch_first[0] = 0;
     return TUTTI_OK;
 }
@@ -131,8 +132,8 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule)
     size_t nsteps = schedule->nsteps;
 
     *fuse = (struct fuse){.schedule = schedule};
-    tutti_cells_init(&fuse->cells, schedule, schedule->rank, true);
-    fuse->touch_first = calloc((size_t)fuse->cells.count + 2, sizeof(uint32_t));
+    TUTTI_TRY(tutti_pieces_init(&fuse->pieces, schedule));
+    fuse->touch_first = calloc((size_t)fuse->pieces.count + 2, sizeof(uint32_t));
     fuse->send_before = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->recv_after = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->signals = malloc((nsteps + 1) * sizeof(uint32_t));
@@ -148,10 +149,10 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule)
     return TUTTI_OK;
 }
 
-/* The touch of `cell` by which `step` writes it; there is one. */
-static uint32_t find_write(const struct fuse *fuse, uint32_t cell, uint32_t step)
+/* The touch of a piece by which `step` writes it; there is one. */
+static uint32_t find_write(const struct fuse *fuse, uint32_t piece, uint32_t step)
 {
-    uint32_t low = fuse->touch_first[cell], high = fuse->touch_first[cell + 1];
+    uint32_t low = fuse->touch_first[piece], high = fuse->touch_first[piece + 1];
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -170,18 +171,17 @@ static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
     struct tutti_span dst = steps[recv].dst, src;
-    uint32_t send = NONE;
+    uint32_t send = NONE, first, count = tutti_pieces_of(&fuse->pieces, dst, &first);
 
-    for (uint32_t i = 0; i < dst.count; i++) {
-        uint32_t cell = tutti_cell(&fuse->cells, dst.buffer, dst.first + i);
-        uint32_t end = fuse->touch_first[cell + 1], next = find_write(fuse, cell, recv) + 1;
+    for (uint32_t piece = first; piece < first + count; piece++) {
+        uint32_t end = fuse->touch_first[piece + 1], next = find_write(fuse, piece, recv) + 1;
 
         if (next >= end || fuse->touches[next].is_write)
             return NONE;
         if (send != NONE && fuse->touches[next].step != send)
             return NONE;
         send = fuse->touches[next].step;
-        /* A step that reads and then writes this cell is no send. */
+        /* A step that reads and then writes this piece is no send. */
         if (next + 1 < end && !fuse->touches[next + 1].is_write)
             return NONE;
     }
@@ -197,17 +197,16 @@ static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 static bool is_source_kept(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     const struct tutti_step *step = &fuse->schedule->steps[recv];
+    uint32_t first, count;
 
     if (step->kind != TUTTI_STEP_RECV_REDUCE)
         return true;
-    for (uint32_t i = 0; i < step->src.count; i++) {
-        uint32_t cell = tutti_cell(&fuse->cells, step->src.buffer, step->src.first + i);
-
-        for (uint32_t t = fuse->touch_first[cell]; t < fuse->touch_first[cell + 1]; t++)
+    count = tutti_pieces_of(&fuse->pieces, step->src, &first);
+    for (uint32_t piece = first; piece < first + count; piece++)
+        for (uint32_t t = fuse->touch_first[piece]; t < fuse->touch_first[piece + 1]; t++)
             if (fuse->touches[t].is_write && fuse->touches[t].step > recv &&
                 fuse->touches[t].step < send)
                 return false;
-    }
     return true;
 }
 

@@ -32,14 +32,19 @@ struct tutti_sim_source {
 
 struct tutti_sim_link {
     char name[32];       /* "rank 3 out", "trunk 0 in", "memory 1", ... */
-    double bytes, busy_s, bytes_per_s;
+    uint32_t number;     /* in the order of kinds and places */
+    /* Of cores, both are seconds of work. busy_s: while anybody used it. */
+    double bytes, bytes_per_s;
+    double busy_s;
 };
 
 /* A piece of the longest path, from the last event back. */
 struct tutti_sim_hop {
     uint32_t rank, step;
     double begin_s, end_s;
-    char why[24];        /* "latency", "overhead", "bandwidth", "reduce", "copy", "port", "core" */
+    /* "latency", "overhead", "bandwidth", "reduce", "copy"; waits: "port" (for its turn), "link" (it
+     * shares one), "core" (likewise) */
+    char why[24];
 };
 
 struct tutti_sim_report {
@@ -47,13 +52,18 @@ struct tutti_sim_report {
     double *rank_seconds; /* per rank: when it was done */
     uint64_t nmessages;
     double bytes;         /* sent by all */
-    double latency_share, wire_share, wait_share; /* of the longest path; they add up to 1 */
+    /* Of the longest path: latency and overhead, bandwidth, reduce and copy, waits. They add up
+     * to 1. */
+    double latency_share, wire_share, work_share, wait_share;
     struct tutti_sim_link *links; /* those with any traffic, the busiest first */
     size_t nlinks;
     struct tutti_sim_hop *hops;
     size_t nhops;
 };
 
+/* TUTTI_ERR_ARGUMENT: machine and schedules do not fit, or the schedules each other: they wait for
+ * ever, or what is sent is not what is received. TUTTI_ERR_SYSTEM: no memory. What the source
+ * returns. */
 int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_machine *machine,
                    struct tutti_sim_report *ret_report);
 void tutti_sim_report_fini(struct tutti_sim_report *report);
@@ -64,7 +74,7 @@ struct tutti_sim_bound {
     double latency_s, bandwidth_s, sum_s;
 };
 
-void tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective collective,
-                     uint32_t root, double block_bytes, struct tutti_sim_bound *ret_bound);
+int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective collective,
+                    uint32_t root, double block_bytes, struct tutti_sim_bound *ret_bound);
 
 #endif

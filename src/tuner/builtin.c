@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The built-in table, the first row that fits wins.
  *
- * The limits are coarse: a few were tried with TUTTI_ALGORITHM and two ranks on a two-core host (the
- * all-reduces over sockets), the others follow from rounds and bytes alone. What memory, caches and
- * cores do to one-sided algorithms is not in the counts that prices are made of, so these rows
+ * The limits are coarse: a few were tried with TUTTI_ALGORITHM and two ranks on a two-core host
+ * (the all-reduces over sockets), the others follow from rounds and bytes alone. What memory, caches
+ * and cores do to one-sided algorithms is not in the counts that prices are made of, so these rows
  * stand above prices; those of the two-sided algorithms stand below.
  */
 #include "tuner/builtin.h"

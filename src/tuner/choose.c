@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "tuner/builtin.h"
-#include "tuner/candidates.h"
+#include "tuner/memo.h"
 #include "tuner/policy.h"
 
 size_t tutti_tuner_bytes(const struct tutti_tuner_view *view,
@@ -58,14 +58,13 @@ static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
                                     struct tutti_choice *ret_choice)
 {
     enum tutti_authority by = ask_policy(view, query, ret_choice);
-    double ignored;
 
     if (by != TUTTI_BY_NOBODY)
         return by;
     *ret_choice = (struct tutti_choice){.algorithm = tutti_builtin_find(view, query, true)};
     if (ret_choice->algorithm != NULL)
         return TUTTI_BY_MEMORY;
-    if (tutti_cheapest(view, query, ret_choice, &ignored))
+    if (tutti_memo_cheapest(view, query, ret_choice))
         return TUTTI_BY_PRICE;
     *ret_choice = (struct tutti_choice){.algorithm = tutti_builtin_find(view, query, false)};
     return ret_choice->algorithm != NULL ? TUTTI_BY_HABIT : TUTTI_BY_NOBODY;

@@ -68,7 +68,7 @@ static void say_why(const struct tutti_tuner_view *view, const struct tutti_tune
     const char *why = "by the built-in table, since its cost is not modelled";
 
     if (candidate->by == TUTTI_BY_PRICE)
-        why = "the lowest price";
+        why = "the lowest price of its size class";
     else if (candidate->by == TUTTI_BY_MEMORY)
         why = "by the built-in table for ranks that share memory";
     snprintf(candidate->reason, sizeof candidate->reason, "%s", why);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static int read_file(const char *variable, const char *path, char **ret_text)
 {
@@ -56,7 +56,7 @@ int tutti_policy_load(const char *variable, const char *given, char **ret_text)
                              : tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", variable);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------ */
+/* ---- bytes --------------------------------------------------------------------------------- */
 
 static int find_texts(struct tutti_policy *policy)
 {
@@ -193,7 +193,7 @@ done:
     return rc;
 }
 
-/* ---- sharing ---------------------------------------------------------------------------------- */
+/* ---- sharing ------------------------------------------------------------------------------- */
 
 struct tutti_policy *tutti_policy_share(struct tutti_policy *policy)
 {

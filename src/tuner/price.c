@@ -45,7 +45,8 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
-    return tutti_cost_sum(cost, of_level) + turns * over(cost->reduced, machine->reduce_bytes_per_s) +
+    return tutti_cost_sum(cost, of_level) +
+           turns * over(cost->reduced, machine->reduce_bytes_per_s) +
            turns * over(cost->copied, machine->copy_bytes_per_s) +
            over(cost->memory, machine->memory_bytes_per_s);
 }

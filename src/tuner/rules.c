@@ -79,7 +79,7 @@ enum tutti_collective tutti_collective_find(const char *name, size_t length)
     return found;
 }
 
-/* ---- the parts of a rule ---------------------------------------------------------------------- */
+/* ---- the parts of a rule ------------------------------------------------------------------- */
 
 static int parse_collective(const struct reader *reader, struct tutti_rule *rule)
 {
@@ -230,7 +230,7 @@ static struct tutti_rule any_call(uint32_t line)
                                .most_nodes = UINT32_MAX, .line = line};
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 enum { FINGERPRINT_BYTES = 256 };
 
@@ -297,7 +297,7 @@ fail:
     return rc;
 }
 
-/* ---- the short form --------------------------------------------------------------------------- */
+/* ---- the short form ------------------------------------------------------------------------ */
 
 /* "[doublings=3,segments=2]" */
 static int parse_bracket(struct reader *reader, struct tutti_rule *rule)
@@ -360,7 +360,7 @@ void tutti_rules_fini(struct tutti_rules *rules)
     *rules = (struct tutti_rules){.count = 0};
 }
 
-/* ---- finding ---------------------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------------------------- */
 
 const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
                                           const struct tutti_tuner_view *view,

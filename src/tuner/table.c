@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------------------------- */
 
 /* What the kernel calls the processor; "" where it does not say. */
 static void processor(char *text, size_t size)
@@ -55,7 +55,7 @@ void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
              view->places && view->places->node ? view->places->nnodes : view->nranks, transports);
 }
 
-/* ---- replacing -------------------------------------------------------------------------------- */
+/* ---- replacing ----------------------------------------------------------------------------- */
 
 struct text {
     char *bytes;

@@ -8,7 +8,7 @@
  *   2. TUTTI_TUNE, the user's rules         communicator forms
  *   3. TUTTI_TUNE_TABLE, what was measured
  *   4. builtin.c, where all ranks share memory: measured, too
- *   5. the lowest price                     price.h
+ *   5. the lowest price, by size class      price.h, memo.h
  *   6. builtin.c, for calls that nothing is known about
  */
 #ifndef TUTTI_TUNER_H
@@ -17,6 +17,7 @@
 #include "algorithms/algorithm.h"
 #include "topology/machine.h"
 
+struct tutti_memo;
 struct tutti_policy;
 
 /* An algorithm, and options as tutti_algorithm_options resolves them. */
@@ -51,6 +52,7 @@ struct tutti_tuner_view {
     const struct tutti_machine *machine;
     const struct tutti_policy *policy;
     const char *fingerprint; /* of the machine that tables are for (table.h) */
+    struct tutti_memo *memo; /* written to: what was the cheapest (memo.h) */
 };
 
 /* One call. */
@@ -59,7 +61,7 @@ struct tutti_tuner_query {
     bool is_vector;      /* a v-form */
     uint32_t root;
     size_t block_bytes;  /* of one block; of v-forms, their mean */
-    uint32_t widening;   /* bytes on the wire of a two-sided run for each byte of the call; 0 is 1 */
+    uint32_t widening;   /* bytes on the wire of a two-sided run per byte of the call; 0 is 1 */
 };
 
 /* The choice, and optionally (not NULL) who made it. TUTTI_ERR_INTERNAL: no algorithm serves the

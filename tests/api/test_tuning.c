@@ -73,7 +73,7 @@ static const char *const by_tcp[] = {"TUTTI_TRANSPORTS", "tcp", NULL};
 static const char *const by_memory[] = {"TUTTI_TRANSPORTS", "shm", NULL};
 static const char *const *const ways[] = {by_tcp, by_memory};
 
-/* ---- environments that differ ----------------------------------------------------------------- */
+/* ---- environments that differ -------------------------------------------------------------- */
 
 /* NAME and value of rank 0, NAME and value of the others, and what all choose then. */
 struct difference {
@@ -167,7 +167,7 @@ static void what_rank_0_gets_wrong_is_told_to_all(void **state)
                       3, tuttiInvalidUsage, cases[i].word);
 }
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------------------------- */
 
 static tuttiResult_t look_at_places(struct crew_seat *seat)
 {
@@ -194,7 +194,7 @@ static void places_are_the_hosts(void **state)
               5, tuttiSuccess, "");
 }
 
-/* ---- measuring -------------------------------------------------------------------------------- */
+/* ---- measuring ----------------------------------------------------------------------------- */
 
 /* Where the table goes. */
 struct task {
@@ -291,7 +291,7 @@ static void what_was_measured_is_used_and_kept(void **state)
     unlink(path);
 }
 
-/* ---- what a user can get wrong ---------------------------------------------------------------- */
+/* ---- what a user can get wrong ------------------------------------------------------------- */
 
 struct wrong {
     const char *file;

@@ -19,7 +19,8 @@
 #include <cmocka.h>
 
 #define MOST_RANKS 64
-#define ALL_RANKS 64 /* ranks up to which every number counts, and each rank is a root */
+#define ALL_ROOTS 64  /* ranks up to which each is a root, with the usual options */
+#define ALL_COUNTS 32 /* ranks up to which every number of them is tried with other options */
 #define SHARED_CHANNELS 24 /* ranks up to which channels are also proved to be one */
 #define BOTH_FORMS 12 /* ranks up to which the checker's two forms are compared */
 
@@ -90,11 +91,10 @@ static bool prove(const struct tutti_algorithm *algorithm, const struct variant 
     return is_right;
 }
 
-/* With the usual options, every number of ranks; with others, of many ranks those near multiples of
- * 16. */
+/* With the usual options, every number of ranks; with others, of the many those near multiples of 16. */
 static bool is_sampled(size_t index, uint32_t nranks)
 {
-    return index == 0 || nranks <= ALL_RANKS || (nranks + 1) % 16 <= 2;
+    return index == 0 || nranks <= ALL_COUNTS || (nranks + 1) % 16 <= 2;
 }
 
 /* All roots with the usual options; with others, or many ranks, the first, the last, one between. */
@@ -107,7 +107,7 @@ static bool prove_variant(const struct tutti_algorithm *algorithm, size_t index,
 
     variant_create(algorithm, index, nranks, &variant);
     for (uint32_t root = 0; root < nroots && is_right; root++)
-        if ((index == 0 && nranks <= ALL_RANKS) || root == 0 || root == nranks / 3 ||
+        if ((index == 0 && nranks <= ALL_ROOTS) || root == 0 || root == nranks / 3 ||
             root + 1 == nranks)
             is_right = prove(algorithm, &variant, root, 0);
     variant_destroy(&variant);

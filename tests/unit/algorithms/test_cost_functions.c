@@ -21,7 +21,7 @@ struct work {
     double phases;   /* signals waited for */
     double moved;    /* from and to other ranks' memory */
     double reduced, copied;
-    double memory;   /* loads and stores of the steps that other ranks' memory is part of, or a window */
+    double memory;   /* loads and stores; of one-sided algorithms, so local steps count too */
 };
 
 static void add_step(const struct tutti_step *step, uint32_t nranks, struct work *work)
@@ -138,7 +138,7 @@ static bool is_tree(const struct tutti_algorithm *algorithm)
     return algorithm->options[TUTTI_SEGMENTS].most != 0;
 }
 
-/* Rooted ones depend on the root as well, and those that go by nodes have a price for each level. */
+/* Rooted ones depend on the root as well; those that go by nodes have a price for each level. */
 static void costs_are_what_the_schedules_do(void **state)
 {
     size_t nheld = 0;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- text that is no rule --------------------------------------------------------------------- */
+/* ---- text that is no rule ------------------------------------------------------------------ */
 
 struct mistake {
     const char *text;
@@ -86,7 +86,7 @@ static void a_mistake_in_the_short_form_is_named_too(void **state)
         check(&mistakes[i], tutti_rules_parse_short);
 }
 
-/* ---- what fits -------------------------------------------------------------------------------- */
+/* ---- what fits ----------------------------------------------------------------------------- */
 
 static const char *found(const struct tutti_rules *rules, enum tutti_collective collective,
                          uint32_t nranks, size_t bytes)
@@ -104,7 +104,7 @@ static void the_first_rule_that_fits_wins(void **state)
 {
     static const char text[] = "# a comment ; with a semicolon\n"
                                "allreduce 0-64K ranks 2-16 recursive_doubling\r\n"
-                               "\tallreduce 1M-inf swing;;allreduce 64K-inf hybrid doublings=2 # why\n"
+                               "\tallreduce 1M-inf swing;;allreduce 64K-inf hybrid doublings=2 #\n"
                                "allreduce nodes 2-inf ring\n"
                                "broadcast 8 scatter_allgather";
     struct tutti_rules rules;

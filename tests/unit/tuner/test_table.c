@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- tables ----------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------------- */
 
 static void replaced(const char *before, uint32_t collectives, const char *lines, const char *after)
 {
@@ -89,7 +89,7 @@ static void a_machine_has_a_name_without_blanks(void **state)
     tutti_rules_fini(&rules);
 }
 
-/* ---- policies --------------------------------------------------------------------------------- */
+/* ---- policies ------------------------------------------------------------------------------ */
 
 static void a_policy_is_the_same_after_its_journey(void **state)
 {

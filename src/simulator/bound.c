@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lower bounds: what no schedule can beat on this machine.
+ *
+ * Latency. With one port per rank the number of those who know grows at most two-fold per overhead,
+ * with k ports k+1-fold, and the last one hears of it `latency` after that. Between nodes (groups) a
+ * node (group) has as many ports as its ranks have; within a node a signal reaches all at once.
+ *
+ * Bandwidth. What must cross the border of a set of ranks takes as long as its links need: for each
+ * rank, each node, each group, and half of a torus. An all-reduce that nobody helps with moves the
+ * vector 2(N - 1) times over the borders of N parts.
+ *
+ * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;
+ * Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
+ */
+#include "simulator/simulator.h"
+
+#include "base/result.h"
+#include "simulator/network.h"
+
+#include <stdlib.h>
+
+struct part {
+    double ranks, bytes_per_s; /* each way over its border */
+    double ports;
+    bool has_root;
+};
+
+struct bounds {
+    const struct sim_network *network;
+    const struct tutti_places *places;
+    enum tutti_collective collective;
+    uint32_t root;
+    double block_bytes;
+    struct tutti_sim_bound least;
+};
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t part_of(const uint32_t *parts, uint32_t rank)
+{
+    return parts ? parts[rank] : rank;
+}
+
+/* ---- bandwidth --------------------------------------------------------------------- */
+
+static double crossing_bytes(const struct bounds *bounds, const struct part *part)
+{
+    double inside = part->ranks, outside = bounds->network->nranks - inside;
+
+    if (outside == 0)
+        return 0;
+    switch (bounds->collective) {
+    case TUTTI_ALLREDUCE:
+    case TUTTI_REDUCE:
+    case TUTTI_BROADCAST: return bounds->block_bytes;
+    case TUTTI_ALLGATHER:
+    case TUTTI_REDUCE_SCATTER: return larger(inside, outside) * bounds->block_bytes;
+    case TUTTI_ALLTOALL: return inside * outside * bounds->block_bytes;
+    case TUTTI_GATHER:
+    case TUTTI_SCATTER: return (part->has_root ? outside : inside) * bounds->block_bytes;
+    default: return 0;
+    }
+}
+
+static void hold_bandwidth(struct bounds *bounds, double seconds)
+{
+    bounds->least.bandwidth_s = larger(bounds->least.bandwidth_s, seconds);
+}
+
+static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts)
+{
+    double together = 0;
+
+    if (nparts < 2)
+        return;
+    for (uint32_t i = 0; i < nparts; i++) {
+        together += parts[i].bytes_per_s;
+        hold_bandwidth(bounds, crossing_bytes(bounds, &parts[i]) / parts[i].bytes_per_s);
+    }
+    if (bounds->collective == TUTTI_ALLREDUCE)
+        hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+}
+
+static void cut_torus(struct bounds *bounds)
+{
+    double speed = bounds->network->machine->level[2].bytes_per_s, nranks = bounds->network->nranks;
+
+    for (uint32_t d = 0; d < bounds->places->ndims; d++) {
+        uint32_t size = bounds->places->dims[d], half = size / 2;
+        double across = nranks / size * speed * (size > 2 ? 2 : 1);
+        struct part below = {.ranks = nranks / size * half, .bytes_per_s = across};
+        uint32_t stride = 1;
+
+        if (half == 0)
+            continue;
+        for (uint32_t e = 0; e < d; e++)
+            stride *= bounds->places->dims[e];
+        below.has_root = bounds->root / stride % size < half;
+        hold_bandwidth(bounds, crossing_bytes(bounds, &below) / across);
+    }
+}
+
+/* All that must be read once and all that must be written once, on the one node there is. */
+static void load_and_store(struct bounds *bounds)
+{
+    double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
+    uint32_t nranks = bounds->network->nranks;
+
+    if (speed == 0)
+        return;
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        if (tutti_has_input(bounds->collective, rank, bounds->root))
+            blocks += tutti_input_blocks(bounds->collective, nranks);
+        if (tutti_has_output(bounds->collective, rank, bounds->root))
+            blocks += tutti_output_blocks(bounds->collective, nranks);
+    }
+    hold_bandwidth(bounds, blocks * bounds->block_bytes / speed);
+}
+
+/* ---- latency ------------------------------------------------------------------------ */
+
+static void hold_latency(struct bounds *bounds, double seconds)
+{
+    bounds->least.latency_s = larger(bounds->least.latency_s, seconds);
+}
+
+/* Until all parts know, when each that knows can tell `ports` others per overhead. */
+static void spread(struct bounds *bounds, uint32_t nparts, double ports, double overhead_s,
+                   double latency_s)
+{
+    double seconds = latency_s;
+
+    if (nparts < 2)
+        return;
+    for (double known = 1; known < nparts; known *= ports + 1)
+        seconds += overhead_s;
+    hold_latency(bounds, seconds);
+}
+
+static void spread_torus(struct bounds *bounds)
+{
+    const struct tutti_rate *rate = &bounds->network->machine->level[2];
+    uint32_t hops = 0;
+
+    for (uint32_t d = 0; d < bounds->places->ndims; d++)
+        hops += bounds->places->dims[d] / 2;
+    if (hops > 0)
+        hold_latency(bounds, rate->overhead_s + hops * rate->latency_s);
+}
+
+/* ---- parts of the machine -------------------------------------------------------------- */
+
+/* The parts that `of` says, with the network ports of their ranks. */
+static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
+                    struct part *parts, uint32_t nparts)
+{
+    const struct sim_network *network = bounds->network;
+
+    for (uint32_t i = 0; i < nparts; i++)
+        parts[i] = (struct part){.ranks = 0};
+    for (uint32_t rank = 0; rank < network->nranks; rank++) {
+        struct part *part = &parts[part_of(of, rank)];
+
+        part->ranks++;
+        if (rank == bounds->root)
+            part->has_root = true;
+    }
+    for (uint32_t nic = 0; nic < network->nnics; nic++) {
+        struct part *part = &parts[part_of(of, network->nic_rank[nic])];
+
+        part->ports++;
+        part->bytes_per_s += bytes_per_s;
+    }
+}
+
+static double most_ports(const struct part *parts, uint32_t nparts)
+{
+    double most = 1;
+
+    for (uint32_t i = 0; i < nparts; i++)
+        most = larger(most, parts[i].ports);
+    return most;
+}
+
+static void hold_ranks(struct bounds *bounds, struct part *parts)
+{
+    const struct sim_network *network = bounds->network;
+    const struct tutti_rate *level = network->machine->level;
+    double outer = 0;
+
+    for (uint32_t d = 0; d < bounds->places->ndims; d++)
+        outer += level[2].bytes_per_s * (bounds->places->dims[d] > 2 ? 2
+                                         : bounds->places->dims[d] == 2 ? 1 : 0);
+    if (network->nics != SIM_NONE)
+        outer = network->links[network->nics].nominal;
+    for (uint32_t rank = 0; rank < network->nranks; rank++) {
+        uint32_t node = part_of(bounds->places->node, rank);
+        bool has_neighbours = network->node_size[node] > 1;
+
+        parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root,
+                                    .bytes_per_s = outer + (has_neighbours ? level[0].bytes_per_s
+                                                                           : 0)};
+        if (has_neighbours)
+            hold_latency(bounds, level[0].overhead_s + level[0].latency_s);
+    }
+    cut(bounds, parts, network->nranks);
+}
+
+static void hold_nodes(struct bounds *bounds, struct part *parts)
+{
+    const struct sim_network *network = bounds->network;
+    const struct tutti_rate *level = network->machine->level;
+    uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
+    struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
+
+    if (network->nics == SIM_NONE)
+        return;
+    if (tutti_sim_has_level(network, 2)) {
+        least.overhead_s = smaller(least.overhead_s, level[2].overhead_s);
+        least.latency_s = smaller(least.latency_s, level[2].latency_s);
+    }
+    measure(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
+    cut(bounds, parts, nnodes);
+    spread(bounds, nnodes, most_ports(parts, nnodes), least.overhead_s, least.latency_s);
+}
+
+static void hold_groups(struct bounds *bounds, struct part *parts)
+{
+    const struct tutti_machine *machine = bounds->network->machine;
+    const struct tutti_rate *top = &machine->level[2];
+    uint32_t ngroups = bounds->places->ngroups;
+
+    if (bounds->network->nics == SIM_NONE || bounds->places->group == NULL || ngroups < 2)
+        return;
+    measure(bounds, bounds->places->group, top->bytes_per_s, parts, ngroups);
+    for (uint32_t i = 0; i < ngroups; i++)
+        if (machine->trunk_bytes_per_s > 0)
+            parts[i].bytes_per_s = smaller(parts[i].bytes_per_s, machine->trunk_bytes_per_s);
+    cut(bounds, parts, ngroups);
+    spread(bounds, ngroups, most_ports(parts, ngroups), top->overhead_s, top->latency_s);
+}
+
+int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective collective,
+                    uint32_t root, double block_bytes, struct tutti_sim_bound *ret_bound)
+{
+    uint32_t nranks = machine->places.nranks;
+    struct sim_network network;
+    struct bounds bounds = {.network = &network, .places = &machine->places,
+                            .collective = collective, .root = root, .block_bytes = block_bytes};
+    struct part *parts;
+
+    TUTTI_TRY(tutti_sim_network_init(&network, machine, nranks));
+    parts = calloc((size_t)nranks + 1, sizeof(*parts));
+    if (parts == NULL) {
+        tutti_sim_network_fini(&network);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for bounds of %u ranks", nranks);
+    }
+    if (nranks > 1) {
+        hold_ranks(&bounds, parts);
+        hold_nodes(&bounds, parts);
+        hold_groups(&bounds, parts);
+        if (network.torus != SIM_NONE)
+            spread_torus(&bounds);
+        if (network.torus != SIM_NONE && network.ports == SIM_NONE)
+            cut_torus(&bounds);
+        if (network.ports != SIM_NONE && network.nics == SIM_NONE && network.torus == SIM_NONE)
+            load_and_store(&bounds);
+    }
+    bounds.least.sum_s = bounds.least.latency_s + bounds.least.bandwidth_s;
+    free(parts);
+    tutti_sim_network_fini(&network);
+    *ret_bound = bounds.least;
+    return TUTTI_OK;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop, and what follows from a step's completion. */
+#include "simulator/play.h"
+
+#include "base/result.h"
+#include "simulator/room.h"
+
+/* Times that differ by less are one: sums of the same terms in another order. */
+static const double instant_s = 1e-13;
+
+int tutti_sim_list_add(struct sim_list *list, uint32_t id)
+{
+    TUTTI_TRY(SIM_ROOM(list->at, list->count, list->capacity));
+    list->at[list->count++] = id;
+    return TUTTI_OK;
+}
+
+/* ---- steps ------------------------------------------------------------------- */
+
+/* All that this step waited for has happened. */
+static int step_ready(struct sim_play *play, uint32_t id)
+{
+    struct sim_step *step = &play->score.steps[id];
+
+    step->ready_s = play->now_s;
+    step->begin_s = play->now_s;
+    step->cause = play->cause;
+    if (step->in != SIM_NONE)
+        return tutti_sim_message_agree(play, step->in); /* a fused one sends when something is in */
+    if (step->out != SIM_NONE)
+        return tutti_sim_message_agree(play, step->out);
+    return tutti_sim_local_ready(play, id);
+}
+
+static int satisfy(struct sim_play *play, uint32_t id)
+{
+    return --play->score.steps[id].unmet == 0 ? step_ready(play, id) : TUTTI_OK;
+}
+
+int tutti_sim_half_done(struct sim_play *play, uint32_t id)
+{
+    struct sim_step *step = &play->score.steps[id];
+
+    if (step->halves > 1) {
+        step->halves--;
+        return TUTTI_OK;
+    }
+    step->halves = 0;
+    step->done_s = play->now_s;
+    play->nleft--;
+    return tutti_sim_list_add(&play->done, id);
+}
+
+static int spread_the_news(struct sim_play *play)
+{
+    for (uint32_t i = 0; i < play->done.count; i++) {
+        uint32_t id = play->done.at[i];
+        const struct sim_step *step = &play->score.steps[id];
+
+        play->cause = (struct sim_cause){SIM_CAUSE_STEP, id};
+        for (uint32_t d = 0; d < step->ndependents; d++)
+            TUTTI_TRY(satisfy(play, play->score.dependents[step->dependents + d]));
+        if (step->next_local != SIM_NONE)
+            TUTTI_TRY(satisfy(play, step->next_local));
+    }
+    play->done.count = 0;
+    return TUTTI_OK;
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
+static int handle_flow(struct sim_play *play, const struct sim_event *event)
+{
+    const struct sim_flow *flow = &play->flows.flows[event->id];
+    uint32_t kind = flow->kind, owner = flow->owner;
+    bool is_over;
+
+    if (event->version != flow->version)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_sim_flow_reach(&play->flows, event->id, play->now_s, &is_over));
+    switch (kind) {
+    case SIM_FLOW_MESSAGE: return tutti_sim_message_flowed(play, owner, is_over);
+    case SIM_FLOW_OVERHEAD: return tutti_sim_overhead_flowed(play, owner);
+    default: return tutti_sim_work_flowed(play, owner);
+    }
+}
+
+static int handle(struct sim_play *play, const struct sim_event *event)
+{
+    switch ((enum sim_event_kind)event->kind) {
+    case SIM_EVENT_FLOW: return handle_flow(play, event);
+    case SIM_EVENT_OVERHEAD:
+    case SIM_EVENT_HEAD:
+    case SIM_EVENT_ARRIVAL:
+    case SIM_EVENT_TAIL: return tutti_sim_message_event(play, event->kind, event->id);
+    default: return tutti_sim_work_event(play, event->kind, event->id);
+    }
+}
+
+/* All that follows at this moment. */
+static int settle(struct sim_play *play)
+{
+    do {
+        TUTTI_TRY(spread_the_news(play));
+        TUTTI_TRY(tutti_sim_employ(play));
+        if (play->done.count > 0)
+            continue;
+        TUTTI_TRY(tutti_sim_dispatch(play));
+    } while (play->done.count > 0 || play->awake.count > 0 || play->ready.count > 0 ||
+             play->sent.count > 0);
+    return tutti_sim_flows_share(&play->flows, play->now_s);
+}
+
+static int begin(struct sim_play *play)
+{
+    play->cause = (struct sim_cause){SIM_CAUSE_START, 0};
+    for (uint32_t id = 0; id < play->score.nsteps; id++)
+        if (play->score.steps[id].unmet == 0)
+            play->score.steps[id].ready_s = -1;
+    /* Marked first: what begins may free others at once. */
+    for (uint32_t id = 0; id < play->score.nsteps; id++)
+        if (play->score.steps[id].ready_s < 0)
+            TUTTI_TRY(step_ready(play, id));
+    return settle(play);
+}
+
+int tutti_sim_play(struct sim_play *play)
+{
+    TUTTI_TRY(begin(play));
+    while (play->events.count > 0) {
+        play->now_s = play->events.heap[0].at_s;
+        while (play->events.count > 0 && play->events.heap[0].at_s <= play->now_s + instant_s) {
+            struct sim_event event = tutti_sim_events_take(&play->events);
+
+            TUTTI_TRY(handle(play, &event));
+        }
+        TUTTI_TRY(settle(play));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_sim_play_check(const struct sim_play *play)
+{
+    const struct sim_score *score = &play->score;
+
+    if (play->nleft == 0)
+        return TUTTI_OK;
+    for (uint32_t id = 0; id < score->nsteps; id++) {
+        const struct sim_step *step = &score->steps[id];
+
+        if (step->unmet == 0 && step->done_s < 0)
+            return tutti_fail(TUTTI_ERR_ARGUMENT,
+                              "%u steps wait for ever, the first is step %u (%s) of rank %u; "
+                              "the checker tells why",
+                              play->nleft, id - score->first[step->rank],
+                              tutti_step_name((enum tutti_step_kind)step->kind), step->rank);
+    }
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%u steps wait for each other; the checker tells why",
+                      play->nleft);
+}
+
+/* ---- init and fini ------------------------------------------------------------------ */
+
+static int check_sharing(const struct sim_play *play)
+{
+    const struct tutti_places *places = &play->network.machine->places;
+
+    if (!play->score.is_sharing || play->score.nranks == 1 ||
+        (places->node != NULL && places->nnodes == 1))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "the schedule is one-sided, and the machine has several nodes; "
+                      "one-sided schedules need all ranks on one node");
+}
+
+static int prepare(struct sim_play *play)
+{
+    uint32_t nranks = play->score.nranks;
+    const struct sim_queue empty = {SIM_NONE, SIM_NONE};
+
+    play->cores = calloc(nranks, sizeof(*play->cores));
+    play->given = calloc(nranks, sizeof(*play->given));
+    play->ngiven = calloc((size_t)UINT16_MAX + 1, sizeof(*play->ngiven));
+    play->waiting = calloc(nranks, sizeof(*play->waiting));
+    if (play->cores == NULL || play->given == NULL || play->ngiven == NULL ||
+        play->waiting == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to simulate %u ranks", nranks);
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        play->cores[rank].queue = empty;
+        play->waiting[rank] = empty;
+    }
+    play->waiting_all = empty;
+    play->flows.network = &play->network;
+    play->flows.events = &play->events;
+    play->flows.free = SIM_NONE;
+    play->nleft = play->score.nsteps;
+    for (uint32_t id = 0; id < play->score.nsteps; id++)
+        play->score.steps[id].done_s = -1;
+    return check_sharing(play);
+}
+
+int tutti_sim_play_init(struct sim_play *play, const struct tutti_sim_source *source,
+                        const struct tutti_machine *machine, bool gathers)
+{
+    int rc;
+
+    *play = (struct sim_play){.now_s = 0};
+    TUTTI_TRY(tutti_sim_network_init(&play->network, machine, source->nranks));
+    TUTTI_TRY_OR(fail, rc, tutti_sim_score_load(source, gathers, &play->score));
+    TUTTI_TRY_OR(fail, rc, prepare(play));
+    return TUTTI_OK;
+
+fail:
+    tutti_sim_play_fini(play);
+    return rc;
+}
+
+void tutti_sim_play_fini(struct sim_play *play)
+{
+    tutti_sim_flows_fini(&play->flows);
+    tutti_sim_events_fini(&play->events);
+    tutti_sim_score_fini(&play->score);
+    tutti_sim_network_fini(&play->network);
+    free(play->route.at);
+    free(play->done.at);
+    free(play->ready.at);
+    free(play->sent.at);
+    free(play->awake.at);
+    free(play->cores);
+    free(play->given);
+    free(play->ngiven);
+    free(play->waiting);
+    *play = (struct sim_play){.now_s = 0};
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Messages: from being ready, through ports and over links, to the receiver.
+ *
+ * A port with an overhead serves one message at a time: of those whose other port is free as well,
+ * the one that has been ready for longest. Ports without overhead, and the links of a torus, are
+ * shared by all.
+ */
+#include "simulator/play.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct sim_message *message_of(struct sim_play *play, uint32_t id)
+{
+    return &play->score.messages[id];
+}
+
+static int find_route(struct sim_play *play, const struct sim_message *message)
+{
+    const struct sim_step *steps = play->score.steps;
+
+    return tutti_sim_route_message(&play->network, steps[message->sender].rank,
+                                   steps[message->receiver].rank, &play->route);
+}
+
+/* ---- the way of a message --------------------------------------------------------- */
+
+static int leave(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+
+    message->sent_s = play->now_s;
+    TUTTI_TRY(tutti_sim_list_add(&play->sent, id));
+    TUTTI_TRY(sim_foresee(play, message->latency_s, SIM_EVENT_ARRIVAL, id));
+    for (uint32_t at = message->sender; at != SIM_NONE; at = play->score.steps[at].next_out)
+        TUTTI_TRY(tutti_sim_half_done(play, at));
+    play->cause = (struct sim_cause){SIM_CAUSE_SENT, id};
+    return message->next == SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
+}
+
+/* What was passed on cannot have ended before what came. */
+static int end_flow(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+    double end_s = play->now_s;
+
+    message->has_flowed = true;
+    for (uint32_t at = message->sender; at != SIM_NONE; at = play->score.steps[at].next_out) {
+        const struct sim_step *sender = &play->score.steps[at];
+        double tail_s;
+
+        if (!sim_is_fused(sender))
+            continue;
+        if (!sender->is_received)
+            return TUTTI_OK; /* tutti_sim_message_complete_input goes on */
+        tail_s = message->bytes > 0 ? message->alone_s * sim_head(sender->bytes) / message->bytes
+                                    : 0;
+        if (end_s < sender->received_s + tail_s)
+            end_s = sender->received_s + tail_s;
+    }
+    if (end_s <= play->now_s)
+        return leave(play, id);
+    message->has_tail = true;
+    return sim_foresee(play, end_s - play->now_s, SIM_EVENT_TAIL, id);
+}
+
+int tutti_sim_message_complete_input(struct sim_play *play, uint32_t id)
+{
+    return message_of(play, id)->has_flowed ? end_flow(play, id) : TUTTI_OK;
+}
+
+/* Is it long enough, and is there anything that its first slice could begin? Of a gathered message
+ * arithmetic only: what is passed on of it need not be what comes first. */
+static bool wants_head(const struct sim_play *play, const struct sim_message *message)
+{
+    const struct sim_step *receiver = &play->score.steps[message->receiver];
+
+    if (message->bytes <= SIM_SLICE_BYTES)
+        return false;
+    return receiver->kind == TUTTI_STEP_RECV_REDUCE ||
+           (sim_is_fused(receiver) && !sim_is_gathered(message));
+}
+
+static int begin_flow(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+
+    message->flow_s = play->now_s;
+    if (message->bytes == 0)
+        return end_flow(play, id);
+    TUTTI_TRY(find_route(play, message));
+    message->alone_s = message->bytes / play->route.bytes_per_s;
+    return tutti_sim_flow_start(&play->flows, &play->route, message->bytes,
+                                wants_head(play, message) ? message->bytes - SIM_SLICE_BYTES : -1,
+                                SIM_FLOW_MESSAGE, id, play->now_s);
+}
+
+static int begin_overhead(struct sim_play *play, uint32_t id)
+{
+    const struct sim_message *message = message_of(play, id);
+    uint32_t rank = play->score.steps[message->sender].rank;
+
+    if (!tutti_sim_is_crowded(&play->network, rank))
+        return sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
+    TUTTI_TRY(tutti_sim_route_overhead(&play->network, rank, &play->route));
+    play->route.bytes_per_s = 1; /* seconds of work, in truth */
+    return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
+                                SIM_FLOW_OVERHEAD, id, play->now_s);
+}
+
+/* Its ports are free, or shared. */
+static int start(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+
+    message->begin_s = play->now_s;
+    play->nmessages++;
+    play->bytes += message->bytes;
+    if (message->out != SIM_NONE) {
+        play->network.links[message->out].holder = id;
+        play->network.links[message->in].holder = id;
+    }
+    return message->overhead_s > 0 ? begin_overhead(play, id) : begin_flow(play, id);
+}
+
+int tutti_sim_message_agree(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+
+    if (--message->unmet > 0)
+        return TUTTI_OK;
+    message->ready_s = play->now_s;
+    message->cause = play->cause;
+    TUTTI_TRY(find_route(play, message));
+    message->latency_s = play->route.rate.latency_s;
+    message->overhead_s = play->route.rate.overhead_s;
+    if (message->overhead_s > 0) {
+        message->out = play->route.out;
+        message->in = play->route.in;
+    }
+    return tutti_sim_list_add(&play->ready, message->sender);
+}
+
+/* To the receiving steps that have not heard of it: all of them, or those that go by the head. */
+static int head_arrives(struct sim_play *play, uint32_t id, bool is_whole)
+{
+    const struct sim_message *message = message_of(play, id);
+
+    for (uint32_t at = message->receiver; at != SIM_NONE; at = play->score.steps[at].next_in) {
+        struct sim_step *receiver = &play->score.steps[at];
+
+        if (receiver->has_head || (!is_whole && sim_is_gathered(message) && sim_is_fused(receiver)))
+            continue;
+        receiver->has_head = true;
+        TUTTI_TRY(tutti_sim_head_arrived(play, at));
+    }
+    return TUTTI_OK;
+}
+
+static int arrive(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+
+    message->has_arrived = true;
+    message->arrived_s = play->now_s;
+    TUTTI_TRY(head_arrives(play, id, true));
+    for (uint32_t at = message->receiver; at != SIM_NONE; at = play->score.steps[at].next_in)
+        TUTTI_TRY(tutti_sim_all_arrived(play, at));
+    return TUTTI_OK;
+}
+
+int tutti_sim_message_event(struct sim_play *play, enum sim_event_kind kind, uint32_t id)
+{
+    switch (kind) {
+    case SIM_EVENT_OVERHEAD: return begin_flow(play, id);
+    case SIM_EVENT_HEAD: return head_arrives(play, id, false);
+    case SIM_EVENT_TAIL: return leave(play, id);
+    default: return arrive(play, id);
+    }
+}
+
+int tutti_sim_message_flowed(struct sim_play *play, uint32_t id, bool is_over)
+{
+    struct sim_message *message = message_of(play, id);
+
+    if (is_over)
+        return end_flow(play, id);
+    message->head_s = play->now_s;
+    return sim_foresee(play, message->latency_s, SIM_EVENT_HEAD, id);
+}
+
+int tutti_sim_overhead_flowed(struct sim_play *play, uint32_t id)
+{
+    return begin_flow(play, id);
+}
+
+/* ---- ports -------------------------------------------------------------------------- */
+
+static bool is_free(const struct sim_play *play, uint32_t port)
+{
+    return play->network.links[port].holder == SIM_NONE;
+}
+
+static void queue_up(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *message = message_of(play, id);
+    struct sim_link *out = &play->network.links[message->out];
+    struct sim_link *in = &play->network.links[message->in];
+
+    message->out_next = message->in_next = SIM_NONE;
+    message->out_previous = out->tail;
+    message->in_previous = in->tail;
+    *(out->tail == SIM_NONE ? &out->head : &message_of(play, out->tail)->out_next) = id;
+    *(in->tail == SIM_NONE ? &in->head : &message_of(play, in->tail)->in_next) = id;
+    out->tail = id;
+    in->tail = id;
+}
+
+static void step_out(struct sim_play *play, uint32_t id)
+{
+    struct sim_message *m = message_of(play, id);
+    struct sim_link *out = &play->network.links[m->out];
+    struct sim_link *in = &play->network.links[m->in];
+
+    *(m->out_previous == SIM_NONE ? &out->head : &message_of(play, m->out_previous)->out_next) =
+        m->out_next;
+    *(m->in_previous == SIM_NONE ? &in->head : &message_of(play, m->in_previous)->in_next) =
+        m->in_next;
+    *(m->out_next == SIM_NONE ? &out->tail : &message_of(play, m->out_next)->out_previous) =
+        m->out_previous;
+    *(m->in_next == SIM_NONE ? &in->tail : &message_of(play, m->in_next)->in_previous) =
+        m->in_previous;
+}
+
+/* Start the first in the queue of this port whose other port is free, too. */
+static int serve(struct sim_play *play, uint32_t port, bool is_out)
+{
+    uint32_t next;
+
+    if (port == SIM_NONE || !is_free(play, port))
+        return TUTTI_OK;
+    for (uint32_t id = play->network.links[port].head; id != SIM_NONE; id = next) {
+        const struct sim_message *message = message_of(play, id);
+
+        next = is_out ? message->out_next : message->in_next;
+        if (!is_free(play, is_out ? message->in : message->out))
+            continue;
+        step_out(play, id);
+        return start(play, id);
+    }
+    return TUTTI_OK;
+}
+
+/* Free the ports of what has left. */
+static void release(struct sim_play *play, uint32_t id)
+{
+    const struct sim_message *message = message_of(play, id);
+
+    if (message->out == SIM_NONE)
+        return;
+    play->network.links[message->out].holder = SIM_NONE;
+    play->network.links[message->in].holder = SIM_NONE;
+}
+
+/* A message that has just become ready. */
+static int admit(struct sim_play *play, uint32_t id)
+{
+    const struct sim_message *message = message_of(play, id);
+
+    if (message->out == SIM_NONE || (is_free(play, message->out) && is_free(play, message->in)))
+        return start(play, id);
+    queue_up(play, id);
+    return TUTTI_OK;
+}
+
+static void drop_first(struct sim_list *list, uint32_t count)
+{
+    memmove(list->at, list->at + count, (list->count - count) * sizeof(*list->at));
+    list->count -= count;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+int tutti_sim_dispatch(struct sim_play *play)
+{
+    uint32_t nsent = play->sent.count, nready = play->ready.count;
+
+    /* Of those that got ready at one time, each rank sends in the order of its program. */
+    if (nready > 1)
+        qsort(play->ready.at, nready, sizeof(*play->ready.at), by_number);
+    for (uint32_t i = 0; i < nsent; i++)
+        release(play, play->sent.at[i]);
+    for (uint32_t i = 0; i < nsent; i++)
+        TUTTI_TRY(serve(play, message_of(play, play->sent.at[i])->out, true));
+    for (uint32_t i = 0; i < nsent; i++)
+        TUTTI_TRY(serve(play, message_of(play, play->sent.at[i])->in, false));
+    for (uint32_t i = 0; i < nready; i++)
+        TUTTI_TRY(admit(play, play->score.steps[play->ready.at[i]].out));
+
+    /* What was started has left at once if it was empty: that comes next. */
+    drop_first(&play->sent, nsent);
+    drop_first(&play->ready, nready);
+    return TUTTI_OK;
+}

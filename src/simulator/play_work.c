@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a rank does itself: local and one-sided steps, and the arithmetic of what it receives. Its
+ * core does one thing after the other, in the order in which they get ready. Where the machine
+ * gives no rate and no memory to share, work takes no time. */
+#include "simulator/play.h"
+
+#include "base/result.h"
+
+#include <string.h>
+
+static struct sim_step *step_of(struct sim_play *play, uint32_t id)
+{
+    return &play->score.steps[id];
+}
+
+static void queue_add(struct sim_play *play, struct sim_queue *queue, uint32_t id)
+{
+    step_of(play, id)->next_waiting = SIM_NONE;
+    *(queue->tail == SIM_NONE ? &queue->head : &step_of(play, queue->tail)->next_waiting) = id;
+    queue->tail = id;
+}
+
+static uint32_t queue_take(struct sim_play *play, struct sim_queue *queue)
+{
+    uint32_t id = queue->head;
+
+    if (id != SIM_NONE)
+        queue->head = step_of(play, id)->next_waiting;
+    if (queue->head == SIM_NONE)
+        queue->tail = SIM_NONE;
+    return id;
+}
+
+static int hire(struct sim_play *play, uint32_t id)
+{
+    uint32_t rank = step_of(play, id)->rank;
+
+    queue_add(play, &play->cores[rank].queue, id);
+    return tutti_sim_list_add(&play->awake, rank);
+}
+
+/* ---- receiving -------------------------------------------------------------------- */
+
+static bool has_arithmetic(const struct sim_play *play, const struct sim_step *step)
+{
+    const struct tutti_machine *machine = play->network.machine;
+
+    return (step->kind == TUTTI_STEP_RECV_REDUCE || step->kind == TUTTI_STEP_RECV_REDUCE_SEND ||
+            step->kind == TUTTI_STEP_RECV_REDUCE_COPY_SEND) &&
+           (machine->reduce_bytes_per_s > 0 || machine->memory_bytes_per_s > 0);
+}
+
+/* The first slice can be passed on. */
+static int pass_on(struct sim_play *play, uint32_t id)
+{
+    const struct sim_step *step = step_of(play, id);
+
+    if (!sim_is_fused(step))
+        return TUTTI_OK;
+    play->cause = (struct sim_cause){SIM_CAUSE_HEAD, step->in};
+    return tutti_sim_message_agree(play, step->out);
+}
+
+static int receive(struct sim_play *play, uint32_t id)
+{
+    struct sim_step *step = step_of(play, id);
+
+    step->is_received = true;
+    step->received_s = play->now_s;
+    if (sim_is_fused(step))
+        TUTTI_TRY(tutti_sim_message_complete_input(play, step->out));
+    return tutti_sim_half_done(play, id);
+}
+
+int tutti_sim_head_arrived(struct sim_play *play, uint32_t id)
+{
+    if (has_arithmetic(play, step_of(play, id)))
+        return hire(play, id);
+    step_of(play, id)->is_worked = true;
+    return pass_on(play, id);
+}
+
+int tutti_sim_all_arrived(struct sim_play *play, uint32_t id)
+{
+    const struct sim_step *step = step_of(play, id);
+
+    if (!step->is_worked)
+        return TUTTI_OK;
+    if (step->alone_s == 0)
+        return receive(play, id);
+    /* The arithmetic was faster than the bytes; that of the last slice comes after them. */
+    return sim_foresee(play, step->alone_s * sim_head(step->bytes) / step->bytes,
+                       SIM_EVENT_WORKED_TAIL, id);
+}
+
+/* ---- work -------------------------------------------------------------------------- */
+
+static int worked(struct sim_play *play, uint32_t id)
+{
+    struct sim_step *step = step_of(play, id);
+
+    play->cores[step->rank].is_busy = false;
+    TUTTI_TRY(tutti_sim_list_add(&play->awake, step->rank));
+    if (step->in == SIM_NONE)
+        return tutti_sim_half_done(play, id);
+    step->is_worked = true;
+    return play->score.messages[step->in].has_arrived ? receive(play, id) : TUTTI_OK;
+}
+
+static int begin_work(struct sim_play *play, uint32_t id)
+{
+    struct sim_step *step = step_of(play, id);
+
+    play->cores[step->rank].is_busy = true;
+    step->begin_s = play->now_s;
+    TUTTI_TRY(tutti_sim_route_work(&play->network, step, &play->route));
+    if (step->bytes == 0 || play->route.bytes_per_s == 0) {
+        if (step->in != SIM_NONE)
+            TUTTI_TRY(pass_on(play, id));
+        return worked(play, id);
+    }
+    step->alone_s = step->bytes / play->route.bytes_per_s;
+    if (sim_is_fused(step))
+        TUTTI_TRY(sim_foresee(play, sim_head(step->bytes) / play->route.bytes_per_s,
+                              SIM_EVENT_WORKED_HEAD, id));
+    if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
+        play->bytes += step->bytes;
+    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, SIM_FLOW_WORK, id,
+                                play->now_s);
+}
+
+int tutti_sim_employ(struct sim_play *play)
+{
+    for (uint32_t i = 0; i < play->awake.count; i++) {
+        struct sim_core *core = &play->cores[play->awake.at[i]];
+
+        while (!core->is_busy && core->queue.head != SIM_NONE)
+            TUTTI_TRY(begin_work(play, queue_take(play, &core->queue)));
+    }
+    play->awake.count = 0;
+    return TUTTI_OK;
+}
+
+int tutti_sim_work_flowed(struct sim_play *play, uint32_t id)
+{
+    return worked(play, id);
+}
+
+/* ---- signals -------------------------------------------------------------------------- */
+
+/* Have all that this step waits for given their signal, for it to see? */
+static bool is_seen(const struct sim_play *play, const struct sim_step *step)
+{
+    uint32_t missing;
+
+    if (step->peer != TUTTI_ALL_RANKS)
+        return play->given[step->peer] >= step->signal;
+    missing = play->score.nranks - play->ngiven[step->signal];
+    return missing == 0 || (missing == 1 && play->given[step->rank] < step->signal);
+}
+
+int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
+{
+    const struct tutti_rate *rate = &play->network.machine->level[0];
+    const struct sim_step *step = step_of(play, id);
+
+    switch (step->kind) {
+    case TUTTI_STEP_SIGNAL: /* a store: whoever gives it goes on */
+        TUTTI_TRY(sim_foresee(play, rate->overhead_s + rate->latency_s, SIM_EVENT_SEEN, id));
+        return tutti_sim_half_done(play, id);
+    case TUTTI_STEP_WAIT:
+        if (is_seen(play, step))
+            return tutti_sim_half_done(play, id);
+        queue_add(play, step->peer == TUTTI_ALL_RANKS ? &play->waiting_all
+                                                      : &play->waiting[step->peer], id);
+        return TUTTI_OK;
+    default:
+        return hire(play, id);
+    }
+}
+
+static int wake(struct sim_play *play, struct sim_queue *queue, struct sim_cause cause)
+{
+    struct sim_queue waiting = *queue;
+    uint32_t id;
+
+    *queue = (struct sim_queue){SIM_NONE, SIM_NONE};
+    while ((id = queue_take(play, &waiting)) != SIM_NONE) {
+        if (!is_seen(play, step_of(play, id))) {
+            queue_add(play, queue, id);
+            continue;
+        }
+        step_of(play, id)->cause = cause;
+        TUTTI_TRY(tutti_sim_half_done(play, id));
+    }
+    return TUTTI_OK;
+}
+
+static int see(struct sim_play *play, uint32_t id)
+{
+    uint32_t rank = step_of(play, id)->rank;
+    struct sim_cause cause = {SIM_CAUSE_SIGNAL, id};
+    uint16_t number = ++play->given[rank];
+
+    play->ngiven[number]++;
+    TUTTI_TRY(wake(play, &play->waiting[rank], cause));
+    if (play->ngiven[number] + 1 < play->score.nranks)
+        return TUTTI_OK; /* whoever waits for all goes on waiting */
+    return wake(play, &play->waiting_all, cause);
+}
+
+int tutti_sim_work_event(struct sim_play *play, enum sim_event_kind kind, uint32_t id)
+{
+    switch (kind) {
+    case SIM_EVENT_WORKED_HEAD: return pass_on(play, id);
+    case SIM_EVENT_WORKED_TAIL: return receive(play, id);
+    default: return see(play, id);
+    }
+}
