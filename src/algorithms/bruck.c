@@ -4,8 +4,8 @@
  * The block for the rank j after us travels in slot j. With j written to base r, the radix, round i
  * carries the slots whose digit i is not 0: all those with digit z go in one message to the rank
  * z r^i after it. So a block hops once for each nonzero digit of its distance. Radix 2 has the
- * fewest messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has r - 1
- * messages at a time and moves a block less often.
+ * fewest messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has
+ * r - 1 messages at a time and moves a block less often.
  *
  *   p = 8, r = 3   slot 1    2    3    4    5    6    7     > to the rank r^i after us, >> to the
  *   i = 0               >    >>        >    >>        >       one 2 r^i after us, which keeps it
