@@ -284,6 +284,35 @@ typedef struct {
 /* Memory and connections of this rank now. */
 TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *stats);
 
+/* ---- tuning --------------------------------------------------------------------- */
+
+/* What tuttiCommTune shall measure. Start from TUTTI_TUNE_CONFIG_INITIALIZER; 0 and NULL are the
+ * defaults. Later versions add fields at the end. */
+typedef struct {
+    size_t size;
+    /* Comma-separated, as in TUTTI_ALGORITHM: allreduce, reduce, broadcast, allgather,
+     * reduce_scatter, alltoall, gather, scatter, barrier. NULL: all of them. */
+    const char *collectives;
+    /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4 up
+     * to maxBytes (4 MiB, at most 1 GiB). Each rank allocates two buffers of maxBytes meanwhile. */
+    size_t minBytes, maxBytes;
+    /* About how long it may take, in ms (10000). What is not measured by then is left out. */
+    int budgetMs;
+} tuttiTuneConfig_t;
+
+#define TUTTI_TUNE_CONFIG_INITIALIZER { sizeof(tuttiTuneConfig_t), NULL, 0, 0, 0 }
+
+/* Measure which algorithms are the fastest on this communicator, and use them from now on; calls
+ * for which TUTTI_ALGORITHM or TUTTI_TUNE name an algorithm stay with it. `file`, unless NULL,
+ * remembers the choices under a name of processor, cores, ranks, hosts and transports: what it
+ * holds for other machines and collectives is kept, and TUTTI_TUNE_TABLE names it in later runs
+ * (docs/tuning.md). Collective, not inside a group; returns on all ranks when the choices are in
+ * use. The arguments of rank 0 count, on others they are ignored; so does its file system.
+ * tuttiInvalidArgument: config is not initialised, an unknown collective, an empty range of sizes;
+ * tuttiInvalidUsage: inside a group, or the file cannot be read or written. Both on all ranks. */
+TUTTI_API tuttiResult_t tuttiCommTune(tuttiComm_t comm, const char *file,
+                                      const tuttiTuneConfig_t *config);
+
 /* ---- reductions of one's own ---------------------------------------------------- */
 
 /* Make `op`: the sum of every rank's input multiplied by that rank's `scalar`,

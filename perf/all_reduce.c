@@ -23,6 +23,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "all_reduce",
+    .tunes = "allreduce",
     .has_data = true,
     .has_op = true,
     .has_in_place = true,

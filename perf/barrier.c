@@ -26,6 +26,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "barrier",
+    .tunes = "barrier",
     .plan = plan,
     .expect = expect,
     .bus_factor = perf_factor_one,

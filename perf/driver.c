@@ -181,6 +181,19 @@ static void refuse_unfit(const struct perf_rank *rank)
     if (perf_collective.is_many_groups && rank->options->aggregate > 1)
         perf_die(rank, "-m %d: its steps depend on each other and cannot be one group",
                  rank->options->aggregate);
+    if (perf_collective.tunes == NULL && rank->options->tune_path != NULL)
+        perf_die(rank, "--tune: %s has no algorithms to choose from", perf_collective.name);
+}
+
+/* --tune: what is measured afterwards goes by it. */
+static void tune(const struct perf_rank *rank)
+{
+    tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;
+
+    config.collectives = perf_collective.tunes;
+    config.minBytes = rank->options->min_bytes;
+    config.maxBytes = rank->options->max_bytes;
+    perf_must(rank, "tuttiCommTune", tuttiCommTune(rank->comm, rank->options->tune_path, &config));
 }
 
 int perf_rank_main(struct perf_rank *rank)
@@ -190,6 +203,8 @@ int perf_rank_main(struct perf_rank *rank)
     int code;
 
     refuse_unfit(rank);
+    if (rank->options->tune_path != NULL)
+        tune(rank);
     init_case(rank, &c);
     allocate(rank, &c);
     perf_report_open(&report, rank);

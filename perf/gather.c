@@ -32,6 +32,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "gather",
+    .tunes = "gather",
     .has_data = true,
     .has_root = true,
     .has_in_place = true,

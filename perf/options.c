@@ -46,6 +46,8 @@ static const char help[] =
     "  -u, --misalign 0|1     1: buffers start one element past alignment (0)\n"
     "\n"
     "How it is measured.\n"
+    "      --tune FILE        first find the fastest algorithms for these sizes, use them, and\n"
+    "                         write them to FILE, a table for TUTTI_TUNE_TABLE\n"
     "  -n, --iters N          timed iterations per block (20); see docs/perf.md\n"
     "  -w, --warmup_iters N   iterations before them (1)\n"
     "  -N, --cycles N         repeat everything N times, 0 for ever (1)\n"
@@ -66,7 +68,7 @@ static const char help[] =
     "\n"
     "TUTTI_TESTS_MIN_BW=X in the environment: fail below 0.9 X GB/s average bus bandwidth.\n";
 
-enum { OPTION_RANKS = 256 };
+enum { OPTION_RANKS = 256, OPTION_TUNE };
 
 static const struct option long_options[] = {
     {"ranks", 1, NULL, OPTION_RANKS}, {"threads", 1, NULL, 't'}, {"nthreads", 1, NULL, 't'},
@@ -80,7 +82,7 @@ static const struct option long_options[] = {
     {"report_cputime", 1, NULL, 'C'}, {"samples", 1, NULL, 'I'}, {"skip", 1, NULL, 'K'},
     {"memory", 1, NULL, 'M'}, {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'},
     {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
-    {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'}, {NULL, 0, NULL, 0},
+    {"tune", 1, NULL, OPTION_TUNE}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'}, {NULL, 0, NULL, 0},
 };
 
 /* nccl-tests' options that have no meaning here, and what to do instead. */
@@ -241,6 +243,7 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     case 'K': return parse_int(text, 0, 1 << 24, &o->skip_samples);
     case 'M': return parse_flag(text, &o->show_memory);
     case 'S': return parse_flag(text, &o->show_times);
+    case OPTION_TUNE: return o->tune_path = text, *text != '\0';
     case 'J': return o->json_path = text, *text != '\0';
     default: return false;
     }
@@ -310,7 +313,8 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
             char name[] = {'-', (char)letter, '\0'};
 
             fprintf(stderr, "%s: %s: '%s' is not allowed; -h says what is\n", argv[0],
-                    letter == OPTION_RANKS ? "--ranks" : name, optarg);
+                    letter == OPTION_RANKS ? "--ranks" : letter == OPTION_TUNE ? "--tune" : name,
+                    optarg);
             return 2;
         }
     }

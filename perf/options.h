@@ -34,6 +34,7 @@ struct perf_options {
     bool use_stream, use_library_memory, misalign;
     bool show_samples, show_cpu_time, show_times, show_memory;
     const char *json_path; /* NULL: none */
+    const char *tune_path; /* table to write before measuring; NULL: none */
 };
 
 /* Returns 0; -1 when help was asked for and given; 2, the exit code, after a line on stderr that

@@ -62,6 +62,9 @@ struct perf_collective {
     /* The call is several groups that depend on each other, so it cannot be put into one. */
     bool is_many_groups;
 
+    /* What tuttiCommTune calls it. NULL: it cannot be tuned. */
+    const char *tunes;
+
     /* Why the collective cannot run with so many ranks, or NULL. Optional. */
     const char *(*refuse)(int nranks);
 

@@ -23,6 +23,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "reduce",
+    .tunes = "reduce",
     .has_data = true,
     .has_op = true,
     .has_root = true,

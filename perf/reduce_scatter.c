@@ -26,6 +26,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "reduce_scatter",
+    .tunes = "reduce_scatter",
     .has_data = true,
     .has_op = true,
     .has_in_place = true,

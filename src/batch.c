@@ -328,6 +328,19 @@ int tutti_batch_wait(struct tutti_batch *batch)
     }
 }
 
+void tutti_call_of_bytes(enum tutti_collective collective, const void *input, void *output,
+                         size_t count, struct tutti_call *ret_call)
+{
+    *ret_call = (struct tutti_call){
+        .kind = (uint8_t)collective, .collective = collective, .type = TUTTI_UINT8, .input = input,
+        .output = output, .count = count,
+        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = (uint8_t)collective,
+                      .type = TUTTI_UINT8, .op = TUTTI_OP_NONE, .root = UINT16_MAX,
+                      .count = count}};
+    if (tutti_collective_has_root(collective))
+        ret_call->signature.root = 0;
+}
+
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_call own = *call;

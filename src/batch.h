@@ -53,6 +53,10 @@ void tutti_batch_idle(struct tutti_batch *batch);
 /* Progress and idle until done. */
 int tutti_batch_wait(struct tutti_batch *batch);
 
+/* A collective of bytes, root 0, which the library itself calls; all ranks alike. */
+void tutti_call_of_bytes(enum tutti_collective collective, const void *input, void *output,
+                         size_t count, struct tutti_call *ret_call);
+
 /* The shortest way for one collective with stream NULL outside of groups. */
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call);
 

@@ -9,7 +9,7 @@
 enum { ENTRIES = 128 };
 
 struct plan_entry {
-    const struct tutti_algorithm *algorithm;
+    struct tutti_choice choice;
     int root;
     struct tutti_plan *plan;
     struct plan_entry *next;
@@ -21,6 +21,7 @@ struct key {
     int root;
     size_t count;
     uint64_t vector_hash; /* of the four arrays of a v-form */
+    const struct tutti_choice *trial; /* NULL: the tuner's own choice */
 };
 
 struct entry {
@@ -48,10 +49,8 @@ static void drop(struct entry *entry)
     *entry = (struct entry){.program = NULL};
 }
 
-void tutti_cache_destroy(struct tutti_cache *cache)
+void tutti_cache_forget(struct tutti_cache *cache)
 {
-    if (cache == NULL)
-        return;
     for (size_t i = 0; i < ENTRIES; i++)
         drop(&cache->entries[i]);
     while (cache->plans != NULL) {
@@ -61,6 +60,14 @@ void tutti_cache_destroy(struct tutti_cache *cache)
         free(cache->plans);
         cache->plans = next;
     }
+    cache->plan_bytes = 0;
+}
+
+void tutti_cache_destroy(struct tutti_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    tutti_cache_forget(cache);
     free(cache);
 }
 
@@ -97,10 +104,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-static struct key key_of(const struct tutti_call *call, uint32_t nranks)
+static struct key key_of(const struct tutti_call *call, uint32_t nranks,
+                         const struct tutti_choice *trial)
 {
     struct key key = {.kind = call->kind, .type = (uint8_t)call->type, .root = call->root,
-                      .count = call->count};
+                      .count = call->count, .trial = trial};
 
     key.flags = (uint8_t)((call->is_average ? FLAG_AVERAGE : 0) |
                           (call->is_premultiplied ? FLAG_PREMULTIPLIED : 0) |
@@ -119,7 +127,8 @@ static struct key key_of(const struct tutti_call *call, uint32_t nranks)
 static bool same_key(const struct key *a, const struct key *b)
 {
     return a->count == b->count && a->kind == b->kind && a->type == b->type &&
-           a->flags == b->flags && a->root == b->root && a->vector_hash == b->vector_hash;
+           a->flags == b->flags && a->root == b->root && a->vector_hash == b->vector_hash &&
+           a->trial == b->trial;
 }
 
 /* A hash may collide; arrays do not. */
@@ -165,24 +174,32 @@ static int keep_vectors(struct entry *entry, const struct tutti_call *call, uint
 static size_t slot_of(const struct key *key)
 {
     uint64_t hash = mix(mix(mix(key->count, key->kind), (uint64_t)key->root << 16 | key->type),
-                        key->vector_hash ^ key->flags);
+                        key->vector_hash ^ key->flags ^ (uintptr_t)key->trial);
 
     return (size_t)(hash >> 40) % ENTRIES;
 }
 
 /* ---- making ------------------------------------------------------------------------- */
 
-static int find_plan(struct tutti_comm *comm, const struct tutti_algorithm *algorithm, int root,
+static bool same_choice(const struct tutti_choice *a, const struct tutti_choice *b)
+{
+    return a->algorithm == b->algorithm &&
+           memcmp(&a->options, &b->options, sizeof a->options) == 0;
+}
+
+static int find_plan(struct tutti_comm *comm, const struct tutti_choice *choice, int root,
                      const struct tutti_plan **ret_plan)
 {
     struct tutti_cache *cache = comm->cache;
     struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
-                                .root = (uint32_t)root};
+                                .root = (uint32_t)root, .options = choice->options,
+                                .places = &comm->places,
+                                .channels = 1}; /* TUTTI_CHANNEL_COLLECTIVE */
     struct tutti_schedule *schedule;
     struct plan_entry *entry;
 
     for (entry = cache->plans; entry != NULL; entry = entry->next)
-        if (entry->algorithm == algorithm && entry->root == root) {
+        if (entry->root == root && same_choice(&entry->choice, choice)) {
             *ret_plan = entry->plan;
             return TUTTI_OK;
         }
@@ -190,9 +207,9 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_algorithm *algo
     if (entry == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
     int rc;
-    TUTTI_TRY_OR(fail, rc, tutti_algorithm_schedule(algorithm, &shape, &schedule));
+    TUTTI_TRY_OR(fail, rc, tutti_algorithm_schedule(choice->algorithm, &shape, &schedule));
     TUTTI_TRY_OR(fail, rc, tutti_plan_create(schedule, &entry->plan));
-    entry->algorithm = algorithm;
+    entry->choice = *choice;
     entry->root = root;
     entry->next = cache->plans;
     cache->plans = entry;
@@ -227,14 +244,21 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     struct tutti_tuner_query query = {
         .collective = call->collective,
         .is_vector = is_vector(call),
+        .root = (uint32_t)call->root,
         .block_bytes = block_bytes(call, (uint32_t)comm->nranks),
-        .element_bytes = tutti_type_size(call->type),
+        .widening = tutti_type_is_narrow_float(call->type)
+                        ? (uint32_t)(sizeof(float) / tutti_type_size(call->type)) : 1,
     };
-    const struct tutti_algorithm *algorithm;
+    struct tutti_choice choice;
     const struct tutti_plan *plan;
 
-    TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &algorithm));
-    TUTTI_TRY(find_plan(comm, algorithm, call->root, &plan));
+    if (comm->trial != NULL)
+        choice = *comm->trial;
+    else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL)
+        return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
+    else
+        TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, NULL));
+    TUTTI_TRY(find_plan(comm, &choice, call->root, &plan));
     return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
 }
 
@@ -242,7 +266,7 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program)
 {
     uint32_t nranks = (uint32_t)comm->nranks;
-    struct key key = key_of(call, nranks);
+    struct key key = key_of(call, nranks, comm->trial);
     struct entry *entry = &comm->cache->entries[slot_of(&key)];
     struct entry fresh = {.key = key};
     int rc;

@@ -17,7 +17,10 @@
 #include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
-#include "tuner/tuner.h"
+#include "schedules.h"
+#include "tuner/memo.h"
+#include "tuner/policy.h"
+#include "tuner/table.h"
 #include "tutti.h"
 
 #include <pthread.h>
@@ -64,8 +67,17 @@ struct tutti_comm {
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
     struct tutti_mailbox mailbox;
+    /* What choices depend on, alike on all ranks: comm_choices.c. The view refers to the rest. */
     struct tutti_tuner_view view;
-    struct tutti_cache *cache; /* plans and programs */
+    struct tutti_memo memo;
+    struct tutti_policy *policy;       /* NULL: nobody has said anything */
+    struct tutti_machine *machine;     /* described or assumed */
+    struct tutti_places places;
+    uint32_t *hosts;                   /* [nranks] */
+    char fingerprint[TUTTI_FINGERPRINT_BYTES];
+    const struct tutti_choice *trial;  /* runs instead of what the tuner chooses; NULL: none */
+    struct tutti_cache *cache;         /* plans and programs */
+    struct tutti_schedules *schedules; /* from files */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
     uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */
@@ -96,6 +108,7 @@ int tutti_handle_ready(tuttiComm_t handle, const char *function, struct tutti_co
 /* ---- life (comm_form.c, comm_end.c) ------------------------------------------------ */
 
 struct tutti_settings {
+    const struct tutti_comm *parent;   /* whose policy it has; NULL: rank 0's environment */
     bool is_blocking;
     int init_timeout_ms, timeout_ms;
     char name[TUTTI_NAME_BYTES];
@@ -120,11 +133,28 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 /* The recorded failure as this thread's last message; 0 if there is none. */
 int tutti_comm_error(struct tutti_comm *comm);
 
+/* ---- choices (comm_choices.c, comm_tune.c) ------------------------------------------------ */
+
+/* Before the exchanges: take over the parent's policy, or on rank 0 offer the environment's to be
+ * shared. What is wrong with that is for all ranks to fail with, and no error yet. */
+int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent);
+/* When all is there to look at, the shared policy too. */
+int tutti_choices_look(struct tutti_comm *comm);
+/* From now on `policy`, which is taken, counts. Programs made before are forgotten. */
+int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy);
+void tutti_choices_fini(struct tutti_comm *comm);
+/* Heap held, for the memory report; a policy counts for each communicator that shares it. */
+size_t tutti_choices_bytes(const struct tutti_comm *comm);
+/* How the ranks talk, in one word: "threads", "cma", "shm", "shm+tcp", "tcp". */
+const char *tutti_choices_transports(const struct tutti_comm *comm);
+
 /* ---- programs (cache.c) ---------------------------------------------------------------- */
 
 int tutti_cache_create(struct tutti_cache **ret_cache);
 void tutti_cache_destroy(struct tutti_cache *cache);
 size_t tutti_cache_bytes(const struct tutti_cache *cache);
+/* Drop all plans and programs; no run may be active. */
+void tutti_cache_forget(struct tutti_cache *cache);
 
 /* The program for `call`, made at first need. */
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,

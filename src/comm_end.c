@@ -132,7 +132,9 @@ tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
     known.privateBytes = sizeof *comm + usage.private_bytes;
     if (comm->cache != NULL)
         known.privateBytes += tutti_engine_bytes(&comm->engine) +
-                              tutti_mailbox_bytes(&comm->mailbox) + tutti_cache_bytes(comm->cache);
+                              tutti_mailbox_bytes(&comm->mailbox) +
+                              tutti_cache_bytes(comm->cache) + tutti_choices_bytes(comm) +
+                              tutti_schedules_bytes(comm->schedules);
     known.sharedBytes = usage.shared_bytes;
     known.sharedReservedBytes = usage.reserved_bytes;
     known.connections = usage.connections;

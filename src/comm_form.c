@@ -11,6 +11,18 @@
 #include <string.h>
 #include <time.h>
 
+/* What goes wrong is told to all in the exchange of what each host can do. */
+static int read_schedules(struct tutti_comm *comm)
+{
+    if (comm->rank == 0) {
+        int rc = tutti_schedules_read(&comm->share, (uint32_t)comm->nranks, &comm->schedules);
+
+        if (rc != TUTTI_OK)
+            tutti_share_fail(&comm->share, rc, tutti_last_message());
+    }
+    return TUTTI_OK;
+}
+
 static int exchange_records(struct tutti_comm *comm)
 {
     TUTTI_TRY(comm->boot->ops->allgather(comm->boot, tutti_fabric_record(comm->fabric),
@@ -65,20 +77,19 @@ static void end_sharing(struct tutti_comm *comm)
     tutti_share_fini(&comm->share);
 }
 
+static int take_schedules(struct tutti_comm *comm)
+{
+    if (comm->rank == 0)
+        return TUTTI_OK;
+    return tutti_schedules_take(&comm->share, (uint32_t)comm->nranks, (uint32_t)comm->rank,
+                                &comm->schedules);
+}
+
 static int start_engine(struct tutti_comm *comm)
 {
-    struct tutti_domain *domain = tutti_fabric_domain(comm->fabric);
-
     TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
     TUTTI_TRY(tutti_mailbox_init(&comm->mailbox, comm->nranks));
     TUTTI_TRY(tutti_cache_create(&comm->cache));
-    comm->view = (struct tutti_tuner_view){
-        .nranks = (uint32_t)comm->nranks,
-        .is_one_domain = comm->engine.domain != NULL,
-        .all_read = tutti_fabric_all_read(comm->fabric),
-        .all_store = tutti_fabric_all_store(comm->fabric),
-        .half_bytes = domain ? domain->half_bytes : 0,
-    };
     return TUTTI_OK;
 }
 
@@ -87,12 +98,15 @@ static const struct {
     int (*step)(struct tutti_comm *comm);
     bool is_exchange; /* a round of the bootstrap: there may be a descriptor to sleep on */
 } phases[] = {
+    {"reading of schedules", read_schedules, false},
     {"exchange of addresses", exchange_records, true},
     {"joining the ranks of a host", join_hosts, false},
     {"exchange of what each host can do", exchange_verdicts, true},
     {"choice of transports", settle, false},
     {"sharing of what rank 0 has read", share_bytes, false},
+    {"proof of the schedules of rank 0", take_schedules, false},
     {"start of the engine", start_engine, false},
+    {"look at the machine", tutti_choices_look, false},
 };
 
 enum { PHASES = sizeof phases / sizeof *phases };
@@ -124,7 +138,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
         goto fail;
     }
-    TUTTI_TRY_OR(fail, rc, tutti_tuner_check());
+    TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;
@@ -188,7 +202,9 @@ void tutti_comm_free(struct tutti_comm *comm)
     end_sharing(comm);
     if (comm->fabric != NULL)
         tutti_fabric_leave(comm->fabric);
+    tutti_choices_fini(comm);
     tutti_cache_destroy(comm->cache);
+    tutti_schedules_destroy(comm->schedules);
     tutti_engine_fini(&comm->engine);
     tutti_mailbox_fini(&comm->mailbox);
     tutti_fabric_destroy(comm->fabric);

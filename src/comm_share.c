@@ -47,6 +47,8 @@ int tutti_share_offer(struct tutti_share *share, enum tutti_share_item item, con
 
 void tutti_share_fail(struct tutti_share *share, int rc, const char *message)
 {
+    if (share->failure != TUTTI_OK)
+        return;
     share->failure = rc;
     snprintf(share->message, sizeof share->message, "%s", message);
 }

@@ -39,7 +39,7 @@ struct tutti_share {
  */
 int tutti_share_offer(struct tutti_share *share, enum tutti_share_item item, const void *bytes,
                       size_t size_bytes);
-/* Rank 0, instead: everybody shall fail with this. */
+/* Rank 0, instead: everybody shall fail with this; the first one counts. */
 void tutti_share_fail(struct tutti_share *share, int rc, const char *message);
 
 /* What goes to all ranks before the bytes; and rank 0's, as it came from there: its failure, if it

@@ -25,15 +25,12 @@ struct over_parent {
 /* All-gather `size` bytes over the whole parent, resumable. */
 static int parent_allgather(struct over_parent *over, const void *mine, size_t size, void *all)
 {
-    struct tutti_call call = {.kind = TUTTI_ALLGATHER, .collective = TUTTI_ALLGATHER,
-                              .type = TUTTI_UINT8, .input = mine, .output = all, .count = size};
+    struct tutti_call call;
     bool moved = false;
     int rc;
 
     if (over->batch == NULL) {
-        call.signature = (struct tutti_signature){
-            .magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_ALLGATHER, .type = TUTTI_UINT8,
-            .op = TUTTI_OP_NONE, .root = UINT16_MAX, .count = size};
+        tutti_call_of_bytes(TUTTI_ALLGATHER, mine, all, size, &call);
         TUTTI_TRY(tutti_batch_create(over->parent, &over->batch));
         TUTTI_TRY(tutti_batch_add(over->batch, &call));
         tutti_batch_issue(over->batch);

@@ -47,6 +47,7 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
                         struct tutti_settings *ret_settings)
 {
     struct tutti_settings settings = {
+        .parent = parent,
         .is_blocking = parent ? parent->is_blocking : true,
         .init_timeout_ms = parent ? parent->init_timeout_ms
                                   : (int)tutti_param_int(TUTTI_PARAM_INIT_TIMEOUT_MS),

@@ -3,8 +3,8 @@
  *
  * The block for the rank j after us travels in slot j. With j written to base r, the radix, round i
  * carries the slots whose digit i is not 0: all those with digit z go in one message to the rank
- * z r^i after it. So a block hops once for each nonzero digit of its distance. Radix 2 has the fewest
- * messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has r - 1
+ * z r^i after it. So a block hops once for each nonzero digit of its distance. Radix 2 has the
+ * fewest messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has r - 1
  * messages at a time and moves a block less often.
  *
  *   p = 8, r = 3   slot 1    2    3    4    5    6    7     > to the rank r^i after us, >> to the
@@ -198,21 +198,35 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return unpack(shape, build, &round);
 }
 
+/* What the round brings is unpacked unless the next one carries it on: digits z and, next, 0. */
+static uint32_t slots_unpacked(const struct round *round)
+{
+    struct round both = {.nranks = round->nranks, .radix = round->radix * round->radix,
+                         .weight = round->weight};
+    uint32_t count = 0;
+
+    for (uint32_t z = 1; z < round->radix; z++)
+        count += slots_with(&both, round->nranks, z);
+    return count;
+}
+
 /* Messages of a round go to different ranks, through one port one after the other. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
     struct round round = {.nranks = shape->nranks, .radix = shape->options.value[TUTTI_RADIX],
                           .weight = 1};
-    double messages = 0, hops = 0;
+    double rounds = 0, posted = 0, hops = 0, copied = 1;
 
     for (; round.weight < shape->nranks; round.weight *= round.radix) {
         hops += slots_carried(&round, shape->nranks);
-        for (uint32_t z = 1; z < round.radix && z * round.weight < shape->nranks; z++)
-            messages++;
+        copied += slots_carried(&round, shape->nranks) + slots_unpacked(&round);
+        rounds++;
+        for (uint32_t z = 2; z < round.radix && z * round.weight < shape->nranks; z++)
+            posted++;
     }
-    tutti_cost_flat(shape, messages, hops * block_bytes, 0,
-                    (hops + shape->nranks) * block_bytes, ret_cost);
+    tutti_cost_flat(shape, rounds, hops * block_bytes, 0, copied * block_bytes, ret_cost);
+    ret_cost->level[tutti_shape_level(shape)].posted = posted;
 }
 
 const struct tutti_algorithm tutti_bruck_alltoall = {

@@ -6,9 +6,9 @@
  *
  *     rounds * (latency + overhead) + posted * overhead + bytes / bandwidth
  *
- * and that of the whole the sum over the levels (but see `segments`), plus what reducing and copying
- * take. The tests hold these counts against the simulator, so an algorithm cannot promise what its
- * schedule does not do.
+ * and that of the whole the sum over the levels (but see `segments`), plus what reducing and
+ * copying take. The tests hold these counts against the simulator, so an algorithm cannot promise
+ * what its schedule does not do.
  */
 #ifndef TUTTI_ALGORITHMS_COST_H
 #define TUTTI_ALGORITHMS_COST_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hierarchical all-gather: along the rails first, where each rank has a network port of its own, then
- * inside the nodes. The reduce-scatter is the same backwards: inside the nodes first.
+ * Hierarchical all-gather: along the rails first, where each rank has a network port of its own,
+ * then inside the nodes. The reduce-scatter is the same backwards: inside the nodes first.
  *
  *   nodes of 3, 1, 2 ranks          0 1 2 | 3 | 4 5          parts 0 1 2, a rail for each (nodes.h)
- *   rail 0: 0, 3, 4                 0 . . | 3 | 4 .          carries blocks 0, 3 and 4
- *   rail 1: 1, 3, 4                 . 1 . | . | . .          block 1, to ranks 3 and 4
+ *   rail 0: 0, 3, 4                 0 . . | . | 4 .          carries blocks 0 and 4
+ *   rail 1: 1, 3, 4                 . 1 . | 3 | . .          blocks 1 and 3
  *   rail 2: 2, 3, 5                 . . 2 | . | . 5          blocks 2 and 5
- *   in the nodes                    0 passes 0, 3, 4 on to 1 and 2, which pass on 1, and 2 and 5; ...
+ *   in the nodes                    0 passes on 0 and 4, 1 1 and 3, 2 2 and 5; ...
  *
- * Rank 3 serves all parts of its node, but has one block: it travels on the rail of its first part.
+ * Rank 3 serves all parts of its node, but has one block: it travels on one of its rails.
  * On a rail each block crosses the network once per node; of n nodes of g ranks each port carries
  * the blocks of one rail, (n - 1) b of them. With groups a rail has two levels: first between the
  * groups, among those who serve the same seat, then inside each group.
@@ -37,14 +37,14 @@ static void add_own(struct gather *gather, uint32_t rank)
 }
 
 /* The block that travels with this part and seat from this group, if there is one: a rank with
- * several parts has a block in the first only, likewise a node with several seats. */
+ * several parts has a block in one of them only, likewise a node with several seats. */
 static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint32_t group)
 {
     const struct nodes *nodes = &gather->rails.nodes;
     uint32_t node = node_serving(nodes, group, seat);
     uint32_t rank = rank_serving(nodes, node, part);
 
-    if (seats_of(nodes, node).first == seat && parts_of(nodes, rank).first == part)
+    if (home_seat(nodes, node) == seat && home_part(nodes, rank) == part)
         add_own(gather, rank);
 }
 
@@ -64,7 +64,7 @@ static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
     add_groups((struct gather *)rails, part, seat, 0, rails->nodes.nodes.count);
 }
 
-/* ---- between the groups ----------------------------------------------------------------------- */
+/* ---- between the groups ---------------------------------------------------------------------- */
 
 /* One circle for each part and seat that this rank serves. */
 static int exchange_with_groups(struct gather *gather, struct circulant_round round)
@@ -87,7 +87,7 @@ static int exchange_with_groups(struct gather *gather, struct circulant_round ro
     return TUTTI_OK;
 }
 
-/* ---- inside the node -------------------------------------------------------------------------- */
+/* ---- inside the node ------------------------------------------------------------------------- */
 
 enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
 
@@ -130,7 +130,7 @@ static int share_news(struct gather *gather, enum source source, struct circulan
     return TUTTI_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int add_segment(struct gather *gather)
 {
@@ -174,8 +174,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 }
 
 /* What both cost. A rank gets the blocks of its rails from the network, and from its node the
- * others', a round's news at a time while the next round is under way; the last one, which brings half of
- * the blocks of a segment, is not overlapped. */
+ * others', a round's news at a time while the next round is under way; the last one, which
+ * brings half of the blocks of a segment, is not overlapped. */
 static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
                       struct tutti_cost *ret_cost)
 {
@@ -184,13 +184,13 @@ static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes
     double group_rounds = segments * rounds_of(nodes->nodes.most);
     double top_rounds = segments * rounds_of(nodes->nodes.count);
     double rail_bytes = bytes * parts / nodes->nparts;
+    double least = (double)nodes->ranks.least * nodes->nodes.least; /* ranks of a group */
     enum tutti_level top = tutti_shape_level(shape);
 
     *ret_cost = (struct tutti_cost){.segments = group_rounds + top_rounds > 0 ? 2 * segments : 1};
     ret_cost->level[top].rounds = top_rounds;
     ret_cost->level[top].posted = top_rounds * (parts * seats - 1);
-    ret_cost->level[top].bytes = rail_bytes * seats / nodes->nseats * (nodes->nodes.count - 1.0) /
-                                 nodes->nodes.count;
+    ret_cost->level[top].bytes = rail_bytes * seats / nodes->nseats * (1 - least / shape->nranks);
     if (nodes->nseats > 1) {
         ret_cost->level[TUTTI_LEVEL_GROUP].rounds = group_rounds;
         ret_cost->level[TUTTI_LEVEL_GROUP].posted = group_rounds * (parts - 1);

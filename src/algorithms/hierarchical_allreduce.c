@@ -8,14 +8,14 @@
  *   all-gather in nodes       node 2  4    4    5       then sent to everyone in the node.
  *
  * Of n nodes of g ranks each port carries 2 (n - 1) / n of N / g bytes, and a rail has n ranks in
- * place of n g. With groups the rails have two levels: a reduce-scatter inside each group, after which
- * each of its nodes has the sums of some seats (nodes.h), an all-reduce between those that serve the same
- * seat in all groups, and an all-gather inside the group. The top level is team.h's all-reduce, with
- * its option doublings; the group's is circulant (circulant.c).
+ * place of n g. With groups the rails have two levels: a reduce-scatter inside each group, after
+ * which each of its nodes has the sums of some seats (nodes.h), an all-reduce between those that
+ * serve the same seat in all groups, and an all-gather inside the group. The top level is team.h's
+ * all-reduce, with its option doublings; the group's is circulant (circulant.c).
  *
- * Inside a node all pairs exchange at once: one round. What comes from the first peer is added to our
- * own; the others' lie in SCRATCH, block after block, and are added in the order of peers. From the
- * MOST_SUMS-th peer on what comes is added there already: MOST_SUMS sums side by side.
+ * Inside a node all pairs exchange at once: one round. What comes from the first peer is added to
+ * our own; the others' lie in SCRATCH, block after block, and are added in the order of peers. From
+ * the MOST_SUMS-th peer on what comes is added there already: MOST_SUMS sums side by side.
  *
  * With `segments` the levels work at the same time, each on its own ports, in turns:
  *
@@ -25,8 +25,8 @@
  *   all-gather                 a    b    c      ranks go in this order.
  *
  * Sources: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
- * 2020; Cho, Finkler, Serrano, Kung and Hunter, "BlueConnect: decomposing all-reduce for deep learning
- * on heterogeneous network hierarchy", 2019.
+ * 2020; Cho, Finkler, Serrano, Kung and Hunter, "BlueConnect: decomposing all-reduce for deep
+ * learning on heterogeneous network hierarchy", 2019.
  */
 #include "algorithms/rails.h"
 #include "algorithms/ranks.h"
@@ -94,8 +94,8 @@ static uint32_t sums_of(uint32_t size)
     return size - 1 < MOST_SUMS ? size - 1 : MOST_SUMS;
 }
 
-/* What the peer `index` after the first sends: into sum index mod MOST_SUMS, of which the first is in
- * OUTPUT and begins with our own. */
+/* What the peer `index` after the first sends: into sum index mod MOST_SUMS, of which the first
+ * is in OUTPUT and begins with our own. */
 static int recv_sum(struct levels *levels, uint32_t from, uint32_t index, struct tutti_span own)
 {
     struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, own.first, own.count);
@@ -142,7 +142,7 @@ static int gather_in_node(struct levels *levels)
     return TUTTI_OK;
 }
 
-/* ---- between the nodes of a group ------------------------------------------------------------- */
+/* ---- between the nodes of a group ------------------------------------------------------------ */
 
 static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
 {
@@ -183,7 +183,7 @@ static int gather_in_group(struct levels *levels)
     return move_in_group(levels, true);
 }
 
-/* ---- the top level ---------------------------------------------------------------------------- */
+/* ---- the top level --------------------------------------------------------------------------- */
 
 static int reduce_at_top(struct levels *levels)
 {
@@ -205,7 +205,7 @@ static int reduce_at_top(struct levels *levels)
     return TUTTI_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static uint32_t doublings_of(const struct tutti_shape *shape, uint32_t ngroups)
 {

@@ -8,7 +8,7 @@
  *                              receives   4>0 5>0 from 4, then 2>0 3>0 from 2
  *
  * What is for a rank of another node is carried by the rank of our own that serves that rank's part
- * (its first one, where it has several: nodes.h). A message between nodes has the blocks of all
+ * (its home, where it has several: nodes.h). A message between nodes has the blocks of all
  * ranks of the sender's node, and goes straight to the rank they are for. Of n nodes of g ranks
  * each rank sends n - 1 messages of g blocks where it would send (n - 1) g; each block crosses its
  * sender's node once more for it. Blocks for the own node go straight.
@@ -34,23 +34,28 @@ struct exchange {
     uint32_t size, index;    /* of this node, and which of it this rank is */
 };
 
-/* The members of another node that `carrier` carries for, neighbours: those whose first part it
- * serves. */
-static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint32_t node)
-{
-    struct parts parts = parts_of(nodes, carrier);
-    uint32_t size = homes_size(&nodes->ranks, node);
-
-    return (struct parts){share_members(nodes->nparts, size, parts.first),
-                          share_members(nodes->nparts, size, parts.end)};
-}
-
 static uint32_t member_of(const struct nodes *nodes, uint32_t node, uint32_t member)
 {
     return nodes->ranks.items[nodes->ranks.first[node] + member];
 }
 
-/* ---- inside the node -------------------------------------------------------------------------- */
+/* The members of another node that `carrier` carries for, neighbours: those whose home part it
+ * serves. */
+static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint32_t node)
+{
+    struct parts parts = parts_of(nodes, carrier);
+    uint32_t size = homes_size(&nodes->ranks, node);
+    struct parts served = {share_member(nodes->nparts, size, parts.first),
+                           share_member(nodes->nparts, size, parts.end - 1) + 1};
+
+    /* The outer ones may be at home in a part beyond. */
+    served.first += home_part(nodes, member_of(nodes, node, served.first)) < parts.first;
+    if (served.first < served.end)
+        served.end -= home_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
+    return served;
+}
+
+/* ---- inside the node ------------------------------------------------------------------------- */
 
 static int exchange_in_node(struct exchange *exchange)
 {
@@ -98,7 +103,7 @@ static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number
     return TUTTI_OK;
 }
 
-/* ---- between nodes ---------------------------------------------------------------------------- */
+/* ---- between nodes --------------------------------------------------------------------------- */
 
 /* The run of neighbouring ranks that begins with this member of a node: a message each, since
  * their blocks are neighbours in OUTPUT. */
@@ -132,7 +137,7 @@ static int send_collected(struct exchange *exchange, uint32_t to, uint32_t numbe
 static int recv_collected(struct exchange *exchange, uint32_t node)
 {
     const struct nodes *nodes = &exchange->nodes;
-    uint32_t carrier = rank_serving(nodes, node, parts_of(nodes, nodes->me).first);
+    uint32_t carrier = rank_serving(nodes, node, home_part(nodes, nodes->me));
 
     for (uint32_t member = 0, run; member < homes_size(&nodes->ranks, node); member += run) {
         run = run_of(nodes, node, member);
@@ -161,7 +166,7 @@ static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *numbe
     return TUTTI_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static uint32_t count_destinations(const struct exchange *exchange)
 {
@@ -237,7 +242,7 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
         ret_cost->level[TUTTI_LEVEL_NODE].rounds += 1;
         ret_cost->level[TUTTI_LEVEL_NODE].posted += nnodes * (most - 1) - 1;
         ret_cost->level[TUTTI_LEVEL_NODE].bytes += (ranks - ranks / most) * block_bytes;
-        ret_cost->copied = (ranks - most) / most * block_bytes;
+        ret_cost->copied = (ranks - fmax(least, 2)) / fmax(least, 2) * block_bytes;
     }
     ret_cost->copied += block_bytes;
     tutti_nodes_fini(&nodes);

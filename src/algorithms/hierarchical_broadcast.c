@@ -8,9 +8,9 @@
  *   in the nodes                       abc abc abc   abc        abc  abc    c > 3 > 5
  *
  * Of g ranks of a node each port carries a g-th of the vector. A rail is a circulant pipeline
- * (circulant_pipeline.c) of `segments`; with groups it has two levels: first one node of each group,
- * then the others of the group. Segments pass through all levels one after the other, each level
- * on its own ports.
+ * (circulant_pipeline.c) of `segments`; with groups it has two levels: first one node of each
+ * group, then the others of the group. Segments pass through all levels one after the other, each
+ * level on its own ports.
  *
  * Source: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant_pipeline.c).
@@ -28,7 +28,7 @@ struct deal {
     uint32_t *team; /* ranks of a rail */
 };
 
-/* ---- inside the nodes ------------------------------------------------------------------------- */
+/* ---- inside the nodes ------------------------------------------------------------------------ */
 
 static uint32_t member_rank(const struct deal *deal, uint32_t member)
 {
@@ -50,7 +50,8 @@ static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t o
 /* In the root's node everyone gets its parts from the root, and those of the root. */
 static int deal_out(struct deal *deal, uint32_t segment)
 {
-    uint32_t me = deal->nodes.me, size = homes_size(&deal->nodes.ranks, deal->nodes.node);
+    uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
+    uint32_t size = homes_size(&deal->nodes.ranks, deal->nodes.node);
 
     if (deal->nodes.node != deal->root_node)
         return TUTTI_OK;
@@ -59,11 +60,13 @@ static int deal_out(struct deal *deal, uint32_t segment)
         return add_parts(deal, tutti_moves_recv, deal->root, deal->root, segment);
     }
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = member_rank(deal, rank_after(deal->nodes.ranks.index[me], i, size));
+        uint32_t to = member_rank(deal, rank_after(index, i, size));
 
         TUTTI_TRY(add_parts(deal, tutti_moves_send, to, to, segment));
-        TUTTI_TRY(add_parts(deal, tutti_moves_send, to, deal->root, segment));
     }
+    for (uint32_t i = 1; i < size; i++)
+        TUTTI_TRY(add_parts(deal, tutti_moves_send, member_rank(deal, rank_after(index, i, size)),
+                            me, segment));
     return TUTTI_OK;
 }
 
@@ -85,7 +88,7 @@ static int gather(struct deal *deal, uint32_t segment)
     return TUTTI_OK;
 }
 
-/* ---- along the rails -------------------------------------------------------------------------- */
+/* ---- along the rails ------------------------------------------------------------------------- */
 
 /* The node through which a part reaches a group. */
 static uint32_t entry_of(const struct deal *deal, uint32_t group)
@@ -127,7 +130,7 @@ static int pass_in_group(struct deal *deal, uint32_t part)
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int add_all(struct deal *deal)
 {

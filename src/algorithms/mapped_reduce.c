@@ -75,18 +75,18 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    double p = shape->nranks;
+    double p = shape->nranks, others = (p - 1) / p * block_bytes;
 
-    tutti_cost_flat(shape, 2, 2 * (p - 1) / p * block_bytes, (p - 1) / p * block_bytes, 0, ret_cost);
+    tutti_cost_flat(shape, 2, 2 * others, others, 0, ret_cost);
     ret_cost->memory = 2 * p * block_bytes;
 }
 
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
-    double p = shape->nranks;
+    double p = shape->nranks, others = (p - 1) * block_bytes;
 
-    tutti_cost_flat(shape, 2, (p - 1) * block_bytes, (p - 1) * block_bytes, 0, ret_cost);
+    tutti_cost_flat(shape, 2, others, others, 0, ret_cost);
     ret_cost->memory = p * (p + 1) * block_bytes;
 }
 

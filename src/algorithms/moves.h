@@ -30,8 +30,8 @@ struct moves {
     uint32_t nchunks;              /* of all owners */
     uint32_t own_first, own_count; /* the chunks that this rank owns */
     uint8_t channel;               /* of the moves added next */
-    /* Where in the partial sums' memory chunk c lies: slots[c], so that chunks can follow each other
-     * in one place; then each move is of one chunk. NULL: in place c. Owned. */
+    /* Where in the partial sums' memory chunk c lies: slots[c], so that chunks can follow each
+     * other in one place; then each move is of one chunk. NULL: in place c. Owned. */
     uint32_t *slots;
     uint64_t *marks; /* of the set at hand, a bit per chunk; owned */
 };

@@ -8,11 +8,10 @@
  *     ring 1   0 < 1 < 2 < 3 < 4 < 0     ring 3   0 < 2 < 4 < 1 < 3 < 0
  *
  * Orders that share no link add up their bandwidth. Without orders there is that of the ranks'
- * numbers. Option channels: how many of the directed rings are used; all of them unless it is given.
- * What each does is in ring.c.
+ * numbers. Option channels: how many of the directed rings are used; all unless it is given. What
+ * each does is in ring.c.
  *
- * Source: the rings as in Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009;
- * several of them as in Jeaugey, "NCCL 2.0", 2017.
+ * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009, on several rings.
  */
 #include "algorithms/ranks.h"
 #include "algorithms/ring.h"
@@ -20,10 +19,15 @@
 
 #include <stdlib.h>
 
+static bool has_orders(const struct tutti_shape *shape)
+{
+    return shape->places != NULL && shape->places->nrings > 0;
+}
+
 static uint32_t count_rings(const struct tutti_shape *shape)
 {
     uint32_t given = shape->options.value[TUTTI_CHANNELS];
-    uint32_t cycles = shape->places != NULL && shape->places->nrings > 0 ? shape->places->nrings : 1;
+    uint32_t cycles = has_orders(shape) ? shape->places->nrings : 1;
     uint32_t most = cycles < TUTTI_RINGS_MOST / 2 ? 2 * cycles : TUTTI_RINGS_MOST;
 
     return given != 0 && given < most ? given : most;
@@ -35,7 +39,7 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
     uint32_t *ranks = NULL;
     int rc;
 
-    if (shape->places != NULL && shape->places->nrings > 0) {
+    if (has_orders(shape)) {
         rings.cycles = shape->places->rings;
     } else {
         TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));

@@ -24,7 +24,7 @@ struct homes {
     uint32_t count, most, least; /* homes; items of the largest and of the smallest */
     uint32_t *home;       /* per item */
     uint32_t *index;      /* per item: which of its home's items it is, in the order of numbers */
-    uint32_t *items;      /* home by home: those of home h are items[first[h]] .. [first[h + 1] - 1] */
+    uint32_t *items;      /* home by home: those of h from items[first[h]] to [first[h + 1] - 1] */
     uint32_t *first;
 };
 
@@ -69,12 +69,6 @@ static inline uint32_t share_member(uint32_t total, uint32_t count, uint32_t par
     return (uint32_t)((uint64_t)part * count / total);
 }
 
-/* How many members have their first part before this one. */
-static inline uint32_t share_members(uint32_t total, uint32_t count, uint32_t part)
-{
-    return part == 0 ? 0 : share_member(total, count, part - 1) + 1;
-}
-
 /* Parts first .. end - 1. */
 struct parts {
     uint32_t first, end;
@@ -103,6 +97,26 @@ static inline struct parts seats_of(const struct nodes *nodes, uint32_t node)
 {
     return share_of(nodes->nseats, homes_size(&nodes->nodes, nodes->nodes.home[node]),
                     nodes->nodes.index[node]);
+}
+
+/* Where what belongs to one rank, or to one node, travels: with one of its parts, or seats; not
+ * always the first, so that small nodes do not all use the same rails. Multiples of the golden
+ * ratio are spread evenly. */
+static inline uint32_t home_among(struct parts own, uint32_t number)
+{
+    uint64_t fraction = (uint32_t)(number * UINT32_C(2654435769));
+
+    return own.first + (uint32_t)(fraction * (own.end - own.first) >> 32);
+}
+
+static inline uint32_t home_part(const struct nodes *nodes, uint32_t rank)
+{
+    return home_among(parts_of(nodes, rank), nodes->ranks.home[rank]);
+}
+
+static inline uint32_t home_seat(const struct nodes *nodes, uint32_t node)
+{
+    return home_among(seats_of(nodes, node), nodes->nodes.home[node]);
 }
 
 /* The rank that serves a part in a node, and the node that serves a seat in a group. */

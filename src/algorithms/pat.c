@@ -3,8 +3,8 @@
  * first; all trees at once, in messages of a bounded number of blocks.
  *
  * Slot s of a rank is block rank + s (mod p). In every block's tree node 0 is its owner, and the
- * parent of node s is s without its lowest set bit: so slot s comes from the rank that bit after us,
- * where it is the slot without it. Nodes from p on do not exist.
+ * parent of node s is s without its lowest set bit: so slot s comes from the rank that bit after
+ * us, where it is the slot without it. Nodes from p on do not exist.
  *
  *   p = 6, aggregate 2       slots  0  1  2  3  4  5
  *   far     slot 4, from r+4        .           <          one block
@@ -12,10 +12,10 @@
  *           slot  2, from r+2             <                (6 does not exist)
  *           slot  3, from r+1                <             (nor does 7)
  *
- * With P the power of two from p on and A blocks per message at most, the far edges come first, with
- * 1, 2, 4, ... A/2 blocks; that leaves A subtrees of P/A nodes. These are walked together, depth
- * first, which is in the order of their numbers: P/A - 1 messages of up to A blocks. The blocks of
- * a message are no neighbours: each is sent by itself, one right after the other.
+ * With P the power of two from p on and A blocks per message at most, the far edges come first,
+ * with 1, 2, 4, ... A/2 blocks; that leaves A subtrees of P/A nodes. These are walked together,
+ * depth first, which is in the order of their numbers: P/A - 1 messages of up to A blocks. The
+ * blocks of a message are no neighbours: each is sent by itself, one right after the other.
  *
  * Read backwards it is the reduce-scatter. A partial sum lives from its first child to its own
  * message; depth first, only nodes on one path do, at most one for each number of bits set within

@@ -11,8 +11,8 @@
  *   i = 1     abcd  abcd  abcd  abcd   0 with 2, 1 with 3
  *
  * This is for a power of two, m. With p > m, e = p - m ranks are folded: of the first 2e each even
- * one works together with the odd one after it. In the all-gather and the reduce-scatter the odd one
- * answers for the blocks of both, which are neighbours:
+ * one works together with the odd one after it. In the all-gather and the reduce-scatter the odd
+ * one answers for the blocks of both, which are neighbours:
  *
  *   p = 5     0 -> 1   2   3   4       numbers 0 1 2 3 have blocks 01 2 3 4
  *   gather    0 gives 1 its block, ..., 1 gives 0 all the others in the end

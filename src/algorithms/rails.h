@@ -31,9 +31,9 @@ static inline void rails_add(struct rails *rails, uint32_t chunk)
 int tutti_rails_send(struct rails *rails, uint32_t to);
 int tutti_rails_recv(struct rails *rails, uint32_t from);
 
-/* A round of the circulant all-gather (circulant.c) of `count` members, counted from 0: with slots
- * counted from a member on, slots 0 .. s - h - 1 go to the member h before, and slots h .. s - 1 come
- * from the one h after. There are rounds_of(count). */
+/* A round of the circulant all-gather (circulant.c) of `count` members, counted from 0: with
+ * slots counted from a member on, slots 0 .. s - h - 1 go to the member h before, and slots h ..
+ * s - 1 come from the one h after. There are rounds_of(count). */
 struct circulant_round {
     uint32_t h, s;
 };

@@ -29,8 +29,8 @@ static inline uint32_t rounds_of(uint32_t nranks)
     return rounds;
 }
 
-/* Folding: of the first 2 * nextra ranks each even one leaves its work to the odd one after it. Those
- * who take part are numbered from 0 on. */
+/* Folding: of the first 2 * nextra ranks each even one leaves its work to the odd one after it.
+ * Those who take part are numbered from 0 on. */
 static inline bool is_folded_out(uint32_t nextra, uint32_t rank)
 {
     return rank < 2 * nextra && rank % 2 == 0;

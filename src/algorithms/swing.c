@@ -149,8 +149,8 @@ static int flush(struct line *line, uint32_t x, struct moves *moves)
 
 /* ---- rounds ------------------------------------------------------------------------- */
 
-/* Partners at a distance by see each other's distances h as by - h. With the block of the last place
- * of an even number goes that of the one left out, in a message of its own: it has sums when
+/* Partners at a distance by see each other's distances h as by - h. With the block of the last
+ * place of an even number goes that of the one left out, in a message of its own: it has sums when
  * the other has none yet. */
 static int add_round(struct line *line, int64_t by, struct moves *moves)
 {
@@ -251,7 +251,8 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
     bool is_free = use == MOVES_ALLREDUCE_GATHER || use == MOVES_ALLREDUCE_SCATTER;
     struct torus torus = torus_of(shape);
     size_t n = shape->nranks;
-    struct line line = {.held = malloc(3 * n * sizeof(*line.held)), .is_held = malloc(n * sizeof(bool))};
+    struct line line = {.held = malloc(3 * n * sizeof(*line.held)),
+                        .is_held = malloc(n * sizeof(*line.is_held))};
     int rc;
 
     if (line.held == NULL || line.is_held == NULL) {
@@ -283,8 +284,8 @@ struct path {
 };
 
 /* The path of the one beside the rank that an odd ring leaves out: it has two blocks to give. Not
- * counted are the few blocks that are copied to join partial sums in one message, where an even ring
- * is no power of two. */
+ * counted are the few blocks that are copied to join partial sums in one message, where an even
+ * ring is no power of two. */
 static struct path path_of(const struct tutti_shape *shape)
 {
     struct torus torus = torus_of(shape);

@@ -3,8 +3,8 @@
  * over the others, all-gather.
  *
  * Members stand in groups side by side, 2^doublings of them. Each group scatters its sums over its
- * members; then those who hold the same piece in different groups exchange it by recursive doubling;
- * then each group gathers.
+ * members; then those who hold the same piece in different groups exchange it by recursive
+ * doubling; then each group gathers.
  *
  *   7 members, doublings 1         0 -> 1    2 3    4 5 6       0 is folded into 1
  *
@@ -75,8 +75,8 @@ static struct tutti_span part(struct tutti_span span, uint32_t first, uint32_t c
     return tutti_span((enum tutti_buffer)span.buffer, span.first + first, count);
 }
 
-/* Sums over all groups of the piece `sum`, which begins `at` chunks after the whole; the group's own
- * is in `current`. */
+/* Sums over all groups of the piece `sum`, which begins `at` chunks after the whole; the group's
+ * own is in `current`. */
 static int exchange(struct tutti_build *build, const struct team *team,
                     const struct square *square, struct tutti_span current, struct tutti_span sum,
                     uint32_t at, const uint32_t arrival[2])

@@ -18,8 +18,8 @@
  * Option channels: how many directed rings are used, two for each cycle; fewer where there are
  * fewer. What each does is in ring.c.
  *
- * Source: the construction as in Lucas, "Recreations mathematiques", volume 2, 1883, who has it from
- * Walecki; for even p too as in Alspach, "The wonderful Walecki construction", 2008.
+ * Source: the construction as in Lucas, "Récréations mathématiques", volume 2, 1883, who has it
+ * from Walecki; for even p too as in Alspach, "The wonderful Walecki construction", 2008.
  */
 #include "algorithms/ranks.h"
 #include "algorithms/ring.h"

@@ -136,27 +136,27 @@ static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_bu
 static void cost_one_shot(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
-    double p = shape->nranks;
+    double p = shape->nranks, others = (p - 1) * block_bytes;
 
-    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, (p - 1) * block_bytes, block_bytes, ret_cost);
+    tutti_cost_flat(shape, 1, others, others, block_bytes, ret_cost);
     ret_cost->memory = p * (2 + p + 1) * block_bytes;
 }
 
 static void cost_two_shot(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
-    double p = shape->nranks;
+    double p = shape->nranks, others = (p - 1) / p * block_bytes;
 
-    tutti_cost_flat(shape, 2, 2 * (p - 1) / p * block_bytes, (p - 1) / p * block_bytes, (p - 1) / p * block_bytes, ret_cost);
+    tutti_cost_flat(shape, 2, 2 * others, others, others, ret_cost);
     ret_cost->memory = (2 * (p - 1) + p + 2 + 2 * (p - 1)) * block_bytes;
 }
 
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
-    double p = shape->nranks;
+    double p = shape->nranks, others = (p - 1) * block_bytes;
 
-    tutti_cost_flat(shape, 1, (p - 1) * block_bytes, (p - 1) * block_bytes, (p - 1) * block_bytes, ret_cost);
+    tutti_cost_flat(shape, 1, others, others, others, ret_cost);
     ret_cost->memory = p * (2 * (p - 1) + p + 1) * block_bytes;
 }
 

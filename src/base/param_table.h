@@ -28,8 +28,22 @@ TUTTI_PARAM_TEXT(HOST_ID, "TUTTI_HOST_ID", "",
     "Identity of this host. Ranks with equal identities try shared memory. Default: the kernel's "
     "boot id and the network namespace.")
 TUTTI_PARAM_TEXT(ALGORITHM, "TUTTI_ALGORITHM", "",
-    "Algorithm per collective, such as `allreduce:ring,broadcast:knomial`. Default: the tuner's "
-    "choice. Must be the same on all ranks.")
+    "Algorithm per collective, such as `allreduce:hybrid[doublings=3],broadcast:chain`. Default: the "
+    "tuner's choice. Rank 0's counts for all ranks, as for the next three.")
+TUTTI_PARAM_TEXT(TUNE, "TUTTI_TUNE", "",
+    "Rules for choosing algorithms by size and number of ranks: a file, or the rules themselves, "
+    "such as `allreduce 0-64K recursive_doubling; allreduce 64K-inf ring`. See "
+    "[tuning](tuning.md).")
+TUTTI_PARAM_TEXT(TUNE_TABLE, "TUTTI_TUNE_TABLE", "",
+    "File of measured choices, as `tuttiCommTune` and `--tune` of the measuring programs write it.")
+TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
+    "The machine, for the prices that choices go by: the name of a known one (`ethernet`), a file, "
+    "or a description such as `level top overhead 5us bandwidth 50GB/s`. Default: coarse "
+    "assumptions. See [tuning](tuning.md).")
+TUTTI_PARAM_TEXT(SCHEDULE, "TUTTI_SCHEDULE", "",
+    "[Schedule files](schedule-files.md) to run matching calls by, separated by `:`; each may be "
+    "limited to calls of a size: `allreduce[64K-1M]=FILE`. Rank 0 reads them for all. Other calls "
+    "run as if it were not set.")
 TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
     "Size of each rank's window in the shared memory of its host, in bytes.")
 TUTTI_PARAM_INT(FIFO_BYTES, "TUTTI_FIFO_BYTES", "64K", 4096, 16777216,

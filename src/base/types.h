@@ -3,6 +3,7 @@
 #ifndef TUTTI_BASE_TYPES_H
 #define TUTTI_BASE_TYPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum tutti_type {
@@ -30,6 +31,13 @@ static inline size_t tutti_type_size(enum tutti_type type)
     static const unsigned char sizes[TUTTI_TYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
     return sizes[type];
+}
+
+/* Floating types that are combined in float32 and rounded once. */
+static inline bool tutti_type_is_narrow_float(enum tutti_type type)
+{
+    return type == TUTTI_FLOAT16 || type == TUTTI_BFLOAT16 || type == TUTTI_FLOAT8E4M3 ||
+           type == TUTTI_FLOAT8E5M2;
 }
 
 #endif

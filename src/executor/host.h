@@ -148,7 +148,4 @@ static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct
     return true;
 }
 
-/* Staging memory of a piece, at most about this much: bounds what a communicator holds. */
-#define TUTTI_STAGE_BYTES ((size_t)16 << 20)
-
 #endif

@@ -6,12 +6,6 @@
 
 #include <stdlib.h>
 
-static bool is_narrow_float(enum tutti_type type)
-{
-    return type == TUTTI_FLOAT16 || type == TUTTI_BFLOAT16 || type == TUTTI_FLOAT8E4M3 ||
-           type == TUTTI_FLOAT8E5M2;
-}
-
 static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -22,7 +16,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
 
     program->run_type = call->type;
     if (reduces && !schedule->is_one_sided) {
-        program->widens = is_narrow_float(call->type);
+        program->widens = tutti_type_is_narrow_float(call->type);
         if (program->widens)
             program->run_type = TUTTI_FLOAT32;
         program->scales_output = call->is_average && has_output;

@@ -2,17 +2,6 @@
  * What a step touches, and how a rank's buffers lie in memory. */
 #include "schedule/access.h"
 
-bool tutti_access_receives(const struct tutti_step *step)
-{
-    return step->kind >= TUTTI_STEP_RECV && step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
-}
-
-bool tutti_access_sends(const struct tutti_step *step)
-{
-    return step->kind == TUTTI_STEP_SEND || (step->kind >= TUTTI_STEP_RECV_COPY_SEND &&
-                                             step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND);
-}
-
 struct list {
     struct tutti_touch *at;
     uint32_t count;

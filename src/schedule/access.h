@@ -22,8 +22,15 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
 /* The halves of two-sided steps; both for fused ones. */
-bool tutti_access_receives(const struct tutti_step *step);
-bool tutti_access_sends(const struct tutti_step *step);
+static inline bool tutti_access_receives(const struct tutti_step *step)
+{
+    return step->kind >= TUTTI_STEP_RECV && step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+}
+static inline bool tutti_access_sends(const struct tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_SEND || (step->kind >= TUTTI_STEP_RECV_COPY_SEND &&
+                                             step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND);
+}
 static inline bool tutti_step_is_two_sided(const struct tutti_step *step)
 {
     return step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;

@@ -27,7 +27,8 @@ int tutti_build_init(struct tutti_build *build, enum tutti_collective collective
     schedule->root = shape->root;
     schedule->chunks_per_block = 1;
     schedule->nchannels = 1;
-    *build = (struct tutti_build){.schedule = schedule};
+    *build = (struct tutti_build){
+        .schedule = schedule, .channels = shape->channels != 0 ? shape->channels : UINT8_MAX + 1};
     return TUTTI_OK;
 }
 
@@ -48,6 +49,14 @@ void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like
     tutti_assert(build->schedule->nsteps == 0);
     build->schedule->scratch_like = (uint8_t)(chunks > 0 ? like : TUTTI_SCRATCH_NONE);
     build->schedule->scratch_chunks = like == TUTTI_SCRATCH_NONE ? 0 : chunks;
+}
+
+void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks)
+{
+    tutti_assert(chunks <= build->schedule->scratch_chunks);
+    build->schedule->scratch_chunks = chunks;
+    if (chunks == 0)
+        build->schedule->scratch_like = TUTTI_SCRATCH_NONE;
 }
 
 void tutti_build_window(struct tutti_build *build, uint32_t chunks)
@@ -139,11 +148,16 @@ int tutti_build_step(struct tutti_build *build, const struct tutti_step *step)
     return emit(build, step);
 }
 
+static uint8_t channel_of(const struct tutti_build *build)
+{
+    return (uint8_t)(build->channel % build->channels);
+}
+
 int tutti_build_send(struct tutti_build *build, uint32_t to, struct tutti_span src)
 {
     if (src.count == 0)
         return TUTTI_OK;
-    return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_SEND, .channel = build->channel,
+    return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_SEND, .channel = channel_of(build),
                                             .queue = build->queue, .from = TUTTI_NO_RANK,
                                             .to = (int32_t)to, .src = src});
 }
@@ -152,7 +166,7 @@ int tutti_build_recv(struct tutti_build *build, uint32_t from, struct tutti_span
 {
     if (dst.count == 0)
         return TUTTI_OK;
-    return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_RECV, .channel = build->channel,
+    return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_RECV, .channel = channel_of(build),
                                             .queue = build->queue, .from = (int32_t)from,
                                             .to = TUTTI_NO_RANK, .dst = dst});
 }
@@ -163,7 +177,7 @@ int tutti_build_recv_reduce(struct tutti_build *build, uint32_t from, struct tut
     if (dst.count == 0)
         return TUTTI_OK;
     return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_RECV_REDUCE,
-                                            .channel = build->channel, .queue = build->queue,
+                                            .channel = channel_of(build), .queue = build->queue,
                                             .from = (int32_t)from, .to = TUTTI_NO_RANK,
                                             .src = own, .dst = dst});
 }

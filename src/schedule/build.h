@@ -19,8 +19,9 @@
 struct tutti_build {
     struct tutti_schedule *schedule; /* under construction, owned */
     uint32_t step_capacity;
-    uint8_t channel;                 /* of the two-sided steps emitted next */
+    uint8_t channel;                 /* of the two-sided steps emitted next, modulo `channels` */
     uint16_t queue;                  /* likewise; 0: none, the usual case */
+    uint32_t channels;               /* there are (shape.h) */
 };
 
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,
@@ -31,6 +32,8 @@ void tutti_build_fini(struct tutti_build *build);
 /* Declarations, before the first step. k = 1 when not called. */
 void tutti_build_chunks(struct tutti_build *build, uint32_t chunks_per_block);
 void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like, uint32_t chunks);
+/* Whoever finds out while emitting how much it takes declares plenty, and here, at the end, less. */
+void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks);
 void tutti_build_window(struct tutti_build *build, uint32_t chunks);
 /* Signal numbers one run uses up: the most SIGNALs that any rank gives. */
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);

@@ -43,7 +43,7 @@ static uint32_t local_rank(const struct check *check, uint32_t node, uint32_t *r
 
 uint32_t tutti_check_clock(const struct check *check, uint32_t node, uint32_t rank)
 {
-    uint32_t complete;
+    uint32_t complete = 0;
 
     if (local_rank(check, node, &complete) == rank)
         return complete;

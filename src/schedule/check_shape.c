@@ -6,6 +6,30 @@
 
 #include "base/result.h"
 
+#define MOST_CHUNKS (UINT32_C(1) << 30) /* that cells and blocks are numbered by */
+
+/* Later parts multiply and add these. */
+static int check_sums(struct check *check)
+{
+    const struct tutti_schedule *first = check->schedules[0];
+    uint64_t per_buffer = (uint64_t)first->chunks_per_block * check->nranks, chunks = 0;
+
+    for (uint32_t rank = 0; rank < check->nranks && per_buffer <= MOST_CHUNKS; rank++)
+        for (int buffer = TUTTI_BUF_INPUT; buffer < TUTTI_BUF_COUNT; buffer++)
+            chunks += (uint64_t)TUTTI_CHECK_SHARED_RUNS *
+                      tutti_buffer_chunks(check->schedules[rank], rank, (enum tutti_buffer)buffer);
+    if (per_buffer > MOST_CHUNKS || chunks > MOST_CHUNKS)
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
+                                 "more than %u chunks of memory of all ranks", MOST_CHUNKS / 3);
+    if (first->nsignals > UINT16_MAX)
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE, "%u signals; at most %u",
+                                 first->nsignals, UINT16_MAX);
+    if (check->nsteps > MOST_CHUNKS / (4 * TUTTI_CHECK_SHARED_RUNS))
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE, "%u steps of all ranks; at most %u",
+                                 check->nsteps, MOST_CHUNKS / (4 * TUTTI_CHECK_SHARED_RUNS));
+    return TUTTI_OK;
+}
+
 static int check_heads(struct check *check)
 {
     const struct tutti_schedule *first = check->schedules[0];
@@ -39,7 +63,7 @@ static int check_heads(struct check *check)
         return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
                                  "a window of %u chunks that needs does not name",
                                  first->window_chunks);
-    return TUTTI_OK;
+    return check_sums(check);
 }
 
 /* All spans of a step must have the same sizes, chunk for chunk, where they have their own. */

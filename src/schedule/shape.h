@@ -56,6 +56,9 @@ struct tutti_shape {
     uint32_t nranks, rank, root;
     struct tutti_options options;
     const struct tutti_places *places; /* NULL: nothing is known */
+    /* Channels that whoever runs the schedule has; an algorithm that asks for more has them share
+     * these. 0: as many as are asked for. */
+    uint32_t channels;
 };
 
 #endif

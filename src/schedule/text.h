@@ -27,6 +27,8 @@ struct tutti_ensemble {
     char name[TUTTI_ENSEMBLE_NAME_BYTES]; /* of the algorithm */
     uint32_t nranks;
     struct tutti_schedule **schedules; /* [nranks], owned */
+    /* Calls that it is made for: bytes of a rank's larger buffer. Both 0: any. */
+    uint64_t least_bytes, most_bytes;
 };
 
 /* What a file may ask for. A schedule has a step per line, so its file bounds it; these bound what

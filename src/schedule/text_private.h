@@ -79,8 +79,10 @@ int tutti_text_refuse(const struct tutti_text_reader *reader, const char *format
     __attribute__((format(printf, 2, 3)));
 void tutti_text_next(struct tutti_text_reader *reader);
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
+int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
+                    uint64_t most, uint64_t *ret_value);
 int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64_t least,
-                      uint64_t most, uint32_t *ret_value);
+                      uint32_t most, uint32_t *ret_value);
 /* "input[2]" or "input[2+3]". */
 int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *ret_span);
 int tutti_text_end(struct tutti_text_reader *reader);

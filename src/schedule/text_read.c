@@ -189,15 +189,27 @@ static int read_collective(struct tutti_text_reader *reader)
 
 static int read_ranks(struct tutti_text_reader *reader)
 {
-    char name[TUTTI_ENSEMBLE_NAME_BYTES];
+    struct tutti_ensemble said = *reader->ensemble;
     uint32_t nranks;
 
     if (reader->ensemble->nranks > 0)
         return tutti_text_refuse(reader, "\"ranks\" for the second time");
     TUTTI_TRY(tutti_text_number(reader, "number of ranks", 1, TUTTI_TEXT_RANKS_MAX, &nranks));
-    memcpy(name, reader->ensemble->name, sizeof(name));
     TUTTI_TRY(tutti_ensemble_init(reader->ensemble, nranks));
-    memcpy(reader->ensemble->name, name, sizeof(name));
+    memcpy(reader->ensemble->name, said.name, sizeof(said.name));
+    reader->ensemble->least_bytes = said.least_bytes;
+    reader->ensemble->most_bytes = said.most_bytes;
+    return tutti_text_end(reader);
+}
+
+static int read_bytes(struct tutti_text_reader *reader)
+{
+    struct tutti_ensemble *ensemble = reader->ensemble;
+
+    TUTTI_TRY(tutti_text_size(reader, "number of bytes", 0, UINT64_MAX, &ensemble->least_bytes));
+    TUTTI_TRY(tutti_text_size(reader, "number of bytes, not less than the one before",
+                              ensemble->least_bytes > 0 ? ensemble->least_bytes : 1, UINT64_MAX,
+                              &ensemble->most_bytes));
     return tutti_text_end(reader);
 }
 
@@ -219,6 +231,8 @@ static int read_common(struct tutti_text_reader *reader)
             tutti_text_number(reader, "root", 0, reader->ensemble->nranks - 1, &reader->root));
         return tutti_text_end(reader);
     }
+    if (tutti_text_is(reader, "bytes"))
+        return read_bytes(reader);
     TUTTI_TRY(read_head(reader, &reader->common, &is_head));
     if (!is_head)
         return tutti_text_refuse(reader,

@@ -53,16 +53,18 @@ static int parse_digits(const char **at, const char *end, uint64_t *ret_value)
     if (*at == end || **at < '0' || **at > '9')
         return TUTTI_ERR_ARGUMENT;
     for (; *at < end && **at >= '0' && **at <= '9'; ++*at) {
-        value = value * 10 + (uint64_t)(**at - '0');
-        if (value > UINT32_MAX)
+        uint64_t digit = (uint64_t)(**at - '0');
+
+        if (value > (UINT64_MAX - digit) / 10)
             return TUTTI_ERR_ARGUMENT;
+        value = value * 10 + digit;
     }
     *ret_value = value;
     return TUTTI_OK;
 }
 
-int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64_t least,
-                      uint64_t most, uint32_t *ret_value)
+int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
+                    uint64_t most, uint64_t *ret_value)
 {
     const char *end, *at;
     uint64_t value;
@@ -74,6 +76,16 @@ int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64
         return tutti_text_refuse(reader, "\"%.*s\" is no %s; give a number from %llu to %llu",
                                  TUTTI_TEXT_WORD(reader), what, (unsigned long long)least,
                                  (unsigned long long)most);
+    *ret_value = value;
+    return TUTTI_OK;
+}
+
+int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64_t least,
+                      uint32_t most, uint32_t *ret_value)
+{
+    uint64_t value;
+
+    TUTTI_TRY(tutti_text_size(reader, what, least, most, &value));
     *ret_value = (uint32_t)value;
     return TUTTI_OK;
 }
@@ -102,11 +114,11 @@ int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *re
             "input, output, scratch or window",
             TUTTI_TEXT_WORD(reader));
     at += length + 1;
-    if (parse_digits(&at, end, &first) != TUTTI_OK)
+    if (parse_digits(&at, end, &first) != TUTTI_OK || first > UINT32_MAX)
         return tutti_text_refuse(reader, "\"%.*s\": no chunk after '['", TUTTI_TEXT_WORD(reader));
     if (at < end && *at == '+') {
         at++;
-        if (parse_digits(&at, end, &count) != TUTTI_OK || count == 0)
+        if (parse_digits(&at, end, &count) != TUTTI_OK || count == 0 || count > UINT32_MAX)
             return tutti_text_refuse(reader, "\"%.*s\": no count of chunks after '+'",
                                      TUTTI_TEXT_WORD(reader));
     }

@@ -92,9 +92,10 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
     else if (field == TUTTI_TEXT_FROM || field == TUTTI_TEXT_TO)
         write_rank(file, field == TUTTI_TEXT_FROM ? step.from : step.to);
     else if (field != TUTTI_TEXT_AFTER)
-        fprintf(file, " %u", field == TUTTI_TEXT_SIGNAL  ? step.signal
-                             : field == TUTTI_TEXT_QUEUE ? step.queue
-                                                         : step.channel);
+        fprintf(file, " %u",
+                field == TUTTI_TEXT_SIGNAL  ? step.signal
+                : field == TUTTI_TEXT_QUEUE ? step.queue
+                                            : step.channel);
     for (uint32_t d = 0; field == TUTTI_TEXT_AFTER && d < step.dep_count; d++)
         fprintf(file, " %u", schedule->deps[step.dep_first + d]);
 }
@@ -188,6 +189,9 @@ static int write_all(FILE *file, const struct tutti_ensemble *ensemble)
     fprintf(file, "collective %s\nranks %u\n", tutti_collective_name(collective), ensemble->nranks);
     if (tutti_collective_has_root(collective) || first->root != 0)
         fprintf(file, "root %u\n", first->root);
+    if (ensemble->most_bytes > 0)
+        fprintf(file, "bytes %llu %llu\n", (unsigned long long)ensemble->least_bytes,
+                (unsigned long long)ensemble->most_bytes);
     for (enum line line = 0; line < LINE_COUNT; line++) {
         common[line] = is_common(ensemble, line);
         if (common[line])

@@ -18,18 +18,19 @@
  *   torus 8 8 16              # links between neighbours instead of the levels' ports, each with
  *                             # the cost of level top
  *   cores 2                   # of a node: ranks beyond that take turns; default: one per rank
- *   memory 40GB/s             # what all ranks of a node load and store together; default: unbounded
+ *   memory 40GB/s             # what all ranks of a node load and store together; default:
+ *                             # unbounded
  *   copy 10GB/s               # one rank, from place to place in its memory; default: free
  *   reduce 8GB/s              # one rank, bytes of result per second; default: free
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
  *   tree -1 0 0 1             # parents of all ranks; may be repeated
  *
- * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of 0 1"
- * the group of each node.
+ * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of
+ * 0 1" the group of each node.
  *
  * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024). Of a level
- * latency and overhead may be left out (0). Levels that are not given cost what the next inner one
- * that is given costs, or else the next outer one; none at all is an error.
+ * latency and overhead may be left out (0). Levels that are not given cost what the next outer one
+ * that is given costs, or else the next inner one; none at all is an error.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_H
 #define TUTTI_TOPOLOGY_MACHINE_H

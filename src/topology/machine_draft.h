@@ -48,7 +48,7 @@ struct tutti_draft {
     double trunk, memory, copy, reduce;
 };
 
-/* Check what belongs together and fill `machine`, whose arrays the caller destroys, also on error. */
+/* Check what belongs together and fill `machine`; the caller destroys its arrays, on error too. */
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine);
 

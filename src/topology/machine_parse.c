@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- pieces of lines ---------------------------------------------------------------------------- */
+/* ---- pieces of lines ------------------------------------------------------------------------- */
 
 static int end_line(struct tutti_draft *draft)
 {
@@ -73,7 +73,7 @@ static int read_rate(struct tutti_draft *draft, double *ret_rate)
     return end_line(draft);
 }
 
-/* ---- kinds of lines ----------------------------------------------------------------------------- */
+/* ---- kinds of lines -------------------------------------------------------------------------- */
 
 /* "8", "3 5 8" or "of 0 1 1". */
 static int read_sizes(struct tutti_draft *draft, struct tutti_numbers *numbers, bool *ret_is_listed)
@@ -106,7 +106,7 @@ static int read_place(struct tutti_draft *draft)
     tutti_words_next(&draft->words, &word);
     draft->is_cyclic = tutti_word_is(word, "cyclic");
     if (!draft->is_cyclic && !tutti_word_is(word, "block"))
-        return tutti_words_fail(&draft->words, word, "place is block or cyclic; \"node of 0 1 1 0\" "
+        return tutti_words_fail(&draft->words, word, "place is block or cyclic; \"node of 0 1 1\" "
                                 "gives the node of each rank");
     return end_line(draft);
 }
@@ -152,7 +152,7 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
     return TUTTI_OK;
 }
 
-/* ---- the lines ---------------------------------------------------------------------------------- */
+/* ---- the lines ------------------------------------------------------------------------------- */
 
 static const char *const keywords[TUTTI_LINE_COUNT] = {
     [TUTTI_LINE_RANKS] = "ranks",
@@ -222,7 +222,7 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
 
 static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
 {
-    enum tutti_machine_line line;
+    enum tutti_machine_line line = TUTTI_LINE_COUNT;
 
     if (tutti_word_is(keyword, "ring") || tutti_word_is(keyword, "tree"))
         return read_order(draft, keyword, keyword.at[0] == 't');

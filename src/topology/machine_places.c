@@ -17,7 +17,7 @@ static int take_numbers(size_t count, uint32_t **ret_numbers)
     return TUTTI_OK;
 }
 
-/* ---- the number of ranks -------------------------------------------------------------------------- */
+/* ---- the number of ranks --------------------------------------------------------------------- */
 
 static uint64_t count_torus(const struct tutti_numbers *torus)
 {
@@ -38,7 +38,8 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
     if (nranks == 0 && draft->nodes_are_listed)
         nranks = draft->nodes.count;
     if (nranks == 0)
-        return tutti_words_fail(&draft->words, end, "how many ranks? Add a line such as \"ranks 8\"");
+        return tutti_words_fail(&draft->words, end, "how many ranks? Add a line such as "
+                                "\"ranks 8\"");
     if (nranks > TUTTI_MACHINE_RANKS)
         return tutti_words_fail(&draft->words, end, "%lu ranks; there may be %u",
                                 (unsigned long)nranks, TUTTI_MACHINE_RANKS);
@@ -50,7 +51,7 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
     return TUTTI_OK;
 }
 
-/* ---- nodes and groups ------------------------------------------------------------------------------- */
+/* ---- nodes and groups ------------------------------------------------------------------------ */
 
 /* `of[i]` becomes the place of item i when places have the sizes given, in turns. */
 static uint32_t fill_blocks(const struct tutti_numbers *sizes, uint32_t *of, uint32_t count)
@@ -147,7 +148,7 @@ static int place_groups(const struct tutti_draft *draft, struct tutti_places *pl
     return rc;
 }
 
-/* ---- rings and trees -------------------------------------------------------------------------------- */
+/* ---- rings and trees ------------------------------------------------------------------------- */
 
 static int check_ring(const struct tutti_draft *draft, const struct tutti_numbers *ring,
                       uint32_t nranks, uint32_t *seen)
@@ -225,23 +226,23 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
     return rc;
 }
 
-/* ---- all together ----------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
-/* Levels that are not given cost what the next inner one costs, or else the next outer one. */
+/* Levels that are not given cost what the next outer one costs, or else the next inner one. */
 static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *machine)
 {
     struct tutti_word begin = {.line = 1, .column = 1};
-    int first = 0;
+    int last = TUTTI_MACHINE_LEVELS - 1;
 
-    while (first < TUTTI_MACHINE_LEVELS && draft->level[first].bytes_per_s == 0)
-        first++;
-    if (first == TUTTI_MACHINE_LEVELS)
+    while (last >= 0 && draft->level[last].bytes_per_s == 0)
+        last--;
+    if (last < 0)
         return tutti_words_fail(&draft->words, begin, "no level is given; add a line such as "
                                 "\"level top overhead 5us bandwidth 50GB/s\"");
-    for (int i = 0; i < TUTTI_MACHINE_LEVELS; i++)
+    for (int i = TUTTI_MACHINE_LEVELS - 1; i >= 0; i--)
         machine->level[i] = draft->level[i].bytes_per_s != 0 ? draft->level[i]
-                            : i < first                      ? draft->level[first]
-                                                             : machine->level[i - 1];
+                            : i > last                       ? draft->level[last]
+                                                             : machine->level[i + 1];
     return TUTTI_OK;
 }
 

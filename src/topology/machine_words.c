@@ -27,7 +27,7 @@ const struct tutti_unit tutti_rate_units[] = {
     {NULL, 0, 0},
 };
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool ends_line(char c)
 {
@@ -88,7 +88,7 @@ int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, co
                       what);
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* At most so many characters of a bad word are shown. */
 #define SHOWN 40
@@ -172,7 +172,8 @@ static int word_quantity(const struct tutti_words *words, struct tutti_word word
     return expected(words, word, what);
 }
 
-int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word, double *ret_seconds)
+int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
+                       double *ret_seconds)
 {
     return word_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
                          ret_seconds);

@@ -37,7 +37,8 @@ int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, co
 /* The value of a word, or an error that says what was expected instead of it. */
 int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
                       uint32_t most, uint32_t *ret_number);
-int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word, double *ret_seconds);
+int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
+                       double *ret_seconds);
 int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
                     double *ret_bytes_per_s);
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- quantities --------------------------------------------------------------------------------- */
+/* ---- quantities ------------------------------------------------------------------------------ */
 
 /* With the largest unit that leaves 1 or more before the point, and as few digits as give the same
  * value when read again; from three on, so that 350 is not 3.5e+02. */
@@ -53,7 +53,7 @@ static void write_level(FILE *out, const char *name, const struct tutti_rate *ra
     fputc('\n', out);
 }
 
-/* ---- places ------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* Sizes of places whose items are neighbours: `sizes` has room for nplaces. False where they are
  * not. */

@@ -7,6 +7,7 @@
  *   fabric_wait.c  spin, yield, sleep, wake
  *   fabric_fail.c  abort, leave, check, blame
  *   fabric_guard.c who is inside whose memory
+ *   fabric_hosts.c who lives with whom
  */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H

@@ -1,76 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choosing an algorithm: a table of rules, the first that fits wins.
- *
- * The limits are coarse: a few were tried with TUTTI_ALGORITHM and two ranks on a two-core host (the
- * all-reduces over sockets), the others follow from rounds and bytes alone.
- */
+ * Choosing: one authority after the other. */
 #include "tuner/tuner.h"
 
-#include "base/param.h"
 #include "base/result.h"
+#include "tuner/builtin.h"
+#include "tuner/memo.h"
+#include "tuner/policy.h"
 
-#include <string.h>
+size_t tutti_tuner_bytes(const struct tutti_tuner_view *view,
+                         const struct tutti_tuner_query *query)
+{
+    uint32_t inputs = tutti_input_blocks(query->collective, view->nranks);
+    uint32_t outputs = tutti_output_blocks(query->collective, view->nranks);
 
-#define ANY SIZE_MAX
-
-struct rule {
-    enum tutti_collective collective;
-    size_t most_bytes; /* of the larger buffer of a rank */
-    uint32_t least_ranks;
-    const char *algorithm;
-};
-
-/* Ordered by preference: what needs more of the machine comes first. */
-static const struct rule rules[] = {
-    {TUTTI_BARRIER, ANY, 2, "direct"},
-    {TUTTI_BARRIER, ANY, 1, "dissemination"},
-
-    {TUTTI_ALLREDUCE, 4 << 10, 2, "one_shot"},
-    {TUTTI_ALLREDUCE, ANY, 2, "mapped"},
-    {TUTTI_ALLREDUCE, ANY, 2, "two_shot"},
-    {TUTTI_ALLREDUCE, 64 << 10, 2, "recursive_doubling"},
-    {TUTTI_ALLREDUCE, ANY, 1, "circulant"},
-
-    {TUTTI_REDUCE, 4 << 10, 2, "direct_one_shot"},
-    {TUTTI_REDUCE, ANY, 2, "mapped"},
-    {TUTTI_REDUCE, ANY, 2, "direct"},
-    {TUTTI_REDUCE, 64 << 10, 2, "knomial"},
-    {TUTTI_REDUCE, ANY, 1, "chain"},
-
-    {TUTTI_BROADCAST, 32 << 10, 2, "direct"},
-    {TUTTI_BROADCAST, ANY, 2, "mapped"},
-    {TUTTI_BROADCAST, ANY, 2, "direct"},
-    {TUTTI_BROADCAST, 64 << 10, 2, "knomial"},
-    {TUTTI_BROADCAST, ANY, 1, "chain"},
-
-    {TUTTI_ALLGATHER, 64 << 10, 2, "direct"},
-    {TUTTI_ALLGATHER, ANY, 2, "mapped"},
-    {TUTTI_ALLGATHER, ANY, 2, "direct"},
-    {TUTTI_ALLGATHER, ANY, 1, "circulant"},
-
-    {TUTTI_REDUCE_SCATTER, 16 << 10, 2, "direct"},
-    {TUTTI_REDUCE_SCATTER, ANY, 2, "mapped"},
-    {TUTTI_REDUCE_SCATTER, ANY, 2, "direct"},
-    {TUTTI_REDUCE_SCATTER, ANY, 1, "circulant"},
-
-    {TUTTI_ALLTOALL, 64 << 10, 2, "direct"},
-    {TUTTI_ALLTOALL, ANY, 2, "mapped"},
-    {TUTTI_ALLTOALL, ANY, 2, "direct"},
-    {TUTTI_ALLTOALL, 2 << 10, 8, "bruck"},
-    {TUTTI_ALLTOALL, ANY, 1, "spread_out"},
-
-    {TUTTI_GATHER, 64 << 10, 2, "direct"},
-    {TUTTI_GATHER, ANY, 2, "mapped"},
-    {TUTTI_GATHER, ANY, 2, "direct"},
-    {TUTTI_GATHER, 16 << 10, 2, "knomial"},
-    {TUTTI_GATHER, ANY, 1, "linear"},
-
-    {TUTTI_SCATTER, 64 << 10, 2, "direct"},
-    {TUTTI_SCATTER, ANY, 2, "mapped"},
-    {TUTTI_SCATTER, ANY, 2, "direct"},
-    {TUTTI_SCATTER, 16 << 10, 2, "knomial"},
-    {TUTTI_SCATTER, ANY, 1, "linear"},
-};
+    return query->block_bytes * (inputs > outputs ? inputs : outputs);
+}
 
 bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
                            const struct tutti_tuner_query *query,
@@ -93,79 +37,51 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
     return !(needs & TUTTI_NEEDS_WINDOW) || view->half_bytes / view->nranks >= 64;
 }
 
-/* The algorithm that "collective:name,..." gives for the collective, NULL if none. */
-static int find_override(enum tutti_collective collective,
-                         const struct tutti_algorithm **ret_algorithm)
+/* What the policy says; TUTTI_BY_NOBODY: nothing. */
+static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
+                                       const struct tutti_tuner_query *query,
+                                       struct tutti_choice *ret_choice)
 {
-    const char *at = tutti_param_text(TUTTI_PARAM_ALGORITHM);
+    for (int i = 0; view->policy != NULL && i < TUTTI_POLICY_RULES; i++) {
+        const struct tutti_rule *rule = tutti_rules_find(&view->policy->rules[i], view, query);
 
-    *ret_algorithm = NULL;
-    while (*at != '\0') {
-        size_t length = strcspn(at, ",");
-        const char *colon = memchr(at, ':', length);
-        char name[64];
-        size_t size;
-        int found = -1;
-
-        if (colon == NULL)
-            return tutti_fail(TUTTI_ERR_USAGE,
-                              "TUTTI_ALGORITHM: \"%.*s\" is not of the form collective:algorithm",
-                              (int)length, at);
-        for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
-            if (strlen(tutti_collective_name(i)) == (size_t)(colon - at) &&
-                strncmp(tutti_collective_name(i), at, (size_t)(colon - at)) == 0)
-                found = i;
-        size = length - (size_t)(colon + 1 - at);
-        if (found < 0 || size >= sizeof name)
-            return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_ALGORITHM: \"%.*s\" names no collective",
-                              (int)length, at);
-        memcpy(name, colon + 1, size);
-        name[size] = '\0';
-        if (tutti_algorithm_find(found, name) == NULL)
-            return tutti_fail(TUTTI_ERR_USAGE,
-                              "TUTTI_ALGORITHM: %s has no algorithm \"%s\"; docs/algorithms.md "
-                              "lists them",
-                              tutti_collective_name(found), name);
-        if ((enum tutti_collective)found == collective)
-            *ret_algorithm = tutti_algorithm_find(found, name);
-        at += length + (at[length] == ',');
+        if (rule != NULL) {
+            *ret_choice = rule->choice;
+            return (enum tutti_authority)(TUTTI_BY_VARIABLE + i);
+        }
     }
-    return TUTTI_OK;
+    return TUTTI_BY_NOBODY;
 }
 
-int tutti_tuner_check(void)
+static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
+                                    const struct tutti_tuner_query *query,
+                                    struct tutti_choice *ret_choice)
 {
-    const struct tutti_algorithm *ignored;
+    enum tutti_authority by = ask_policy(view, query, ret_choice);
 
-    return find_override(TUTTI_ALLREDUCE, &ignored);
+    if (by != TUTTI_BY_NOBODY)
+        return by;
+    *ret_choice = (struct tutti_choice){.algorithm = tutti_builtin_find(view, query, true)};
+    if (ret_choice->algorithm != NULL)
+        return TUTTI_BY_MEMORY;
+    if (tutti_memo_cheapest(view, query, ret_choice))
+        return TUTTI_BY_PRICE;
+    *ret_choice = (struct tutti_choice){.algorithm = tutti_builtin_find(view, query, false)};
+    return ret_choice->algorithm != NULL ? TUTTI_BY_HABIT : TUTTI_BY_NOBODY;
 }
 
 int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
-                       const struct tutti_algorithm **ret_algorithm)
+                       struct tutti_choice *ret_choice, enum tutti_authority *ret_authority)
 {
-    uint32_t inputs = tutti_input_blocks(query->collective, view->nranks);
-    uint32_t outputs = tutti_output_blocks(query->collective, view->nranks);
-    size_t bytes = query->block_bytes * (inputs > outputs ? inputs : outputs);
-    const struct tutti_algorithm *wanted;
+    struct tutti_choice choice = {.algorithm = NULL};
+    enum tutti_authority by = ask_all(view, query, &choice);
 
-    TUTTI_TRY(find_override(query->collective, &wanted));
-    if (wanted != NULL && tutti_tuner_can_serve(view, query, wanted)) {
-        *ret_algorithm = wanted;
-        return TUTTI_OK;
-    }
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const struct rule *rule = &rules[i];
-        const struct tutti_algorithm *algorithm;
-
-        if (rule->collective != query->collective || bytes > rule->most_bytes ||
-            view->nranks < rule->least_ranks)
-            continue;
-        algorithm = tutti_algorithm_find(rule->collective, rule->algorithm);
-        if (algorithm == NULL || !tutti_tuner_can_serve(view, query, algorithm))
-            continue;
-        *ret_algorithm = algorithm;
-        return TUTTI_OK;
-    }
-    return tutti_fail(TUTTI_ERR_INTERNAL, "no algorithm serves %s over %u ranks",
-                      tutti_collective_name(query->collective), view->nranks);
+    if (by == TUTTI_BY_NOBODY)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "no algorithm serves %s over %u ranks",
+                          tutti_collective_name(query->collective), view->nranks);
+    TUTTI_TRY(tutti_algorithm_options(choice.algorithm, &choice.options, &choice.options));
+    *ret_choice = choice;
+    if (ret_authority != NULL)
+        *ret_authority = by;
+    return TUTTI_OK;
 }

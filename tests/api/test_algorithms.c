@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { MOST_TESTS = 128, NAME_BYTES = 100, STAGE_BYTES = 16 << 20 };
+enum { MOST_TESTS = 256, NAME_BYTES = 100, STAGE_BYTES = 16 << 20 };
 
 static struct {
     enum launch launch;
@@ -141,7 +141,11 @@ int main(int count, char **arguments)
         setenv("TUTTI_TRANSPORTS", setting.transports, 1);
     setenv("TUTTI_WINDOW_BYTES", arguments[3], 1);
 
-    for (size_t i = 0; i < tutti_algorithm_count() && total < MOST_TESTS; i++) {
+    if (tutti_algorithm_count() > MOST_TESTS) {
+        fprintf(stderr, "%zu algorithms: MOST_TESTS is too small\n", tutti_algorithm_count());
+        return 2;
+    }
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         struct subject *subject = &subjects[total];
 
         subject->algorithm = tutti_algorithm(i);

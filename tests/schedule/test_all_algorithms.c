@@ -19,7 +19,9 @@
 #include <cmocka.h>
 
 #define MOST_RANKS 64
-#define ALL_RANKS 64 /* ranks up to which every number counts, and each rank is a root */
+#define ALL_ROOTS 64  /* ranks up to which each is a root, with the usual options */
+#define ALL_COUNTS 32 /* ranks up to which every number of them is tried with other options */
+#define SHARED_CHANNELS 24 /* ranks up to which channels are also proved to be one */
 #define BOTH_FORMS 12 /* ranks up to which the checker's two forms are compared */
 
 static const char *only_collective;
@@ -58,29 +60,41 @@ static bool check_team(const struct tutti_algorithm *algorithm, const struct tea
     return rc == TUTTI_OK && is_same_report(&why, &hashed);
 }
 
+static bool has_channels(const struct team *team)
+{
+    for (uint32_t rank = 0; rank < team->nranks; rank++)
+        if (team->schedules[rank]->nchannels > 1)
+            return true;
+    return false;
+}
+
+/* With as many channels as are asked for (0), and where that is several, with one for all. */
 static bool prove(const struct tutti_algorithm *algorithm, const struct variant *variant,
-                  uint32_t root)
+                  uint32_t root, uint32_t channels)
 {
     struct tutti_shape shape = variant->shape;
     struct team plain, fused;
-    bool is_right;
+    bool is_right, has_several;
 
     shape.root = root;
+    shape.channels = channels;
     plain = team_of_shape(algorithm, &shape, false);
     fused = team_of_shape(algorithm, &shape, true);
     is_right = check_team(algorithm, &plain, variant, root, "");
     if (is_right && !team_is_same(&plain, &fused))
         is_right = check_team(algorithm, &fused, variant, root, ", fused");
+    has_several = has_channels(&plain);
     team_destroy(&plain);
     team_destroy(&fused);
+    if (is_right && has_several && shape.nranks <= SHARED_CHANNELS)
+        is_right = channels == 0 && prove(algorithm, variant, root, 1);
     return is_right;
 }
 
-/* With the usual options, every number of ranks; with others, of many ranks those near multiples of
- * 16. */
+/* With the usual options, every number of ranks; with others, of the many those near multiples of 16. */
 static bool is_sampled(size_t index, uint32_t nranks)
 {
-    return index == 0 || nranks <= ALL_RANKS || (nranks + 1) % 16 <= 2;
+    return index == 0 || nranks <= ALL_COUNTS || (nranks + 1) % 16 <= 2;
 }
 
 /* All roots with the usual options; with others, or many ranks, the first, the last, one between. */
@@ -93,9 +107,9 @@ static bool prove_variant(const struct tutti_algorithm *algorithm, size_t index,
 
     variant_create(algorithm, index, nranks, &variant);
     for (uint32_t root = 0; root < nroots && is_right; root++)
-        if ((index == 0 && nranks <= ALL_RANKS) || root == 0 || root == nranks / 3 ||
+        if ((index == 0 && nranks <= ALL_ROOTS) || root == 0 || root == nranks / 3 ||
             root + 1 == nranks)
-            is_right = prove(algorithm, &variant, root);
+            is_right = prove(algorithm, &variant, root, 0);
     variant_destroy(&variant);
     return is_right;
 }

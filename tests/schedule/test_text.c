@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text form: writing and reading again changes nothing; what is wrong is refused with its place. */
+ * The text form: writing and reading again changes nothing; what is wrong is refused with its
+ * place. */
 #include "base/result.h"
 #include "schedule/support.h"
 #include "schedule/text.h"
@@ -84,8 +85,7 @@ static void every_algorithm_survives_a_round_trip(void **state)
         for (uint32_t nranks = 1; nranks <= 33; nranks++)
             for (int is_fused = 0; is_fused < 2; is_fused++) {
                 const struct tutti_algorithm *algorithm = tutti_algorithm(i);
-                uint32_t root =
-                    tutti_collective_has_root(algorithm->collective) ? nranks / 2 : 0;
+                uint32_t root = tutti_collective_has_root(algorithm->collective) ? nranks / 2 : 0;
                 struct team team = team_create(algorithm, nranks, root, is_fused);
 
                 round_trip(team.schedules, nranks, algorithm->name);
@@ -114,7 +114,7 @@ static void edited_dependencies_survive_a_round_trip(void **state)
     team_destroy(&team);
 }
 
-#define HEAD "tutti-schedule 1\ncollective allgather\nranks 2\n"
+#define HEAD   "tutti-schedule 1\ncollective allgather\nranks 2\n"
 #define RANK_1 "rank 1\n send to 0 src input[0]\n"
 
 static void what_is_wrong_is_refused_with_its_place(void **state)

@@ -70,9 +70,11 @@ void world_init(struct world *world, const struct tutti_algorithm *algorithm,
                 const struct tutti_shape *shape)
 {
     uint32_t nranks = shape->nranks;
+    struct tutti_options options;
 
+    assert_int_equal(tutti_algorithm_options(algorithm, &shape->options, &options), TUTTI_OK);
     world->nranks = nranks;
-    world->is_segmented = algorithm->options[TUTTI_SEGMENTS].most != 0;
+    world->is_segmented = options.value[TUTTI_SEGMENTS] > 1;
     world->schedules = calloc(nranks, sizeof(*world->schedules));
     world->mates = calloc(nranks, sizeof(*world->mates));
     assert_true(world->schedules != NULL && world->mates != NULL);

@@ -20,7 +20,7 @@ struct tutti_schedule *emit_rank(const struct tutti_algorithm *algorithm,
 /* All ranks' schedules as emitted: fused ones cost the same. */
 struct world {
     uint32_t nranks;
-    bool is_segmented; /* the algorithm has the option "segments" */
+    bool is_segmented; /* the option "segments" is more than 1 */
     struct tutti_schedule **schedules;
     struct mate **mates; /* per rank and two-sided step: the other end */
 };

@@ -281,6 +281,13 @@ static const struct expectation {
     {TUTTI_SCATTER, "linear", others, none, others, none, one},
     {TUTTI_ALLTOALL, "spread_out", others, others, others, others, others},
     {TUTTI_ALLTOALL, "bruck", ceil_log2, bruck_blocks, bruck_blocks, bruck_blocks, bruck_blocks},
+    /* Where nothing is known of nodes: what they are made of. */
+    {TUTTI_ALLREDUCE, "hierarchical", hybrid_rounds, NULL, hybrid_most, NULL, hybrid_most},
+    {TUTTI_ALLGATHER, "hierarchical", ceil_log2, others, others, others, others},
+    {TUTTI_REDUCE_SCATTER, "hierarchical", ceil_log2, others, others, others, others},
+    {TUTTI_BROADCAST, "hierarchical", optimal_rounds, NULL, optimal_rounds, none, segments},
+    {TUTTI_REDUCE, "hierarchical", optimal_rounds, none, segments, NULL, optimal_rounds},
+    {TUTTI_ALLTOALL, "hierarchical", others, others, others, others, others},
     {TUTTI_BARRIER, "dissemination", ceil_log2, ceil_log2, ceil_log2, ceil_log2, ceil_log2},
 };
 

@@ -38,12 +38,22 @@ public=$source/include/tutti.h
 expect c "$public" "$cc" -std=c99 -pedantic -Wall -Wextra -Wstrict-prototypes -Werror
 expect c++ "$public" "$cxx" -std=c++11 -pedantic -Wall -Wextra -Werror
 
+# Tables and templates are included with their macros defined, and say so at the top.
+stands_alone()
+{
+    ! sed 20q "$1" | grep -qi 'no guard'
+}
+
 checked=0
 for header in $(cd "$source/src" && find . -name '*.h' | sed 's,^\./,,' | sort); do
-    # Tables and templates are included with their macros defined, and say so at the top.
-    ! sed 20q "$source/src/$header" | grep -qi 'no guard' || continue
+    stands_alone "$source/src/$header" || continue
     expect c "$header" "$cc" -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
         -I"$source/src" -I"$source/include" "$@"
+    checked=$((checked + 1))
+done
+for header in $(cd "$source/tools" && find . -mindepth 2 -name '*.h' | sed 's,^\./,,' | sort); do
+    expect c "$header" "$cc" -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
+        -I"$source/tools" -I"$source/src" -I"$source/include" "$@"
     checked=$((checked + 1))
 done
 echo "$checked internal headers, $failed failures"

@@ -87,8 +87,8 @@ static int exists(const char *root, const char *path)
     return access(full, R_OK) == 0;
 }
 
-/* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include.
- * Returns 0 when it is not of this tree. */
+/* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include; tools
+ * look in their own folder too. Returns 0 when it is not of this tree. */
 static int resolve(const char *root, const char *from, const char *name, char *ret_path, size_t size)
 {
     const char *slash = strrchr(from, '/');
@@ -98,6 +98,9 @@ static int resolve(const char *root, const char *from, const char *name, char *r
         return 1;
     snprintf(ret_path, size, "src/%s", name);
     if (exists(root, ret_path))
+        return 1;
+    snprintf(ret_path, size, "tools/%s", name);
+    if (strncmp(from, "tools/", 6) == 0 && exists(root, ret_path))
         return 1;
     snprintf(ret_path, size, "include/%s", name);
     return exists(root, ret_path);

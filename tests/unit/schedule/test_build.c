@@ -389,6 +389,30 @@ static void more_signals_than_declared_are_refused(void **state)
     tutti_build_fini(&build); /* nothing left to free */
 }
 
+static void channels_beyond_those_there_are_share_them(void **state)
+{
+    static const uint8_t expected[][5] = {{0, 1, 2, 3, 255}, {0, 0, 0, 0, 0}, {0, 1, 0, 1, 1}};
+
+    (void)state;
+    for (uint32_t channels = 0; channels <= 2; channels++) {
+        struct tutti_shape shape = {.nranks = 2, .channels = channels};
+        struct tutti_schedule *schedule = NULL;
+        struct tutti_build build;
+
+        assert_int_equal(tutti_build_init(&build, TUTTI_ALLREDUCE, &shape), TUTTI_OK);
+        for (int i = 0; i < 5; i++) {
+            build.channel = expected[0][i];
+            assert_int_equal(tutti_build_send(&build, 1, tutti_span(TUTTI_BUF_INPUT, 0, 1)),
+                             TUTTI_OK);
+        }
+        assert_int_equal(tutti_build_finish(&build, &schedule), TUTTI_OK);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(schedule->steps[i].channel, expected[channels][i]);
+        assert_int_equal(schedule->nchannels, channels == 0 ? 256 : channels);
+        tutti_schedule_destroy(schedule);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +424,7 @@ int main(void)
         cmocka_unit_test(empty_spans_and_waits_for_oneself_emit_nothing),
         cmocka_unit_test(a_finished_schedule_says_what_it_is),
         cmocka_unit_test(more_signals_than_declared_are_refused),
+        cmocka_unit_test(channels_beyond_those_there_are_share_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

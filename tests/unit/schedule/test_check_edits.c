@@ -90,7 +90,7 @@ static void numbers_out_of_range_are_refused(void **state)
     const struct row row = {"ring", ring_allgather, TUTTI_ALLGATHER, 3, true, NULL, 0, 0};
 
     (void)state;
-    for (int edit = 0; edit < 9; edit++) {
+    for (int edit = 0; edit < 13; edit++) {
         struct tutti_schedule *schedules[MOST_RANKS];
         struct tutti_check_report why;
         struct tutti_step *step;
@@ -106,11 +106,22 @@ static void numbers_out_of_range_are_refused(void **state)
         case 5: step->src.count = 0; break;
         case 6: step->channel = 1; break;
         case 7: step->dep_first = UINT32_MAX; step->dep_count = 2; break;
-        default: schedules[1]->root = 2; break;
+        case 8: schedules[1]->root = 2; break;
+        case 9: schedules[1]->scratch_chunks = UINT32_MAX; break;
+        default:
+            for (uint32_t rank = 0; rank < row.nranks; rank++) {
+                if (edit == 10)
+                    schedules[rank]->chunks_per_block = UINT32_MAX / 2;
+                if (edit == 11)
+                    schedules[rank]->nsignals = UINT32_MAX;
+                if (edit == 12)
+                    schedules[rank]->window_chunks = UINT32_MAX;
+                schedules[rank]->needs = TUTTI_NEEDS_WINDOW;
+            }
         }
         assert_int_equal(check_all(&row, schedules, &why), TUTTI_ERR_ARGUMENT);
-        assert_int_equal(why.rank, 1);
-        assert_int_equal(why.step, edit == 8 ? ANY : 1);
+        assert_int_equal(why.rank, edit <= 8 ? 1 : 0);
+        assert_int_equal(why.step, edit >= 8 ? ANY : 1);
         destroy_all(&row, schedules);
     }
 }

@@ -32,7 +32,7 @@ static void assert_places(const uint32_t *of, const char *digits)
             fail_msg("item %zu is in place %u, not %c", i, of[i], digits[i]);
 }
 
-/* ---- meaning ---------------------------------------------------------------------------------- */
+/* ---- meaning --------------------------------------------------------------------------------- */
 
 static void every_line_of_a_file_is_understood(void **state)
 {
@@ -43,7 +43,8 @@ static void every_line_of_a_file_is_understood(void **state)
                                           "node 2\n\tgroup 2\n"
                                           "level node latency 1us bandwidth 350GB/s\n"
                                           "level group bandwidth 50GB/s overhead 2.5us\n"
-                                          "level top latency 1e-3s overhead 5us bandwidth 12.5GB/s\n"
+                                          "level top latency 1e-3s overhead 5us "
+                                          "bandwidth 12.5GB/s\n"
                                           "nics 2; trunk 400GB/s # both; of them\n"
                                           "cores 2\nmemory 40GB/s\ncopy 10GiB/s\nreduce 8000MB/s\n"
                                           "ring 0 1 2 3 4 5\nring 5 0 4 1 3 2\n"
@@ -156,7 +157,8 @@ static void levels_that_are_not_given_cost_what_a_neighbour_costs(void **state)
         {"level top bandwidth 3B/s", {3, 3, 3}},
         {"level node bandwidth 1B/s", {1, 1, 1}},
         {"level group bandwidth 2B/s", {2, 2, 2}},
-        {"level node bandwidth 1B/s; level top bandwidth 3B/s", {1, 1, 3}},
+        {"level node bandwidth 1B/s; level top bandwidth 3B/s", {1, 3, 3}},
+        {"level node bandwidth 1B/s; level group bandwidth 2B/s", {1, 2, 2}},
         {"level group bandwidth 2B/s; level top bandwidth 3B/s", {2, 2, 3}},
     };
 
@@ -195,7 +197,8 @@ static void units_have_their_size(void **state)
     static const struct {
         const char *time;
         double expected;
-    } times[] = {{"3ns", 3e-9}, {"2.5us", 2.5e-6}, {"4ms", 4e-3}, {"1s", 1}, {"0us", 0}, {"7.s", 7}};
+    } times[] = {{"3ns", 3e-9}, {"2.5us", 2.5e-6}, {"4ms", 4e-3},
+                 {"1s", 1},     {"0us", 0},        {"7.s", 7}};
     char text[128];
 
     (void)state;
@@ -217,7 +220,7 @@ static void units_have_their_size(void **state)
     }
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool same_numbers(const void *a, const void *b, size_t count)
 {
@@ -296,14 +299,14 @@ static void what_is_written_is_short(void **state)
                               "node 8\n"
                               "group 16\n"
                               "level node  latency 1us overhead 0s bandwidth 350GB/s\n"
-                              "level group latency 1us overhead 0s bandwidth 350GB/s\n"
+                              "level group latency 0s overhead 2.5us bandwidth 500MB/s\n"
                               "level top   latency 0s overhead 2.5us bandwidth 500MB/s\n"
                               "trunk 400GB/s\n");
     free(text);
     tutti_machine_destroy(machine);
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static void a_name_a_line_and_a_file_are_told_apart(void **state)
 {

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One trial: all candidates for one call, measured in turns.
+ *
+ *   round 0   every candidate once, unmeasured: schedules, connections, first touches
+ *   round 1   A B C D     in turns, so that what disturbs the machine for a while disturbs all
+ *   round 2   A B C D     after each round rank 0 drops those that are far behind
+ *   round 3   A   C       the median of a candidate's rounds counts
+ *   ...
+ */
+#include "comm_tune.h"
+
+#include "base/clock.h"
+#include "tuner/candidates.h"
+#include "tuner/price.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Variants of an algorithm's options beside the usual one, the cheapest ones. */
+enum { VARIANTS = 3 };
+
+/* Of what is known to cost so many times the lowest price nothing is expected. */
+#define HOPELESS 6.0
+/* A candidate whose median is so many times the best one's is dropped, after three rounds. */
+#define BEHIND 1.3
+/* What would be chosen anyway stays, unless another one is faster by more than this. */
+#define INERTIA 1.03
+
+/* ---- candidates ---------------------------------------------------------------------------- */
+
+static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
+{
+    struct tutti_choice resolved = *choice;
+
+    TUTTI_TRY(tutti_algorithm_options(choice->algorithm, &choice->options, &resolved.options));
+    for (uint32_t i = 0; i < trial->nchoices; i++)
+        if (trial->choices[i].algorithm == resolved.algorithm &&
+            memcmp(&trial->choices[i].options, &resolved.options, sizeof resolved.options) == 0)
+            return TUTTI_OK;
+    if (trial->nchoices < TUTTI_TRIAL_CHOICES)
+        trial->choices[trial->nchoices++] = resolved;
+    return TUTTI_OK;
+}
+
+/* The usual options, and the cheapest others. */
+static int add_variants(struct tutti_trial *trial, const struct tutti_tuner_view *view,
+                        const struct tutti_tuner_query *query,
+                        const struct tutti_algorithm *algorithm, double most_seconds)
+{
+    struct tutti_variants variants = {.algorithm = algorithm, .nranks = view->nranks};
+    struct tutti_choice best[VARIANTS], choice;
+    double seconds[VARIANTS];
+    int nbest = 0;
+
+    tutti_variants_next(&variants, &choice);
+    if (!(tutti_price(view, query, &choice) > most_seconds))
+        TUTTI_TRY(add(trial, &choice));
+    while (tutti_variants_next(&variants, &choice)) {
+        double price = tutti_price(view, query, &choice);
+        int at = nbest;
+
+        if (!(price <= most_seconds))
+            continue;
+        for (; at > 0 && seconds[at - 1] > price; at--)
+            if (at < VARIANTS) {
+                best[at] = best[at - 1];
+                seconds[at] = seconds[at - 1];
+            }
+        if (at == VARIANTS)
+            continue;
+        best[at] = choice;
+        seconds[at] = price;
+        nbest += nbest < VARIANTS;
+    }
+    for (int i = 0; i < nbest; i++)
+        TUTTI_TRY(add(trial, &best[i]));
+    return TUTTI_OK;
+}
+
+int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective collective,
+                        size_t bytes, struct tutti_trial *ret_trial)
+{
+    const struct tutti_tuner_view *view = &comm->view;
+    uint32_t inputs = tutti_input_blocks(collective, view->nranks);
+    uint32_t outputs = tutti_output_blocks(collective, view->nranks);
+    size_t blocks = inputs > outputs ? inputs : outputs;
+    struct tutti_trial trial = {.collective = collective};
+    struct tutti_tuner_query query = {.collective = collective};
+    struct tutti_choice choice;
+    double lowest;
+
+    if (blocks > 0) {
+        trial.count = bytes / sizeof(float) / blocks;
+        trial.count += trial.count == 0;
+        query.block_bytes = trial.count * sizeof(float);
+        trial.bytes = query.block_bytes * blocks;
+    }
+    TUTTI_TRY(tutti_tuner_choose(view, &query, &choice, NULL));
+    TUTTI_TRY(add(&trial, &choice));
+    if (!tutti_cheapest(view, &query, &choice, &lowest))
+        lowest = INFINITY;
+    for (size_t i = 0; i < tutti_algorithm_count(); i++)
+        if (tutti_algorithm(i)->collective == collective &&
+            tutti_tuner_can_serve(view, &query, tutti_algorithm(i)))
+            TUTTI_TRY(add_variants(&trial, view, &query, tutti_algorithm(i), HOPELESS * lowest));
+    trial.live = (UINT64_C(1) << trial.nchoices) - 1;
+    *ret_trial = trial;
+    return TUTTI_OK;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+/* What rank 0 tells the others after each round. */
+struct verdict {
+    uint64_t live;
+    uint32_t is_over, winner;
+};
+
+/* A race on its way. */
+struct race {
+    struct tutti_comm *comm;
+    struct tutti_trial *trial;
+    struct tutti_call call, barrier;
+    int repeats;            /* calls per sample */
+    uint32_t rounds;        /* measured */
+    uint64_t deadline_ns;
+    double samples[TUTTI_TRIAL_CHOICES][TUTTI_TRIAL_ROUNDS];
+};
+
+/* Bytes moved decide, so that all ranks repeat alike. */
+static int repeats_of(size_t bytes)
+{
+    return bytes <= 16 << 10 ? 16 : bytes <= 1 << 20 ? 4 : 1;
+}
+
+static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial *trial,
+                  const void *input, void *output, uint64_t deadline_ns)
+{
+    *race = (struct race){.comm = comm, .trial = trial, .repeats = repeats_of(trial->bytes),
+                          .deadline_ns = deadline_ns};
+    tutti_call_of_bytes(trial->collective, input, output, trial->count, &race->call);
+    tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &race->barrier);
+    race->call.type = TUTTI_FLOAT32;
+    race->call.signature.type = TUTTI_FLOAT32;
+    if (tutti_collective_reduces(trial->collective))
+        race->call.signature.op = TUTTI_SUM;
+}
+
+static int run_choice(struct race *race, uint32_t index, int repeats)
+{
+    int rc = TUTTI_OK;
+
+    race->comm->trial = &race->trial->choices[index];
+    for (int i = 0; i < repeats && rc == TUTTI_OK; i++)
+        rc = tutti_batch_run_now(race->comm, &race->call);
+    race->comm->trial = NULL;
+    return rc;
+}
+
+/* Once each, if there is a program for it at all: a window may have no room for its slots, which
+ * all ranks find alike. */
+static int warm_up(struct race *race)
+{
+    for (uint32_t i = 0; i < race->trial->nchoices; i++) {
+        const struct tutti_program *ignored;
+        int rc;
+
+        race->comm->trial = &race->trial->choices[i];
+        rc = tutti_cache_program(race->comm, &race->call, &ignored);
+        race->comm->trial = NULL;
+        if (rc == TUTTI_ERR_USAGE)
+            race->trial->live &= ~(UINT64_C(1) << i);
+        else if (rc == TUTTI_OK)
+            rc = run_choice(race, i, 1);
+        if (rc != TUTTI_ERR_USAGE || tutti_load_acquire(&race->comm->error) != 0)
+            TUTTI_TRY(rc);
+    }
+    return TUTTI_OK;
+}
+
+/* From the moment when all are here until all are done, by this rank's clock. */
+static int sample(struct race *race, uint32_t index)
+{
+    uint64_t since_ns;
+
+    /* Its program may have had to make room for another one's. */
+    if (race->repeats > 1)
+        TUTTI_TRY(run_choice(race, index, 1));
+    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier));
+    since_ns = tutti_now_ns();
+    TUTTI_TRY(run_choice(race, index, race->repeats));
+    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier));
+    race->samples[index][race->rounds] =
+        (double)(tutti_now_ns() - since_ns) * 1e-9 / race->repeats;
+    return TUTTI_OK;
+}
+
+/* ---- judging, on rank 0 -------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+static double median(const double *samples, uint32_t count)
+{
+    double sorted[TUTTI_TRIAL_ROUNDS];
+
+    memcpy(sorted, samples, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare);
+    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+static bool is_live(const struct tutti_trial *trial, uint32_t index)
+{
+    return (trial->live >> index & 1) != 0;
+}
+
+static struct verdict judge(struct race *race)
+{
+    struct tutti_trial *trial = race->trial;
+    struct verdict verdict = {.live = trial->live};
+    bool is_late = tutti_now_ns() >= race->deadline_ns;
+
+    for (uint32_t i = 0; i < trial->nchoices; i++)
+        trial->seconds[i] = is_live(trial, i) ? median(race->samples[i], race->rounds)
+                                              : trial->seconds[i];
+    for (uint32_t i = 0, best = UINT32_MAX; i < trial->nchoices; i++)
+        if (is_live(trial, i) && (best == UINT32_MAX || trial->seconds[i] < trial->seconds[best]))
+            verdict.winner = best = i;
+    for (uint32_t i = 0; race->rounds >= 3 && i < trial->nchoices; i++)
+        if (is_live(trial, i) && trial->seconds[i] > BEHIND * trial->seconds[verdict.winner])
+            verdict.live &= ~(UINT64_C(1) << i);
+    if (is_live(trial, 0) && trial->seconds[0] <= INERTIA * trial->seconds[verdict.winner])
+        verdict.winner = 0;
+    verdict.is_over = race->rounds == TUTTI_TRIAL_ROUNDS || is_late ||
+                      (race->rounds >= 3 && (verdict.live & (verdict.live - 1)) == 0);
+    return verdict;
+}
+
+/* Rank 0's verdict, for all. */
+static int agree(struct race *race, struct verdict *verdict)
+{
+    struct tutti_call call;
+
+    tutti_call_of_bytes(TUTTI_BROADCAST, verdict, verdict, sizeof *verdict, &call);
+    return tutti_batch_run_now(race->comm, &call);
+}
+
+int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,
+                    uint64_t deadline_ns)
+{
+    struct verdict verdict = {.live = trial->live, .is_over = tutti_now_ns() >= deadline_ns};
+    struct race race;
+
+    begin(&race, comm, trial, input, output, deadline_ns);
+    TUTTI_TRY(agree(&race, &verdict));
+    trial->is_over = verdict.is_over != 0;
+    if (!trial->is_over)
+        TUTTI_TRY(warm_up(&race));
+    while (verdict.is_over == 0) {
+        for (uint32_t i = 0; i < trial->nchoices; i++)
+            if (is_live(trial, i))
+                TUTTI_TRY(sample(&race, i));
+        race.rounds++;
+        if (comm->rank == 0)
+            verdict = judge(&race);
+        TUTTI_TRY(agree(&race, &verdict));
+        trial->live = verdict.live;
+        trial->winner = verdict.winner;
+    }
+    return TUTTI_OK;
+}

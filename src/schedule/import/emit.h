@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the two halves of emitting share: the steps that move and add (sum.c), ops and cells
+ * (emit.c). */
+#ifndef TUTTI_SCHEDULE_IMPORT_EMIT_H
+#define TUTTI_SCHEDULE_IMPORT_EMIT_H
+
+#include "schedule/build.h"
+#include "schedule/import/order.h"
+#include "schedule/import/places.h"
+
+/* A part of a sum, or where it goes: `count` chunks of one rank, not always one behind the other.
+ */
+struct tutti_import_part {
+    uint32_t rank;
+    struct tutti_import_place *places;
+    uint32_t lowest;
+    uint32_t event; /* where a step that sends it belongs */
+};
+
+struct tutti_import_emitter {
+    const struct tutti_import_program *program;
+    const struct tutti_import_trace *trace;
+    struct tutti_import_places places;
+    struct tutti_build *builds;        /* per rank */
+    struct tutti_import_order *orders; /* per rank */
+    uint32_t *last_read;               /* per cell: 1 + event; 0: never */
+    struct tutti_import_place *
+        *buffered; /* per SEND's event: its message, where it is not direct */
+    /* Of the event at hand. */
+    uint32_t event;
+    struct tutti_import_part *parts;
+    uint32_t nparts;
+    struct tutti_import_place *pool;
+    size_t npool;
+};
+
+static inline struct tutti_span tutti_import_span(struct tutti_import_place place, uint32_t count)
+{
+    return tutti_span((enum tutti_buffer)place.buffer, place.chunk, count);
+}
+
+/* Parts of the event at hand come from one pool, which is large enough for its refs. */
+struct tutti_import_part *tutti_import_new_part(struct tutti_import_emitter *emitter, uint32_t rank,
+                                                uint32_t count);
+
+/* `dst` = the sum of `a` and `b`, or `a` where b is NULL: `count` chunks each. If there are two, at
+ * most one of them is another rank's than dst. */
+int tutti_import_add(struct tutti_import_emitter *emitter, uint32_t count,
+                     const struct tutti_import_part *a, const struct tutti_import_part *b,
+                     const struct tutti_import_part *dst);
+
+/* `dst` = the sum of all parts, which are sorted; chunk i has the size of classes[i]. */
+int tutti_import_sum(struct tutti_import_emitter *emitter, uint32_t count,
+                     struct tutti_import_part *parts, uint32_t nparts,
+                     const struct tutti_import_part *dst, const uint32_t *classes);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the cells of a program are kept in the ranks' memory, step after step.
+ *
+ * A cell is not tied to one place. Input is where the caller gave it until the cell is written;
+ * what is written goes to OUTPUT where the cell is part of it, else to SCRATCH. So nobody writes
+ * INPUT, and nothing is copied that need not be.
+ *
+ * In SCRATCH a chunk has the size of the chunk of a block that it is congruent to; so a cell of
+ * scratch memory takes as many places as chunks of different sizes lie in it over time.
+ */
+#ifndef TUTTI_SCHEDULE_IMPORT_PLACES_H
+#define TUTTI_SCHEDULE_IMPORT_PLACES_H
+
+#include "schedule/build.h"
+#include "schedule/import/program.h"
+
+#define TUTTI_IMPORT_NOWHERE UINT32_MAX
+
+struct tutti_import_place {
+    uint32_t buffer; /* enum tutti_buffer; NONE: the cell holds nothing */
+    uint32_t chunk;
+};
+
+struct tutti_import_content {
+    struct tutti_import_place place;
+    uint32_t class;  /* chunk of a block that it has the size of */
+    uint32_t lowest; /* rank whose input is in it */
+    uint32_t since;  /* event that put it there */
+    uint32_t home;   /* chunk of SCRATCH that was its last place there, or NOWHERE */
+};
+
+struct tutti_import_places {
+    const struct tutti_import_program *program;
+    struct tutti_import_content *contents; /* per cell */
+    uint32_t *used;                        /* per rank and class: chunks of SCRATCH given out */
+};
+
+int tutti_import_places_init(struct tutti_import_places *places,
+                             const struct tutti_import_program *program);
+void tutti_import_places_fini(struct tutti_import_places *places);
+
+/* A chunk of SCRATCH of `rank` that nothing else uses. TUTTI_ERR_ARGUMENT: there are too many. */
+int tutti_import_scratch(struct tutti_import_places *places, uint32_t rank, uint32_t class,
+                         struct tutti_import_place *ret_place);
+/* How many chunks of SCRATCH `rank` has been given, gaps included. */
+uint32_t tutti_import_scratch_count(const struct tutti_import_places *places, uint32_t rank);
+
+/* Where what is written into a cell of `rank` goes; it has the size of `class`. */
+int tutti_import_home(struct tutti_import_places *places, uint32_t rank, uint32_t cell,
+                      uint32_t class, struct tutti_import_place *ret_place);
+
+/* The cell that begins in the chunk of INPUT which in place is chunk `output` of OUTPUT; NOWHERE if
+ * there is none. *ret_chunk: of INPUT. */
+uint32_t tutti_import_overlaid(const struct tutti_import_places *places, uint32_t rank,
+                               uint32_t output, uint32_t *ret_chunk);
+
+/* Are the two one in a call in place? */
+bool tutti_import_is_overlay(const struct tutti_import_places *places, uint32_t rank,
+                             struct tutti_import_place input, struct tutti_import_place output);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who lives with whom, from the records of all ranks. */
+#include "transport/fabric_private.h"
+
+#include <string.h>
+
+static bool same_host(const struct tutti_fabric *fabric, uint32_t a, uint32_t b)
+{
+    return memcmp(fabric->records[a].identity.host, fabric->records[b].identity.host,
+                  TUTTI_IDENTITY_BYTES) == 0;
+}
+
+uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host)
+{
+    uint32_t nhosts = 0;
+
+    for (uint32_t rank = 0; rank < (uint32_t)fabric->nranks; rank++) {
+        uint32_t like = rank > 0 && same_host(fabric, rank, rank - 1) ? rank - 1 : 0;
+
+        while (like < rank && !same_host(fabric, rank, like))
+            like++;
+        ret_host[rank] = like < rank ? ret_host[like] : nhosts++;
+    }
+    return nhosts;
+}
+
+bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t *host)
+{
+    /* A rank alone on its host has no segment, and needs none. */
+    for (int rank = 1; rank < fabric->nranks; rank++)
+        for (int other = rank - 1; other >= 0; other--)
+            if (host[other] == host[rank]) {
+                if (!tutti_route_shm(fabric, other, rank))
+                    return false;
+                break;
+            }
+    return true;
+}
+
+uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)
+{
+    return fabric->records[0].identity.ncores;
+}

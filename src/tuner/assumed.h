@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The machine that is assumed when nobody has described or measured one. */
+#ifndef TUTTI_TUNER_ASSUMED_H
+#define TUTTI_TUNER_ASSUMED_H
+
+#include "topology/machine.h"
+
+/* Rates only; places stay zero. `shares_memory`: ranks of a node talk through it, not by sockets.
+ * `cores` of a node. */
+void tutti_machine_assume(bool shares_memory, uint32_t cores, struct tutti_machine *ret_machine);
+
+#endif

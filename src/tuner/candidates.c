@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Option values worth trying. Doublings one by one, everything else in powers of two: one of
+ * them is within a factor of sqrt(2) of a pipeline's best number of segments, sqrt((h - 1) n beta /
+ * alpha), and costs at most 6 % more in those terms that depend on it. */
+#include "tuner/candidates.h"
+
+#include "tuner/price.h"
+
+#include <math.h>
+
+/* Every tree has fewer children, every round fewer peers and messages fewer blocks than ranks. */
+static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option option)
+{
+    uint32_t most = variants->algorithm->options[option].most, bound = UINT32_MAX;
+
+    if (option == TUTTI_RADIX || option == TUTTI_WINDOW || option == TUTTI_AGGREGATE)
+        bound = variants->nranks;
+    if (option == TUTTI_DOUBLINGS)
+        for (bound = 1; bound < 32 && (UINT32_C(1) << bound) < variants->nranks;)
+            bound++;
+    return most < bound ? most : bound;
+}
+
+/* The value after `value` (0: the first one); 0: there is none. The greatest comes last, also when
+ * it is no power of two: all peers at a time, all others as children. */
+static uint32_t value_after(const struct tutti_variants *variants, enum tutti_option option,
+                            uint32_t value)
+{
+    uint32_t least = variants->algorithm->options[option].least;
+    uint32_t most = most_of(variants, option), power = 1;
+
+    least += least == 0;
+    if (value == 0)
+        return least <= most ? least : 0;
+    if (value >= most)
+        return 0;
+    if (option == TUTTI_DOUBLINGS)
+        return value + 1;
+    while (power <= value && power <= most / 2)
+        power *= 2;
+    return power > value ? power : most;
+}
+
+/* As an odometer: the last option runs fastest. */
+static bool advance(struct tutti_variants *variants)
+{
+    for (int option = TUTTI_OPTION_COUNT - 1; option >= 0; option--) {
+        uint32_t next = value_after(variants, (enum tutti_option)option, variants->value[option]);
+
+        if (next != 0) {
+            variants->value[option] = next;
+            return true;
+        }
+        variants->value[option] = value_after(variants, (enum tutti_option)option, 0);
+    }
+    return false;
+}
+
+bool tutti_variants_next(struct tutti_variants *variants, struct tutti_choice *ret_choice)
+{
+    const struct tutti_algorithm *algorithm = variants->algorithm;
+
+    *ret_choice = (struct tutti_choice){.algorithm = algorithm};
+    if (!variants->has_begun) {
+        variants->has_begun = true;
+        for (int option = 0; option < TUTTI_OPTION_COUNT; option++)
+            ret_choice->options.value[option] = algorithm->options[option].usual;
+        return true;
+    }
+    if (!advance(variants))
+        return false;
+    for (int option = 0; option < TUTTI_OPTION_COUNT; option++)
+        ret_choice->options.value[option] = variants->value[option] != 0
+                                                ? variants->value[option]
+                                                : algorithm->options[option].usual;
+    return true;
+}
+
+void tutti_cheapest_variant(const struct tutti_tuner_view *view,
+                            const struct tutti_tuner_query *query,
+                            const struct tutti_algorithm *algorithm,
+                            struct tutti_choice *ret_choice, double *ret_seconds)
+{
+    struct tutti_variants variants = {.algorithm = algorithm, .nranks = view->nranks};
+    struct tutti_choice choice;
+
+    tutti_variants_next(&variants, ret_choice);
+    *ret_seconds = tutti_price(view, query, ret_choice);
+    while (!isnan(*ret_seconds) && tutti_variants_next(&variants, &choice)) {
+        double seconds = tutti_price(view, query, &choice);
+
+        if (seconds < *ret_seconds) {
+            *ret_choice = choice;
+            *ret_seconds = seconds;
+        }
+    }
+}
+
+bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                    struct tutti_choice *ret_choice, double *ret_seconds)
+{
+    *ret_seconds = INFINITY;
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+        struct tutti_choice choice;
+        double seconds;
+
+        if (algorithm->collective != query->collective ||
+            !tutti_tuner_can_serve(view, query, algorithm))
+            continue;
+        tutti_cheapest_variant(view, query, algorithm, &choice, &seconds);
+        if (seconds < *ret_seconds) {
+            *ret_choice = choice;
+            *ret_seconds = seconds;
+        }
+    }
+    return *ret_seconds < INFINITY;
+}

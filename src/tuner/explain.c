@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Explaining a choice: the same authorities asked again, and everything else priced beside it. */
+#include "tuner/explain.h"
+
+#include "base/result.h"
+#include "tuner/candidates.h"
+#include "tuner/policy.h"
+#include "tuner/price.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tutti_choice_format(const struct tutti_choice *choice, char *text, size_t size)
+{
+    int at = snprintf(text, size, "%s", choice->algorithm->name);
+    const char *before = "[";
+
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
+        uint32_t value = choice->options.value[i];
+
+        if (value == 0 || value == choice->algorithm->options[i].usual || (size_t)at >= size)
+            continue;
+        at += snprintf(text + at, size - (size_t)at, "%s%s=%u", before,
+                       tutti_option_name((enum tutti_option)i), value);
+        before = ",";
+    }
+    if (*before == ',' && (size_t)at < size)
+        snprintf(text + at, size - (size_t)at, "]");
+}
+
+/* Why the algorithm cannot serve, or how it compares with the cheapest. */
+static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                        double lowest, struct tutti_candidate *candidate)
+{
+    const struct tutti_algorithm *algorithm = candidate->choice.algorithm;
+    const char *why = "it has no model of its cost: by name only";
+
+    if (query->is_vector && !algorithm->serves_vector)
+        why = "does not serve blocks of different sizes";
+    else if (query->is_vector && (algorithm->needs & TUTTI_NEEDS_WINDOW))
+        why = "cuts calls in pieces, which v-forms are not";
+    else if (algorithm->needs != 0 && !view->is_one_domain)
+        why = "needs memory that all ranks share";
+    else if (!candidate->can_serve && (algorithm->needs & TUTTI_NEEDS_PEER_STORE))
+        why = "needs all ranks in one process";
+    else if (!candidate->can_serve && (algorithm->needs & TUTTI_NEEDS_PEER_READ))
+        why = "needs ranks that can read each other's memory";
+    else if (!candidate->can_serve)
+        why = "the window has no room for so many ranks; raise TUTTI_WINDOW_BYTES";
+    else if (algorithm->needs != 0 && isnan(candidate->seconds))
+        why = "shares memory: by the built-in table, a measured one, or name";
+    else if (view->machine == NULL)
+        why = "nothing is known about the machine";
+    snprintf(candidate->reason, sizeof candidate->reason, "%s", why);
+    if (candidate->can_serve && !isnan(candidate->seconds) && lowest > 0)
+        snprintf(candidate->reason, sizeof candidate->reason, "%.2f times the lowest price",
+                 candidate->seconds / lowest);
+}
+
+static void say_why(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                    struct tutti_candidate *candidate)
+{
+    static const char *const names[TUTTI_POLICY_RULES] = {"TUTTI_ALGORITHM", "TUTTI_TUNE",
+                                                          "TUTTI_TUNE_TABLE"};
+    int i = (int)candidate->by - (int)TUTTI_BY_VARIABLE;
+    const char *why = "by the built-in table, since its cost is not modelled";
+
+    if (candidate->by == TUTTI_BY_PRICE)
+        why = "the lowest price of its size class";
+    else if (candidate->by == TUTTI_BY_MEMORY)
+        why = "by the built-in table for ranks that share memory";
+    snprintf(candidate->reason, sizeof candidate->reason, "%s", why);
+    if (i < TUTTI_POLICY_RULES)
+        snprintf(candidate->reason, sizeof candidate->reason, "by %s, line %u", names[i],
+                 tutti_rules_find(&view->policy->rules[i], view, query)->line);
+}
+
+/* The chosen one, then who can serve, then by price; those without one last. */
+static int compare(const void *left, const void *right)
+{
+    const struct tutti_candidate *a = left, *b = right;
+
+    if (a->is_chosen != b->is_chosen)
+        return a->is_chosen ? -1 : 1;
+    if (a->can_serve != b->can_serve)
+        return a->can_serve ? -1 : 1;
+    if (isnan(a->seconds) != isnan(b->seconds))
+        return isnan(a->seconds) ? 1 : -1;
+    if (a->seconds < b->seconds || a->seconds > b->seconds)
+        return a->seconds < b->seconds ? -1 : 1;
+    return strcmp(a->choice.algorithm->name, b->choice.algorithm->name);
+}
+
+int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                        struct tutti_candidate **ret_candidates, size_t *ret_count)
+{
+    struct tutti_candidate *candidates = calloc(tutti_algorithm_count(), sizeof *candidates);
+    struct tutti_choice chosen, cheapest;
+    enum tutti_authority by;
+    double lowest = NAN;
+    size_t count = 0;
+    int rc;
+
+    if (candidates == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu candidates",
+                          tutti_algorithm_count());
+    TUTTI_TRY_OR(fail, rc, tutti_tuner_choose(view, query, &chosen, &by));
+    if (!tutti_cheapest(view, query, &cheapest, &lowest))
+        lowest = NAN;
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+        struct tutti_candidate *candidate = &candidates[count];
+
+        if (algorithm->collective != query->collective)
+            continue;
+        count++;
+        candidate->can_serve = tutti_tuner_can_serve(view, query, algorithm);
+        candidate->by = TUTTI_BY_NOBODY;
+        tutti_cheapest_variant(view, query, algorithm, &candidate->choice, &candidate->seconds);
+        if (!candidate->can_serve)
+            candidate->seconds = NAN;
+        say_why_not(view, query, lowest, candidate);
+        if (algorithm != chosen.algorithm)
+            continue;
+        candidate->is_chosen = true;
+        candidate->by = by;
+        candidate->choice = chosen;
+        candidate->seconds = tutti_price(view, query, &chosen);
+        say_why(view, query, candidate);
+    }
+    qsort(candidates, count, sizeof *candidates, compare);
+    *ret_candidates = candidates;
+    *ret_count = count;
+    return TUTTI_OK;
+
+fail:
+    free(candidates);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Seconds of a choice: the algorithm's counts (algorithms/cost.h) times the machine's rates
+ * (topology/machine.h). */
+#ifndef TUTTI_TUNER_PRICE_H
+#define TUTTI_TUNER_PRICE_H
+
+#include "tuner/tuner.h"
+
+/* NAN: the algorithm's cost is not modelled, or there is no machine. Pure. */
+double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                   const struct tutti_choice *choice);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rules: lines of text that say which algorithm serves which calls. docs/tuning.md has the format:
+ *
+ *   # collective [bytes] [ranks ...] [nodes ...] algorithm [option=value ...]
+ *   allreduce 0-64K ranks 2-16 recursive_doubling
+ *   allreduce 64K-inf hybrid segments=8
+ *   on MACHINE                   the lines from here on are for this machine only; "on any": all
+ *
+ * '#' begins a comment, ';' ends a line. The first rule that fits a call wins.
+ */
+#ifndef TUTTI_TUNER_RULES_H
+#define TUTTI_TUNER_RULES_H
+
+#include "tuner/tuner.h"
+
+struct tutti_rule {
+    enum tutti_collective collective;
+    struct tutti_choice choice;
+    size_t least_bytes, most_bytes;   /* of the larger buffer; both included, as below */
+    uint32_t least_ranks, most_ranks;
+    uint32_t least_nodes, most_nodes;
+    char *machine;                    /* fingerprint; NULL: any */
+    uint32_t line;
+};
+
+struct tutti_rules {
+    struct tutti_rule *rules;
+    size_t count, capacity;
+};
+
+/* `name` is the file's or variable's, for messages: TUTTI_ERR_USAGE with "name:line:column: what is
+ * wrong, and what would be right"; TUTTI_ERR_SYSTEM. */
+int tutti_rules_parse(const char *name, const char *text, struct tutti_rules *ret_rules);
+
+/* The short form, for all sizes: "allreduce:hybrid[doublings=3],broadcast:knomial". */
+int tutti_rules_parse_short(const char *name, const char *text, struct tutti_rules *ret_rules);
+
+/* A zeroed object is ignored. */
+void tutti_rules_fini(struct tutti_rules *rules);
+
+/* The first rule that fits the call and names an algorithm that can serve it; NULL: none. */
+const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
+                                          const struct tutti_tuner_view *view,
+                                          const struct tutti_tuner_query *query);
+
+/* The collective of this name, TUTTI_COLLECTIVE_COUNT if there is none. */
+enum tutti_collective tutti_collective_find(const char *name, size_t length);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tables of measured choices. */
+#include "tuner/table.h"
+
+#include "base/result.h"
+#include "tuner/rules.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* What the kernel calls the processor; "" where it does not say. */
+static void processor(char *text, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+
+    text[0] = '\0';
+    while (file != NULL && text[0] == '\0' && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL)
+            snprintf(text, size, "%s", strchr(line, ':') + 1);
+    if (file != NULL)
+        fclose(file);
+}
+
+void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    char raw[160], model[64], *out = ret_host;
+    struct utsname names;
+
+    processor(model, sizeof model);
+    snprintf(raw, sizeof raw, "%.24s %s", uname(&names) == 0 ? names.machine : "host", model);
+    /* Runs of anything that is no letter, digit, '.' or '-' become one '_', and none at the end. */
+    for (const char *in = raw; *in != '\0' && out < ret_host + TUTTI_HOST_BYTES - 24; in++)
+        if (isalnum((unsigned char)*in) || *in == '.' || *in == '-')
+            *out++ = *in;
+        else if (out > ret_host && out[-1] != '_')
+            *out++ = '_';
+    while (out > ret_host && out[-1] == '_')
+        out--;
+    snprintf(out, 24, ",cores=%u", cores > 0 ? (unsigned)cores : 1u);
+}
+
+void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
+                       const char *transports, char ret_text[TUTTI_FINGERPRINT_BYTES])
+{
+    snprintf(ret_text, TUTTI_FINGERPRINT_BYTES, "%s,ranks=%u,nodes=%u,%s", host, view->nranks,
+             view->places && view->places->node ? view->places->nnodes : view->nranks, transports);
+}
+
+/* ---- replacing ----------------------------------------------------------------------------- */
+
+struct text {
+    char *bytes;
+    size_t size;
+};
+
+static void append(struct text *text, const char *bytes, size_t size)
+{
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    text->bytes[text->size] = '\0';
+}
+
+/* The first word of a line, where it ends. */
+static size_t first_word(const char **line)
+{
+    *line += strspn(*line, " \t");
+    return strcspn(*line, " \t\r\n;#");
+}
+
+/* How long the line is that begins here, with what ends it. */
+static size_t line_size(const char *at)
+{
+    size_t size = strcspn(at, "\n;#");
+
+    if (at[size] == '#')
+        size += strcspn(at + size, "\n");
+    return size + (at[size] != '\0');
+}
+
+/* Does "on NAME" begin here a section of this machine? */
+static bool names_machine(const char *line, const char *fingerprint)
+{
+    size_t length;
+
+    line += 2;
+    length = first_word(&line);
+    return length == strlen(fingerprint) && memcmp(line, fingerprint, length) == 0;
+}
+
+int tutti_table_replace(const char *table, const char *fingerprint, uint32_t collectives,
+                        const char *lines, char **ret_table)
+{
+    size_t room = strlen(table) + strlen(fingerprint) + strlen(lines) + 64;
+    struct text others = {.bytes = calloc(1, room)}, ours = {.bytes = calloc(1, room)};
+    bool is_ours = false;
+    char header[TUTTI_FINGERPRINT_BYTES + 8];
+
+    if (others.bytes == NULL || ours.bytes == NULL) {
+        free(others.bytes);
+        free(ours.bytes);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table of %zu bytes", room);
+    }
+    for (const char *at = table; *at != '\0';) {
+        size_t size = line_size(at);
+        const char *word = at;
+        size_t length = first_word(&word);
+        enum tutti_collective collective = tutti_collective_find(word, length);
+        bool is_header = length == 2 && strncmp(word, "on", 2) == 0;
+
+        if (is_header)
+            is_ours = names_machine(word, fingerprint);
+        if (!is_ours)
+            append(&others, at, size);
+        else if (!is_header && (collective == TUTTI_COLLECTIVE_COUNT ||
+                                (collectives >> collective & 1) == 0))
+            append(&ours, at, size);
+        at += size;
+    }
+    if (others.size > 0 && others.bytes[others.size - 1] != '\n')
+        append(&others, "\n", 1);
+    snprintf(header, sizeof header, "on %s\n", fingerprint);
+    append(&others, header, strlen(header));
+    append(&others, ours.bytes, ours.size);
+    if (others.bytes[others.size - 1] != '\n')
+        append(&others, "\n", 1);
+    append(&others, lines, strlen(lines));
+    free(ours.bytes);
+    *ret_table = others.bytes;
+    return TUTTI_OK;
+}
+
+int tutti_table_write(const char *path, const char *text)
+{
+    char aside[4096];
+    FILE *file;
+    bool is_good;
+
+    if (snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid()) >= (int)sizeof aside)
+        return tutti_fail(TUTTI_ERR_USAGE, "the name of the tuning table is too long: %.64s...",
+                          path);
+    file = fopen(aside, "we");
+    if (file == NULL)
+        return tutti_fail(TUTTI_ERR_USAGE, "cannot write %s: %s; rank 0 must be able to make files "
+                          "beside it", path, strerror(errno));
+    is_good = fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    is_good = fclose(file) == 0 && is_good;
+    if (is_good && rename(aside, path) == 0)
+        return TUTTI_OK;
+    tutti_fail(TUTTI_ERR_USAGE, "cannot write %s: %s", path, strerror(errno));
+    unlink(aside);
+    return TUTTI_ERR_USAGE;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-sched as its users run it. */
+#include "tools/running.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_says(const char *what)
+{
+    if (strstr(running.out, what) == NULL)
+        fail_msg("\"%s\" is not in:\n%s%s", what, running.out, running.err);
+}
+
+static size_t count_words(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static void the_list_has_every_collective(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "list"), 0);
+    assert_int_equal(strncmp(running.out, "COLLECTIVE", 10), 0);
+    assert_says("ROUNDS (8 RANKS)");
+    assert_says("\nallreduce       ring ");
+    assert_says("\nbarrier         dissemination ");
+    assert_says("peer-store");
+    assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --ranks 5"), 0);
+    assert_says("ROUNDS (5 RANKS)");
+    assert_null(strstr(running.out, "allreduce"));
+    assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --topo 'ranks 12; node 4; level top "
+                                              "bandwidth 1GB/s'"), 0);
+    assert_says("ROUNDS (12 RANKS)");
+}
+
+/* ---- print ----------------------------------------------------------------------------------- */
+
+static void a_rank_is_printed_step_by_step(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "print allreduce ring -n 2 -r 1"), 0);
+    assert_says("rank 1 of 2: ");
+    assert_null(strstr(running.out, "rank 0 of 2"));
+    assert_says("send");
+    assert_says("recv_reduce");
+    assert_says("to 0");
+    assert_int_equal(running_run(TUTTI_SCHED, "print scatter linear --ranks 3 --root 2 --rank=2"),
+                     0);
+    assert_int_equal(count_words(running.out, "send"), 2);
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static void right_schedules_are_proved(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "check allreduce ring --ranks 5"), 0);
+    assert_string_equal(running.out, "allreduce ring, 5 ranks: proved; 8 rounds, 40 messages, sums "
+                                     "in 5 orders\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check allgather ring --ranks 2-3,5"), 0);
+    assert_says("allgather ring, 5 ranks: proved, blocks of any sizes; 4 rounds, 20 messages\n");
+    assert_says("\n3 proved, 0 wrong\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check broadcast chain -n3 --root all"), 0);
+    assert_says("broadcast chain, 3 ranks, root 2: proved; ");
+    assert_says("\n3 proved, 0 wrong\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check allreduce all --topo 'ranks 4;node 2;level "
+                                              "top bandwidth 1B/s'"), 0);
+    assert_says("allreduce mapped, 4 ranks: proved");
+    assert_says(" 0 wrong\n");
+}
+
+static void files_are_proved_or_wrong(void **state)
+{
+    static char text[RUNNING_TEXT];
+    char *at;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "print allgather ring -n 3"), 0);
+    assert_int_equal(strncmp(running.out, "tutti-schedule 1\n", 17), 0);
+    strcpy(text, running.out);
+    running_write("ring.txt", text);
+    assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
+    assert_string_equal(running.out, "allgather ring, 3 ranks: proved; 2 rounds, 6 messages\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt"), 0);
+    assert_string_equal(running.out, text);
+    assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt --rank 2"), 0);
+    assert_says("rank 2 of 3: 4 steps");
+    assert_int_equal(running_run(TUTTI_SCHED, "draw ring.txt -o ring.svg"), 0);
+    assert_true(running_is_svg("ring.svg"));
+
+    at = strstr(text, "send to 1");
+    assert_non_null(at);
+    at[8] = '2';
+    running_write("wrong.txt", text);
+    assert_int_equal(running_run(TUTTI_SCHED, "check wrong.txt"), 1);
+    assert_says("allgather ring, 3 ranks: wrong: rank ");
+    running_is_mistake(running_run(TUTTI_SCHED, "draw wrong.txt -o a.svg"), "tutti-sched draw: ",
+                       "does not come to an end; tutti-sched check says why");
+    at[8] = '9';
+    running_write("wrong.txt", text);
+    running_is_mistake(running_run(TUTTI_SCHED, "check wrong.txt"), "tutti-sched check: ",
+                       "wrong.txt:");
+}
+
+/* Two ranks that swap what they have into the memory they send from: each would wait. */
+static void what_needs_buffers_is_told_how_many(void **state)
+{
+    (void)state;
+    running_write("swap.txt", "tutti-schedule 1\nalgorithm swap\ncollective alltoall\nranks 2\n"
+                              "rank 0\n dependencies listed\n copy src input[0] dst output[0]\n"
+                              " send to 1 src input[1]\n recv from 1 dst output[1] after 1\n"
+                              "rank 1\n dependencies listed\n copy src input[1] dst output[1]\n"
+                              " send to 0 src input[0]\n recv from 0 dst output[0] after 1\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check swap.txt"), 1);
+    assert_says("alltoall swap, 2 ranks: wrong: rank ");
+    assert_says("; right only where each lane holds 1 message\n");
+}
+
+/* ---- draw ------------------------------------------------------------------------------------ */
+
+static void pictures_are_documents_with_all_ranks_and_messages(void **state)
+{
+    static const struct {
+        const char *arguments, *title;
+        uint32_t nranks, nmessages; /* arrows: heads of the legend not counted */
+        uint32_t nkeys;
+    } cases[] = {
+        {"allreduce ring -n 4", "allreduce ring, 4 ranks", 4, 24, 2},
+        {"broadcast chain -n 3 --root 1", "broadcast chain, 3 ranks, root 1", 3, 16, 1},
+        {"alltoall spread_out -n 5", "alltoall spread_out, 5 ranks", 5, 20, 1},
+        {"barrier dissemination -n 8", "barrier dissemination, 8 ranks", 8, 24, 1},
+        {"allreduce one_shot -n 4", "allreduce one_shot, 4 ranks", 4, 0, 0},
+        {"allgather mapped -n 3", "allgather mapped, 3 ranks", 3, 6, 1},
+        {"allreduce ring -n 1", "allreduce ring, 1 rank", 1, 0, 0},
+        {"allreduce ring -n 64", "allreduce ring, 64 ranks", 64, 64 * 126, 2},
+    };
+    static char text[8 << 20];
+    char rank[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(running_run(TUTTI_SCHED, "draw %s -o a.svg", cases[i].arguments), 0);
+        assert_true(running_is_svg("a.svg"));
+        running_read("a.svg", text, sizeof text);
+        assert_non_null(strstr(text, cases[i].title));
+        snprintf(rank, sizeof rank, ">%s%u</text>", cases[i].nranks == 1 ? "rank " : "",
+                 cases[i].nranks - 1);
+        assert_non_null(strstr(text, rank));
+        if (count_words(text, "<polygon") != cases[i].nmessages + cases[i].nkeys)
+            fail_msg("%s: %zu arrows, not %u + %u", cases[i].arguments,
+                     count_words(text, "<polygon"), cases[i].nmessages, cases[i].nkeys);
+        assert_null(strstr(text, "nan"));
+    }
+}
+
+/* ---- import ---------------------------------------------------------------------------------- */
+
+static void other_formats_become_schedule_files(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "import %s/ring_allreduce.xml -o ring.txt",
+                                 TUTTI_SCHEDULE_FILES), 0);
+    assert_int_equal(strncmp(running.out, "ring.txt: allreduce ", 20), 0);
+    assert_says(" ranks, proved\n");
+    assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
+    assert_says(": proved; ");
+    assert_int_equal(running_run(TUTTI_SCHED, "import %s/all_pairs_signals.json",
+                                 TUTTI_SCHEDULE_FILES), 0);
+    assert_int_equal(strncmp(running.out, "tutti-schedule 1\n", 17), 0);
+    running_write("bad.xml", "<algo name=\"a\"");
+    running_is_mistake(running_run(TUTTI_SCHED, "import bad.xml"), "tutti-sched import: ",
+                       "bad.xml:");
+}
+
+/* ---- explain --------------------------------------------------------------------------------- */
+
+static void one_algorithm_is_chosen_and_the_rest_have_reasons(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "explain allreduce 1M --ranks 64 --topo flat"), 0);
+    assert_says("allreduce of 1 MiB on 64 ranks\n");
+    assert_int_equal(count_words(running.out, "\n*  "), 1);
+    assert_says("needs memory that all ranks share");
+    setenv("TUTTI_ALGORITHM", "allreduce:ring", 1);
+    assert_int_equal(running_run(TUTTI_SCHED, "explain allreduce 1M --ranks 64 --topo flat"), 0);
+    unsetenv("TUTTI_ALGORITHM");
+    assert_says("\n*  ring ");
+    assert_says("by TUTTI_ALGORITHM");
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void mistakes_are_one_line_with_the_cure(void **state)
+{
+    static const struct {
+        const char *arguments, *who, *what;
+    } cases[] = {
+        {"lits", "tutti-sched: ", "\"lits\" is no command; see tutti-sched --help"},
+        {"list nothing", "tutti-sched list: ", "nothing is no collective; give one of allreduce, "},
+        {"list allreduce ring", "tutti-sched list: ", "\"ring\" is one word too many"},
+        {"list --root 9", "tutti-sched list: ", "--root 9: give a rank from 0 to 7"},
+        {"print .out", "tutti-sched print: ", ".out:1:1: "},
+        {"print", "tutti-sched print: ", "which collective? Give one of allreduce"},
+        {"print allreduce", "tutti-sched print: ", "which algorithm of allreduce? Give one of"},
+        {"print allreduce rung -n 4", "tutti-sched print: ", "allreduce has no algorithm rung; "},
+        {"print allreduce ring", "tutti-sched print: ", "how many ranks? Give --ranks N"},
+        {"print allreduce ring -n 0", "tutti-sched print: ", "--ranks 0: give numbers from 1"},
+        {"print allreduce ring -n 4x", "tutti-sched print: ", "--ranks 4x: give numbers"},
+        {"print allreduce ring -n 5-3", "tutti-sched print: ", "--ranks 5-3: give numbers"},
+        {"print allreduce ring -n 2,,3", "tutti-sched print: ", "--ranks 2,,3: give numbers"},
+        {"print allreduce ring -n 2-99", "tutti-sched print: ", "more than 64 numbers"},
+        {"print allreduce ring -n 2,3", "tutti-sched print: ", "2 numbers; this command takes one"},
+        {"print allreduce ring -n", "tutti-sched print: ", "-n needs a value"},
+        {"print allreduce ring --ranks", "tutti-sched print: ", "--ranks needs a value"},
+        {"print allreduce ring -n 4 -r 4", "tutti-sched print: ", "--rank 4: give a rank from 0"},
+        {"print allreduce ring -n 4 -r x", "tutti-sched print: ", "--rank x: give a rank"},
+        {"print allreduce ring -n 4 --root 1", "tutti-sched print: ", "allreduce has no root"},
+        {"print reduce linear -n 4 --root 4", "tutti-sched print: ", "--root 4: give a rank from"},
+        {"print reduce linear -n 4 --fast", "tutti-sched print: ", "--fast is no option"},
+        {"print reduce linear -n 4 a b c", "tutti-sched print: ", "\"c\" is one word too many"},
+        {"print allreduce ring -n 4 --option speed=4", "tutti-sched print: ", "--option speed=4: "},
+        {"print allreduce ring -n 4 --option radix", "tutti-sched print: ", "give NAME=NUMBER"},
+        {"print allreduce ring -n 4 --option radix=0", "tutti-sched print: ", "a number from 1"},
+        {"print allreduce circulant -n 4 --option radix=2", "tutti-sched print: ",
+         "has no option \"radix\""},
+        {"print allreduce ring --topo 'ranks 4'", "tutti-sched print: ", "machine:1:1: no level"},
+        {"print allreduce ring --topo nowhere", "tutti-sched print: ", "open machine nowhere: "},
+        {"check allreduce ring", "tutti-sched check: ", "how many ranks?"},
+        {"check allreduce --ranks 4", "tutti-sched check: ", "which algorithm of allreduce?"},
+        {"check allreduce ring -n 4 -o x", "tutti-sched check: ", "-o is no option"},
+        {"check no-such-file", "tutti-sched check: ", "no-such-file: No such file or directory; "},
+        {"print .out --root 0", "tutti-sched print: ", ".out has its own ranks, root and sizes"},
+        {"draw allreduce ring -n 4", "tutti-sched draw: ", "where to? Give -o FILE.svg"},
+        {"draw allreduce ring -n 65 -o a.svg", "tutti-sched draw: ", "65 ranks: a picture shows"},
+        {"draw allreduce ring -n 4 -o no/a.svg", "tutti-sched draw: ", "write no/a.svg: No such"},
+        {"import", "tutti-sched import: ", "which file? Give one"},
+        {"import none.xml", "tutti-sched import: ", "none.xml: No such file"},
+        {"explain allreduce", "tutti-sched explain: ", "how large? Give one size"},
+        {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "how large?"},
+        {"explain allreduce 1M", "tutti-sched explain: ", "on which machine? Give --topo"},
+        {"explain allreduce 1M --topo flat", "tutti-sched explain: ", "how many ranks? Add a line"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        running_is_mistake(running_run(TUTTI_SCHED, "%s", cases[i].arguments), cases[i].who,
+                           cases[i].what);
+}
+
+static void every_command_explains_itself(void **state)
+{
+    static const char *const commands[] = {"list", "print", "check", "draw", "import", "explain"};
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "--help"), 0);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char line[64];
+
+        assert_int_equal(running_run(TUTTI_SCHED, "--help"), 0);
+        snprintf(line, sizeof line, "\n  %s ", commands[i]);
+        assert_says(line);
+        assert_int_equal(running_run(TUTTI_SCHED, "%s --help", commands[i]), 0);
+        snprintf(line, sizeof line, "usage: tutti-sched %s ", commands[i]);
+        assert_says(line);
+    }
+    assert_int_equal(running_run(TUTTI_SCHED, " "), 2);
+    assert_string_equal(running.out, "");
+    assert_int_equal(strncmp(running.err, "usage: tutti-sched COMMAND", 26), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_list_has_every_collective),
+        cmocka_unit_test(a_rank_is_printed_step_by_step),
+        cmocka_unit_test(right_schedules_are_proved),
+        cmocka_unit_test(files_are_proved_or_wrong),
+        cmocka_unit_test(what_needs_buffers_is_told_how_many),
+        cmocka_unit_test(pictures_are_documents_with_all_ranks_and_messages),
+        cmocka_unit_test(other_formats_become_schedule_files),
+        cmocka_unit_test(one_algorithm_is_chosen_and_the_rest_have_reasons),
+        cmocka_unit_test(mistakes_are_one_line_with_the_cure),
+        cmocka_unit_test(every_command_explains_itself),
+    };
+
+    return cmocka_run_group_tests(tests, running_begin, running_end);
+}

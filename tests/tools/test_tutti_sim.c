@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-sim as its users run it. What it predicts is the simulator's to prove; here it is one
+ * closed form, and that everything is where it should be. */
+#include "tools/running.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FLAT "--topo 'level top overhead 5us bandwidth 50GB/s'"
+
+static void assert_says(const char *what)
+{
+    if (strstr(running.out, what) == NULL)
+        fail_msg("\"%s\" is not in:\n%s%s", what, running.out, running.err);
+}
+
+static size_t count_words(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* 2 (p - 1) rounds of alpha + beta n / p: 14 * (5 us + 2 MiB / 50 GB/s). */
+static void a_ring_costs_what_it_must(void **state)
+{
+    const char *at;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce " FLAT " -n 8 -s 16M -a ring --json"), 0);
+    at = strstr(running.out, "\"seconds\": ");
+    assert_non_null(at);
+    assert_true(fabs(strtod(at + 11, NULL) / (14 * (5e-6 + 2097152 / 50e9)) - 1) < 1e-6);
+}
+
+static void every_size_has_one_best(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 8 -s 1K:1M:32"), 0);
+    assert_int_equal(strncmp(running.out, "RANKS ", 6), 0);
+    assert_int_equal(count_words(running.out, "  *  "), 3);
+    assert_says("1 KiB");
+    assert_says("32 KiB");
+    assert_says("1 MiB");
+    assert_says("ring");
+    assert_says("recursive_doubling");
+    assert_null(strstr(running.out, "one_shot"));
+    assert_string_equal(running.err, "");
+}
+
+static void ranks_of_one_node_may_share_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo nodes8 -n 4 -s 64K"), 0);
+    assert_says("mapped");
+    running_is_mistake(running_run(TUTTI_SIM, "allreduce --topo flat -n 4 -a mapped"),
+                       "tutti-sim: ", "--algorithm mapped needs ranks that share memory; give a");
+}
+
+static void what_is_too_large_is_left_out_and_said(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allgather --topo flat -n 64 -s 1M --steps 2000"), 0);
+    assert_says("left out: ");
+    assert_says("see --steps");
+    assert_says("circulant");
+}
+
+static void a_machine_may_bring_its_ranks(void **state)
+{
+    (void)state;
+    running_write("machine.txt", "ranks 6\nnode 3\nlevel node bandwidth 100GB/s overhead 1us\n"
+                                 "level top bandwidth 10GB/s overhead 5us\n");
+    assert_int_equal(running_run(TUTTI_SIM, "broadcast --topo machine.txt -s 1M --root 5"), 0);
+    assert_says("\n    6  1 MiB");
+}
+
+/* Braces and brackets pair up, and strings end: whoever reads JSON needs no more from us. */
+static void json_has_all_cases(void **state)
+{
+    int depth = 0;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "reduce_scatter --topo flat -n 4,8 -s 1K:64K:64 "
+                                            "-a ring --json"), 0);
+    for (const char *at = running.out; *at != '\0'; at++) {
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+        assert_true(depth > 0 || at[1] == '\n' || at[1] == '\0');
+    }
+    assert_int_equal(depth, 0);
+    assert_int_equal(count_words(running.out, "\"") % 2, 0);
+    assert_int_equal(count_words(running.out, "{\"ranks\": 4, "), 2);
+    assert_int_equal(count_words(running.out, "{\"ranks\": 8, "), 2);
+    assert_int_equal(count_words(running.out, "\"busiest_link\": \""), 4);
+    assert_int_equal(count_words(running.out, "\"best\": true"), 4);
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+static void pictures_show_what_varies(void **state)
+{
+    static char text[1 << 20];
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 8 -s 1K:1M:4 -o size.svg"),
+                     0);
+    assert_true(running_is_svg("size.svg"));
+    running_read("size.svg", text, sizeof text);
+    assert_non_null(strstr(text, ">allreduce, 8 ranks</text>"));
+    assert_non_null(strstr(text, ">lower bound</text>"));
+    assert_non_null(strstr(text, ">ring, multi_ring"));
+    assert_non_null(strstr(text, ">1 KiB</text>"));
+
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 2,4,16 -s 64K -o ranks.svg"),
+                     0);
+    assert_true(running_is_svg("ranks.svg"));
+    running_read("ranks.svg", text, sizeof text);
+    assert_non_null(strstr(text, ">allreduce of 64 KiB</text>"));
+    assert_non_null(strstr(text, ">16</text>"));
+
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 8 -s 64K -a ring -o "
+                                            "path.svg"), 0);
+    assert_true(running_is_svg("path.svg"));
+    running_read("path.svg", text, sizeof text);
+    assert_non_null(strstr(text, "allreduce ring, 8 ranks, 64 KiB: the longest path"));
+    assert_non_null(strstr(text, ">overhead 70 µs, "));
+    assert_null(strstr(text, ">other "));
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void mistakes_are_one_line_with_the_cure(void **state)
+{
+    static const struct {
+        const char *arguments, *what;
+    } cases[] = {
+        {"-n 8 --topo flat", "which collective? Give one of allreduce"},
+        {"alreduce -n 8 --topo flat", "alreduce is no collective; give one of"},
+        {"allreduce -n 8", "on which machine? Give --topo"},
+        {"allreduce --topo flat", "how many ranks? Add a line"},
+        {"allreduce --topo flat -n 1", "--ranks 1: alone there is nothing to play"},
+        {"allreduce --topo flat -n 8 -a rung", "allreduce has no algorithm rung; give one of"},
+        {"allreduce --topo flat -n 8 -s 0", "--size 0: give FIRST:LAST[:FACTOR]"},
+        {"allreduce --topo flat -n 8 -s 2K:1K", "--size 2K:1K: give"},
+        {"allreduce --topo flat -n 8 -s 1K:2K:1", "--size 1K:2K:1: give"},
+        {"allreduce --topo flat -n 8 -s 1K:2K:2:2", "--size 1K:2K:2:2: give"},
+        {"allreduce --topo flat -n 8 -s 2048T", "--size 2048T: give"},
+        {"allreduce --topo flat -n 8 --root 1", "allreduce has no root"},
+        {"allreduce --topo flat -n 8 --steps 0", "--steps 0: give a number"},
+        {"allreduce --topo flat -n 8 --option segments=2", "give --algorithm NAME too"},
+        {"allreduce --topo flat -n 8 -a ring --option window=2", "has no option \"window\""},
+        {"allreduce --topo flat -n 8 --json=yes", "--json=yes takes no value"},
+        {"allreduce --topo flat -n 8 ring", "\"ring\" is one word too many"},
+        {"allreduce --topo 'ranks 3; level top' -n 8", "machine:1:19: the level has no bandwidth"},
+        {"allreduce --topo 'torus 2 3; level top bandwidth 1GB/s' -n 8",
+         "machine:1:7: this torus does not hold the 8 ranks"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        running_is_mistake(running_run(TUTTI_SIM, "%s", cases[i].arguments), "tutti-sim: ",
+                           cases[i].what);
+    /* The table is printed before the picture fails. */
+    assert_int_equal(running_run(TUTTI_SIM, "broadcast --topo flat -n 2,4 -s 1K,2K -o a.svg"), 2);
+    assert_int_equal(running_run(TUTTI_SIM, "broadcast --topo flat -n 2,4 -s 1K:2K -o a.svg"), 2);
+    assert_non_null(strstr(running.err, "give one size, or one number of ranks"));
+    assert_int_equal(running_run(TUTTI_SIM, "broadcast --topo flat -n 4 -s 1K -o no/a.svg"), 2);
+    assert_non_null(strstr(running.err, "-o: write no/a.svg: No such file"));
+}
+
+static void the_help_names_the_machines(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "--help"), 0);
+    assert_says("usage: tutti-sim COLLECTIVE");
+    assert_says("\n  flat ");
+    assert_says("\n  nodes8 ");
+    assert_int_equal(running_run(TUTTI_SIM, " "), 2);
+    assert_string_equal(running.out, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_costs_what_it_must),
+        cmocka_unit_test(every_size_has_one_best),
+        cmocka_unit_test(ranks_of_one_node_may_share_memory),
+        cmocka_unit_test(what_is_too_large_is_left_out_and_said),
+        cmocka_unit_test(a_machine_may_bring_its_ranks),
+        cmocka_unit_test(json_has_all_cases),
+        cmocka_unit_test(pictures_show_what_varies),
+        cmocka_unit_test(mistakes_are_one_line_with_the_cure),
+        cmocka_unit_test(the_help_names_the_machines),
+    };
+
+    return cmocka_run_group_tests(tests, running_begin, running_end);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Choices: who is asked first, that the cheapest is the cheapest, and what prices promise. */
+#include "base/result.h"
+#include "tuner/assumed.h"
+#include "tuner/candidates.h"
+#include "tuner/explain.h"
+#include "tuner/memo.h"
+#include "tuner/policy.h"
+#include "tuner/price.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct tutti_machine *machine_of(const char *text, uint32_t nranks)
+{
+    struct tutti_machine *machine;
+
+    if (tutti_machine_load(text, nranks, &machine) != TUTTI_OK)
+        fail_msg("%s: %s", text, tutti_last_message());
+    return machine;
+}
+
+static struct tutti_tuner_view view_of(const struct tutti_machine *machine)
+{
+    return (struct tutti_tuner_view){.nranks = machine->places.nranks, .machine = machine,
+                                     .places = &machine->places};
+}
+
+/* ---- authorities --------------------------------------------------------------------------- */
+
+static void expect(const struct tutti_tuner_view *view, size_t bytes, const char *name,
+                   enum tutti_authority by)
+{
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = bytes};
+    enum tutti_authority who = TUTTI_BY_NOBODY;
+    struct tutti_choice choice;
+
+    assert_int_equal(tutti_tuner_choose(view, &query, &choice, &who), TUTTI_OK);
+    if (strcmp(choice.algorithm->name, name) != 0 || who != by)
+        fail_msg("%zu bytes: %s by %d, not %s by %d", bytes, choice.algorithm->name, (int)who,
+                 name, (int)by);
+}
+
+static void authorities_are_asked_in_their_order(void **state)
+{
+    const char *text[TUTTI_POLICY_TEXTS] = {"allreduce:one_shot", "allreduce 0-100 swing",
+                                            "on here; allreduce 0-200 pat; on there; "
+                                            "allreduce 0-1000 multi_ring"};
+    struct tutti_machine *machine = machine_of("flat", 8);
+    struct tutti_tuner_view view = view_of(machine);
+    struct tutti_policy *policy;
+
+    (void)state;
+    assert_int_equal(tutti_policy_create(text, &policy), TUTTI_OK);
+    view.fingerprint = "here";
+    expect(&view, 100, "recursive_doubling", TUTTI_BY_PRICE);
+    view.policy = policy;
+    expect(&view, 100, "swing", TUTTI_BY_RULE);
+    expect(&view, 200, "pat", TUTTI_BY_TABLE);
+    expect(&view, 201, "recursive_doubling", TUTTI_BY_PRICE);
+    view.machine = NULL;
+    expect(&view, 201, "recursive_doubling", TUTTI_BY_HABIT);
+    view.is_one_domain = view.all_read = true;
+    view.half_bytes = 1 << 18;
+    expect(&view, 100, "one_shot", TUTTI_BY_VARIABLE);
+    view.policy = NULL;
+    expect(&view, 201, "one_shot", TUTTI_BY_MEMORY);
+    expect(&view, 1 << 20, "two_shot", TUTTI_BY_MEMORY);
+    tutti_policy_release(policy);
+    tutti_machine_destroy(machine);
+}
+
+/* Options in a rule are those that run; those it leaves out are the usual ones. */
+static void a_choice_has_all_its_options(void **state)
+{
+    const char *text[TUTTI_POLICY_TEXTS] = {"allreduce:pat,allgather:pat[aggregate=2]"};
+    struct tutti_tuner_view view = {.nranks = 8};
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLGATHER};
+    struct tutti_policy *policy;
+    struct tutti_choice choice;
+    char name[96];
+
+    (void)state;
+    assert_int_equal(tutti_policy_create(text, &policy), TUTTI_OK);
+    view.policy = policy;
+    assert_int_equal(tutti_tuner_choose(&view, &query, &choice, NULL), TUTTI_OK);
+    assert_int_equal(choice.options.value[TUTTI_AGGREGATE], 2);
+    tutti_choice_format(&choice, name, sizeof name);
+    assert_string_equal(name, "pat[aggregate=2]");
+    query.collective = TUTTI_ALLREDUCE;
+    assert_int_equal(tutti_tuner_choose(&view, &query, &choice, NULL), TUTTI_OK);
+    assert_int_equal(choice.options.value[TUTTI_AGGREGATE],
+                     choice.algorithm->options[TUTTI_AGGREGATE].usual);
+    tutti_choice_format(&choice, name, sizeof name);
+    assert_string_equal(name, "pat");
+    tutti_policy_release(policy);
+}
+
+/* ---- prices -------------------------------------------------------------------------------- */
+
+/* Of one algorithm, over every value up to this that options may have, one by one and in pairs. */
+enum { VALUES = 16 };
+
+static double least_of(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                       const struct tutti_algorithm *algorithm)
+{
+    struct tutti_choice choice = {.algorithm = algorithm};
+    double least = INFINITY;
+
+    for (int a = 0; a < TUTTI_OPTION_COUNT; a++)
+        for (int b = a; b < TUTTI_OPTION_COUNT; b++)
+            for (uint32_t one = 0; one <= algorithm->options[a].most; one++)
+                for (uint32_t two = 0; two <= algorithm->options[b].most; two++) {
+                    struct tutti_choice resolved = choice;
+                    struct tutti_options options = {{0}};
+                    double seconds;
+
+                    options.value[a] = one;
+                    options.value[b] = two;
+                    if (one > VALUES || two > VALUES || (a == b && one != two) ||
+                        (one != 0 && one < algorithm->options[a].least) ||
+                        (two != 0 && two < algorithm->options[b].least))
+                        continue;
+                    assert_int_equal(tutti_algorithm_options(algorithm, &options,
+                                                             &resolved.options), TUTTI_OK);
+                    seconds = tutti_price(view, query, &resolved);
+                    least = seconds < least ? seconds : least;
+                }
+    return least;
+}
+
+/* Powers of two stand for what lies between them. */
+static void the_cheapest_is_as_cheap_as_any(void **state)
+{
+    static const char *const machines[] = {"flat", "nodes8", "fattree", "ethernet"};
+    static const uint32_t ranks[] = {2, 3, 7, 24};
+    static const size_t sizes[] = {0, 5000, 1 << 18, 1 << 24};
+
+    (void)state;
+    for (size_t at = 0; at < 4 * 4 * 4 * TUTTI_COLLECTIVE_COUNT; at++) {
+        struct tutti_machine *machine = machine_of(machines[at % 4], ranks[at / 4 % 4]);
+        struct tutti_tuner_view view = view_of(machine);
+        struct tutti_tuner_query query = {.block_bytes = sizes[at / 16 % 4],
+                                          .collective = (enum tutti_collective)(at / 64)};
+        double least = INFINITY, seconds = INFINITY;
+        struct tutti_choice choice;
+
+        for (size_t i = 0; i < tutti_algorithm_count(); i++)
+            if (tutti_algorithm(i)->collective == query.collective &&
+                tutti_tuner_can_serve(&view, &query, tutti_algorithm(i)))
+                least = fmin(least, least_of(&view, &query, tutti_algorithm(i)));
+        if (tutti_cheapest(&view, &query, &choice, &seconds) != (least < INFINITY))
+            fail_msg("%s on %s: priced by one way only",
+                     tutti_collective_name(query.collective), machines[at % 4]);
+        if (least < INFINITY &&
+            (seconds > 1.07 * least || seconds != tutti_price(&view, &query, &choice)))
+            fail_msg("%s of %zu bytes, %u ranks on %s: %s costs %g, something costs %g",
+                     tutti_collective_name(query.collective), query.block_bytes, view.nranks,
+                     machines[at % 4], choice.algorithm->name, seconds, least);
+        tutti_machine_destroy(machine);
+    }
+}
+
+static double seconds_of(const struct tutti_tuner_view *view, size_t bytes, const char *name)
+{
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = bytes};
+    struct tutti_choice choice = {.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, name)};
+
+    assert_non_null(choice.algorithm);
+    assert_int_equal(tutti_algorithm_options(choice.algorithm, &choice.options, &choice.options),
+                     TUTTI_OK);
+    return tutti_price(view, &query, &choice);
+}
+
+static void close_to(double seconds, double expected)
+{
+    if (!(fabs(seconds - expected) <= 1e-9 * expected))
+        fail_msg("%.12g s, expected %.12g", seconds, expected);
+}
+
+/* Eight ranks, recursive doubling: three rounds of the whole vector. */
+static void a_price_is_rounds_and_bytes_and_work(void **state)
+{
+    static const struct {
+        const char *machine;
+        double expected;
+    } cases[] = {
+        {"level top overhead 5us bandwidth 1GB/s", 3 * (5e-6 + 1e-3)},
+        {"level top latency 1us overhead 5us bandwidth 1GB/s", 3 * (6e-6 + 1e-3)},
+        {"node 8; level node overhead 1us bandwidth 10GB/s; level top bandwidth 1GB/s",
+         3 * (1e-6 + 1e-4)},
+        {"level top overhead 5us bandwidth 1GB/s; reduce 2GB/s", 3 * (5e-6 + 1e-3 + 5e-4)},
+        {"node 4; cores 2; level top overhead 5us bandwidth 1GB/s; reduce 2GB/s",
+         3 * (10e-6 + 1e-3 + 1e-3)},
+        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * (5e-6 + 4e-3)},
+        {"node 2; group 2; level top overhead 5us bandwidth 1GB/s; trunk 2GB/s",
+         3 * (5e-6 + 2e-3)},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tutti_machine *machine = machine_of(cases[i].machine, 8);
+        struct tutti_tuner_view view = view_of(machine);
+
+        close_to(seconds_of(&view, 1000000, "recursive_doubling"), cases[i].expected);
+        tutti_machine_destroy(machine);
+    }
+}
+
+/* What goes out behind others pays no latency of its own. */
+static void a_price_counts_posted_messages(void **state)
+{
+    struct tutti_machine *machine =
+        machine_of("level top latency 1us overhead 5us bandwidth 1GB/s", 8);
+    struct tutti_tuner_view view = view_of(machine);
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLTOALL, .block_bytes = 1000};
+    struct tutti_choice choice = {.algorithm = tutti_algorithm_find(TUTTI_ALLTOALL, "spread_out"),
+                                  .options = {.value = {[TUTTI_WINDOW] = 4}}};
+
+    (void)state;
+    close_to(tutti_price(&view, &query, &choice), 2 * 1e-6 + 7 * (5e-6 + 1e-6));
+    tutti_machine_destroy(machine);
+}
+
+/* A call that is run in pieces pays the rounds of each. */
+static void a_price_counts_pieces(void **state)
+{
+    struct tutti_machine *machine = machine_of("level top overhead 5us bandwidth 1GB/s", 8);
+    struct tutti_tuner_view view = view_of(machine);
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = 1000000,
+                                      .widening = 4};
+    struct tutti_choice choice = {
+        .algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "recursive_doubling")};
+
+    (void)state;
+    view.stage_bytes = 400000;
+    close_to(seconds_of(&view, 1000000, "recursive_doubling"), 3 * (3 * 5e-6 + 1e-3));
+    close_to(seconds_of(&view, 800000, "recursive_doubling"), 3 * (2 * 5e-6 + 8e-4));
+    close_to(tutti_price(&view, &query, &choice), 3 * (10 * 5e-6 + 4e-3));
+    tutti_machine_destroy(machine);
+}
+
+/* 1,024 ranks, 5 us and 50 GB/s: a machine to compare with by. */
+static void prices_of_a_thousand_ranks_are_low(void **state)
+{
+    static const struct {
+        size_t bytes;
+        double most;
+    } targets[] = {{8 << 10, 55e-6}, {256 << 10, 80e-6}, {4 << 20, 270e-6}, {64 << 20, 2.8e-3}};
+    struct tutti_machine *machine = machine_of("flat", 1024);
+    struct tutti_tuner_view view = view_of(machine);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE,
+                                          .block_bytes = targets[i].bytes};
+        struct tutti_choice choice;
+        double seconds;
+        char name[96];
+
+        assert_true(tutti_cheapest(&view, &query, &choice, &seconds));
+        tutti_choice_format(&choice, name, sizeof name);
+        print_message("%zu bytes: %.1f us by %s\n", targets[i].bytes, seconds * 1e6, name);
+        if (seconds > targets[i].most)
+            fail_msg("%zu bytes cost %g s", targets[i].bytes, seconds);
+    }
+    tutti_machine_destroy(machine);
+}
+
+/* All-reduces of two processes over sockets, as bench/results/latest.txt has them; the two
+ * algorithms changed places at 64 KiB, here within a factor of two. */
+static void assumptions_agree_with_what_was_measured(void **state)
+{
+    static const struct {
+        size_t bytes;
+        double microseconds;
+    } measured[] = {{8, 6.20}, {1 << 10, 6.01}, {8 << 10, 9.14}, {64 << 10, 31.4},
+                    {512 << 10, 181}, {1 << 20, 264}, {4 << 20, 1001}, {32 << 20, 9575}};
+    struct tutti_machine machine;
+    struct tutti_places places = {.nranks = 2, .node = (const uint32_t[]){0, 0}, .nnodes = 1};
+    struct tutti_tuner_view view = {.nranks = 2, .machine = &machine, .places = &places,
+                                    .stage_bytes = 16 << 20};
+
+    (void)state;
+    tutti_machine_assume(false, 2, &machine);
+    assert_true(seconds_of(&view, 32 << 10, "recursive_doubling") <
+                seconds_of(&view, 32 << 10, "circulant"));
+    assert_true(seconds_of(&view, 128 << 10, "recursive_doubling") >
+                seconds_of(&view, 128 << 10, "circulant"));
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        const char *name = measured[i].bytes <= 64 << 10 ? "recursive_doubling" : "circulant";
+        double price = 1e6 * seconds_of(&view, measured[i].bytes, name);
+
+        if (price < measured[i].microseconds / 1.2 || price > measured[i].microseconds * 1.2)
+            fail_msg("%zu bytes cost %g us, measured were %g", measured[i].bytes, price,
+                     measured[i].microseconds);
+    }
+}
+
+/* With a memo the same is chosen as without, and once per class. */
+static void a_memo_changes_no_choice(void **state)
+{
+    struct tutti_machine *machine = machine_of("nodes8", 24);
+    struct tutti_tuner_view view = view_of(machine), asks = view;
+    struct tutti_memo memo = {.entries = {{.is_known = false}}};
+
+    (void)state;
+    assert_int_equal(tutti_memo_class(0), 0);
+    assert_int_equal(tutti_memo_class(15), 15);
+    assert_int_equal(tutti_memo_class(1 << 20), 1 << 20);
+    assert_int_equal(tutti_memo_class((1 << 20) + (1 << 17)), (1 << 20) + (1 << 17));
+    assert_int_equal(tutti_memo_class((1 << 20) + (1 << 17) - 1), 1 << 20);
+    assert_true(tutti_memo_class(SIZE_MAX) == SIZE_MAX << (8 * sizeof(size_t) - 4));
+    asks.memo = &memo;
+    for (size_t turn = 0; turn < 2; turn++)
+        for (size_t i = 0; i < 400; i++) {
+            struct tutti_tuner_query query = {
+                .collective = (enum tutti_collective)(i % TUTTI_COLLECTIVE_COUNT),
+                .block_bytes = i * i * i, .root = (uint32_t)i % 3, .widening = 1 + i % 2};
+            struct tutti_choice plain, remembered;
+
+            assert_int_equal(tutti_tuner_choose(&view, &query, &plain, NULL), TUTTI_OK);
+            assert_int_equal(tutti_tuner_choose(&asks, &query, &remembered, NULL), TUTTI_OK);
+            assert_ptr_equal(plain.algorithm, remembered.algorithm);
+            assert_memory_equal(&plain.options, &remembered.options, sizeof plain.options);
+        }
+    tutti_machine_destroy(machine);
+}
+
+/* ---- explanations -------------------------------------------------------------------------- */
+
+static void an_explanation_has_all_algorithms_and_one_choice(void **state)
+{
+    struct tutti_machine *machine = machine_of("nodes8", 32);
+    struct tutti_tuner_view view = view_of(machine);
+
+    (void)state;
+    for (int collective = 0; collective < TUTTI_COLLECTIVE_COUNT; collective++) {
+        struct tutti_tuner_query query = {.collective = (enum tutti_collective)collective,
+                                          .block_bytes = 1 << 16};
+        struct tutti_candidate *candidates;
+        struct tutti_choice choice;
+        size_t count, expected = 0;
+        enum tutti_authority by;
+
+        for (size_t i = 0; i < tutti_algorithm_count(); i++)
+            expected += tutti_algorithm(i)->collective == query.collective;
+        assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
+        assert_int_equal(tutti_tuner_explain(&view, &query, &candidates, &count), TUTTI_OK);
+        assert_int_equal(count, expected);
+        assert_ptr_equal(candidates[0].choice.algorithm, choice.algorithm);
+        assert_int_equal(candidates[0].by, by);
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal(candidates[i].is_chosen, i == 0);
+            assert_true(strlen(candidates[i].reason) > 0);
+            assert_true(candidates[i].can_serve == (candidates[i].choice.algorithm->needs == 0));
+            if (i > 1 && !isnan(candidates[i].seconds))
+                assert_true(candidates[i].seconds >= candidates[i - 1].seconds);
+        }
+        free(candidates);
+    }
+    tutti_machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(authorities_are_asked_in_their_order),
+        cmocka_unit_test(a_choice_has_all_its_options),
+        cmocka_unit_test(the_cheapest_is_as_cheap_as_any),
+        cmocka_unit_test(a_price_is_rounds_and_bytes_and_work),
+        cmocka_unit_test(a_price_counts_posted_messages),
+        cmocka_unit_test(a_price_counts_pieces),
+        cmocka_unit_test(prices_of_a_thousand_ranks_are_low),
+        cmocka_unit_test(assumptions_agree_with_what_was_measured),
+        cmocka_unit_test(a_memo_changes_no_choice),
+        cmocka_unit_test(an_explanation_has_all_algorithms_and_one_choice),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

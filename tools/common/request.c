@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line of a tool. */
+#include "common/request.h"
+
+#include "base/result.h"
+#include "common/memory.h"
+#include "common/units.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- saying what is wrong -------------------------------------------------------------------- */
+
+int mistake(const struct request *request, const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fprintf(stderr, "%s: ", request->command);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return EXIT_MISTAKE;
+}
+
+int failure(const struct request *request, int rc)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s: %s\n", request->command, tutti_last_message());
+    return rc == TUTTI_ERR_ARGUMENT || rc == TUTTI_ERR_USAGE ? EXIT_MISTAKE : EXIT_FAILURE;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static int add_ranks(struct request *request, const char *text, const char *item)
+{
+    const char *dash = strchr(item, '-');
+    char *low = must_have(strndup(item, dash == NULL ? strlen(item) : (size_t)(dash - item)));
+    uint64_t first = 0, last = 0;
+    bool is_right = units_read_count(low, 1, TUTTI_MACHINE_RANKS, &first);
+
+    free(low);
+    last = first;
+    if (is_right && dash != NULL)
+        is_right = units_read_count(dash + 1, first, TUTTI_MACHINE_RANKS, &last);
+    if (!is_right)
+        return mistake(request, "--ranks %s: give numbers from 1 to %u, such as 8, 2,4,8 or 2-9",
+                       text, TUTTI_MACHINE_RANKS);
+    for (uint64_t nranks = first; nranks <= last; nranks++) {
+        if (request->nranks == REQUEST_RANKS)
+            return mistake(request, "--ranks %s: more than %d numbers; give fewer", text,
+                           REQUEST_RANKS);
+        request->ranks[request->nranks++] = (uint32_t)nranks;
+    }
+    return REQUEST_GO;
+}
+
+static int read_ranks(struct request *request, const char *text)
+{
+    char *copy = must_have(strdup(text)), *rest = copy, *item;
+    int status = REQUEST_GO;
+
+    request->nranks = 0;
+    while (status == REQUEST_GO && (item = strsep(&rest, ",")) != NULL)
+        status = add_ranks(request, text, item);
+    free(copy);
+    return status;
+}
+
+static int read_rank(struct request *request, const char *text)
+{
+    uint64_t rank;
+
+    if (!units_read_count(text, 0, TUTTI_MACHINE_RANKS - 1, &rank))
+        return mistake(request, "--rank %s: give a rank, 0 or more", text);
+    request->rank = (uint32_t)rank;
+    request->has_rank = true;
+    return REQUEST_GO;
+}
+
+static int read_root(struct request *request, const char *text)
+{
+    uint64_t root = 0;
+
+    request->has_every_root = strcmp(text, "all") == 0;
+    if (!request->has_every_root && !units_read_count(text, 0, TUTTI_MACHINE_RANKS - 1, &root))
+        return mistake(request, "--root %s: give a rank, 0 or more", text);
+    request->root = (uint32_t)root;
+    request->has_root = true;
+    return REQUEST_GO;
+}
+
+static int read_option(struct request *request, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    uint64_t value;
+
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
+        const char *name = tutti_option_name((enum tutti_option)i);
+
+        if (equals == NULL || strlen(name) != (size_t)(equals - text) ||
+            strncmp(name, text, strlen(name)) != 0)
+            continue;
+        if (!units_read_count(equals + 1, 1, UINT32_MAX, &value))
+            return mistake(request, "--option %s: give a number from 1 on", text);
+        request->options.value[i] = (uint32_t)value;
+        request->has_options = true;
+        return REQUEST_GO;
+    }
+    return mistake(request, "--option %s: give NAME=NUMBER; the names are those that \"tutti-sched "
+                   "list\" shows, such as segments=4", text);
+}
+
+/* 64K or 1K:64M or 1K:64M:4. */
+static int read_size(struct request *request, const char *text)
+{
+    char *copy = must_have(strdup(text)), *rest = copy;
+    const char *first = strsep(&rest, ":"), *last = strsep(&rest, ":");
+    const char *factor = strsep(&rest, ":");
+    uint64_t times = 2;
+    bool is_right = units_read_bytes(first, &request->first_bytes) && request->first_bytes >= 1;
+
+    request->last_bytes = request->first_bytes;
+    if (is_right && last != NULL)
+        is_right = units_read_bytes(last, &request->last_bytes);
+    if (is_right && factor != NULL)
+        is_right = units_read_count(factor, 2, 1u << 20, &times) && rest == NULL;
+    is_right = is_right && request->last_bytes >= request->first_bytes &&
+               request->last_bytes <= 0x1p50;
+    free(copy);
+    if (!is_right)
+        return mistake(request, "--size %s: give FIRST:LAST[:FACTOR] from 1 byte to 1024 TiB, such "
+                       "as 1K:64M:4", text);
+    request->factor = (double)times;
+    return REQUEST_GO;
+}
+
+static int keep_topo(struct request *request, const char *text)
+{
+    request->topo = text;
+    return REQUEST_GO;
+}
+
+static int keep_output(struct request *request, const char *text)
+{
+    request->output = text;
+    return REQUEST_GO;
+}
+
+static int keep_algorithm(struct request *request, const char *text)
+{
+    request->algorithm = text;
+    return REQUEST_GO;
+}
+
+static int keep_json(struct request *request, const char *text)
+{
+    (void)text;
+    request->wants_json = true;
+    return REQUEST_GO;
+}
+
+static int read_steps(struct request *request, const char *text)
+{
+    if (!units_read_count(text, 1, UINT64_MAX, &request->most_steps))
+        return mistake(request, "--steps %s: give a number from 1 on", text);
+    return REQUEST_GO;
+}
+
+static const struct {
+    const char *name;
+    char letter;
+    bool has_value;
+    int (*read)(struct request *request, const char *text);
+} options[] = {
+    {"ranks", 'n', true, read_ranks},
+    {"rank", 'r', true, read_rank},
+    {"root", '\0', true, read_root},
+    {"option", '\0', true, read_option},
+    {"size", 's', true, read_size},
+    {"topo", 't', true, keep_topo},
+    {"output", 'o', true, keep_output},
+    {"algorithm", 'a', true, keep_algorithm},
+    {"json", '\0', false, keep_json},
+    {"steps", '\0', true, read_steps},
+};
+
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Read the option at argv[*at], and its value, which may be the next argument. */
+static int read_argument(struct request *request, const struct command *command, int argc,
+                         char **argv, int *at)
+{
+    const char *text = argv[*at], *value = NULL;
+    bool is_long = text[1] == '-';
+    size_t length = is_long ? strcspn(text + 2, "=") : 1;
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (!is_listed(command->options, options[i].name))
+            continue;
+        if (is_long ? strlen(options[i].name) != length ||
+                          strncmp(options[i].name, text + 2, length) != 0
+                    : text[1] != options[i].letter)
+            continue;
+        if (is_long && text[2 + length] == '=')
+            value = text + 3 + length;
+        else if (!is_long && text[2] != '\0')
+            value = text + 2;
+        else if (options[i].has_value && *at + 1 < argc)
+            value = argv[++*at];
+        if (options[i].has_value && value == NULL)
+            return mistake(request, "%s needs a value; see %s --help", text, command->name);
+        if (!options[i].has_value && value != NULL)
+            return mistake(request, "%s takes no value", text);
+        return options[i].read(request, value);
+    }
+    return mistake(request, "%s is no option of this command; see %s --help", text, command->name);
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .command = command->name,
+        .first_bytes = 1 << 10,
+        .last_bytes = 1 << 26,
+        .factor = 4,
+        .most_steps = 20000000,
+    };
+
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            if (command->help != NULL)
+                fputs(command->help, stdout);
+            else
+                command->print_help(stdout);
+            return EXIT_SUCCESS;
+        }
+        if (argv[i][0] == '-' && argv[i][1] != '\0') {
+            int status = read_argument(&request, command, argc, argv, &i);
+
+            if (status != REQUEST_GO)
+                return status;
+        } else if (request.nwords == REQUEST_WORDS) {
+            return mistake(&request, "\"%s\" is one word too many; see %s --help", argv[i],
+                           command->name);
+        } else {
+            request.words[request.nwords++] = argv[i];
+        }
+    }
+    return command->run(&request);
+}
+
+/* ---- words and options together -------------------------------------------------------------- */
+
+int request_collective(const struct request *request, const char *word,
+                       enum tutti_collective *ret_collective)
+{
+    char names[256] = "";
+
+    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++) {
+        const char *name = tutti_collective_name((enum tutti_collective)i);
+
+        if (word != NULL && strcmp(name, word) == 0) {
+            *ret_collective = (enum tutti_collective)i;
+            return REQUEST_GO;
+        }
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i > 0 ? ", " : "",
+                 name);
+    }
+    if (word == NULL)
+        return mistake(request, "which collective? Give one of %s", names);
+    return mistake(request, "%s is no collective; give one of %s", word, names);
+}
+
+int request_algorithm(const struct request *request, enum tutti_collective collective,
+                      const char *name, const struct tutti_algorithm **ret_algorithm)
+{
+    const char *of = tutti_collective_name(collective);
+    char names[512] = "";
+
+    *ret_algorithm = name == NULL ? NULL : tutti_algorithm_find(collective, name);
+    if (*ret_algorithm != NULL)
+        return REQUEST_GO;
+    for (size_t i = 0; i < tutti_algorithm_count(); i++)
+        if (tutti_algorithm(i)->collective == collective)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                     *names == '\0' ? "" : ", ", tutti_algorithm(i)->name);
+    if (name == NULL)
+        return mistake(request, "which algorithm of %s? Give one of %s", of, names);
+    return mistake(request, "%s has no algorithm %s; give one of %s", of, name, names);
+}
+
+int request_machine(const struct request *request, uint32_t nranks,
+                    struct tutti_machine **ret_machine)
+{
+    int rc;
+
+    *ret_machine = NULL;
+    if (request->topo == NULL)
+        return REQUEST_GO;
+    rc = tutti_machine_load(request->topo, nranks, ret_machine);
+    return rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);
+}
+
+int request_one_machine(const struct request *request, uint32_t *ret_nranks,
+                        struct tutti_machine **ret_machine)
+{
+    int status;
+
+    if (request->nranks > 1)
+        return mistake(request, "--ranks: %zu numbers; this command takes one", request->nranks);
+    if (request->nranks == 0 && request->topo == NULL)
+        return mistake(request, "how many ranks? Give --ranks N");
+    status = request_machine(request, request->nranks == 1 ? request->ranks[0] : 0, ret_machine);
+    if (status != REQUEST_GO)
+        return status;
+    *ret_nranks = *ret_machine != NULL ? (*ret_machine)->places.nranks : request->ranks[0];
+    return REQUEST_GO;
+}
+
+int request_root(const struct request *request, enum tutti_collective collective, uint32_t nranks)
+{
+    if (request->has_root && !tutti_collective_has_root(collective))
+        return mistake(request, "--root: %s has no root; leave it out",
+                       tutti_collective_name(collective));
+    if (request->has_root && request->root >= nranks)
+        return mistake(request, "--root %u: give a rank from 0 to %u", request->root, nranks - 1);
+    return REQUEST_GO;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a user asks of a tool: the words and options of its command line, checked one by one.
+ *
+ * A mistake is one line on stderr that names the argument and the cure; the exit status is then
+ * EXIT_MISTAKE.
+ */
+#ifndef TUTTI_TOOLS_REQUEST_H
+#define TUTTI_TOOLS_REQUEST_H
+
+#include "algorithms/algorithm.h"
+#include "topology/machine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define EXIT_MISTAKE 2
+
+/* Nothing went wrong so far: go on. Otherwise the exit status. */
+#define REQUEST_GO (-1)
+
+#define REQUEST_WORDS 4
+#define REQUEST_RANKS 64
+
+struct request {
+    const char *command;               /* "tutti-sched print", for messages */
+    const char *words[REQUEST_WORDS];  /* what is no option */
+    size_t nwords;
+    uint32_t ranks[REQUEST_RANKS];     /* --ranks 8 or 2,4,8 or 2-9 */
+    size_t nranks;                     /* 0: not given */
+    uint32_t rank, root;
+    bool has_rank, has_root;
+    bool has_every_root;               /* --root all */
+    struct tutti_options options;      /* --option NAME=VALUE */
+    bool has_options;
+    const char *topo, *output, *algorithm;
+    double first_bytes, last_bytes, factor; /* --size A:B[:factor]; 1K:64M:4 */
+    bool wants_json;
+    uint64_t most_steps;               /* --steps; 20 million */
+};
+
+/* One command of a tool. */
+struct command {
+    const char *name;    /* "tutti-sched print" */
+    const char *options; /* those it takes, "ranks rank root" */
+    const char *help;                /* or: */
+    void (*print_help)(FILE *out);
+    int (*run)(const struct request *request); /* gives the exit status */
+};
+
+/* Read the command line, `argv[0]` excluded, and run; gives the exit status. Shows the help when
+ * asked for. */
+int command_run(const struct command *command, int argc, char **argv);
+
+/* Say what is wrong, as "COMMAND: ...", and give EXIT_MISTAKE. */
+int mistake(const struct request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Say what the library says and give EXIT_MISTAKE for a bad argument, else 1. */
+int failure(const struct request *request, int rc);
+
+/* Words and options together; REQUEST_GO or the exit status. */
+int request_collective(const struct request *request, const char *word,
+                       enum tutti_collective *ret_collective);
+int request_algorithm(const struct request *request, enum tutti_collective collective,
+                      const char *name, const struct tutti_algorithm **ret_algorithm);
+/* The one number of ranks, from --ranks or the machine. *ret_machine is NULL without --topo, the
+ * caller destroys it. */
+int request_machine(const struct request *request, uint32_t nranks,
+                    struct tutti_machine **ret_machine);
+int request_one_machine(const struct request *request, uint32_t *ret_nranks,
+                        struct tutti_machine **ret_machine);
+/* The root fits the collective and the ranks. */
+int request_root(const struct request *request, enum tutti_collective collective, uint32_t nranks);
+
+#endif

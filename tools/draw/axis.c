@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Axes and ticks: bytes and ranks go by powers of two, seconds by powers of ten. */
+#include "draw/axis.h"
+
+#include "common/units.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double base_of(enum axis_unit unit)
+{
+    return unit == AXIS_SECONDS ? 10 : 2;
+}
+
+/* The largest 1, 2 or 5 times a power of ten that is no more than `value`. */
+static double round_down(double value)
+{
+    double power = pow(10, floor(log10(value) + 1e-9));
+    double digit = value / power;
+
+    return power * (digit >= 5 - 1e-9 ? 5 : digit >= 2 - 1e-9 ? 2 : 1);
+}
+
+static double round_up(double value)
+{
+    double down = round_down(value);
+
+    if (down >= value * (1 - 1e-9))
+        return down;
+    return round_down(down * 2.6); /* 1 to 2, 2 to 5, 5 to 10 */
+}
+
+void axis_widen(struct axis *axis)
+{
+    if (!axis->is_log) {
+        axis->low = 0;
+        if (axis->high <= 0)
+            axis->high = 1;
+    } else if (axis->unit == AXIS_SECONDS) {
+        axis->low = round_down(axis->low);
+        axis->high = round_up(axis->high);
+        if (axis->high <= axis->low * 2)
+            axis->high = axis->low * 10;
+    } else if (axis->high <= axis->low) {
+        axis->low /= 2;
+        axis->high *= 2;
+    }
+}
+
+double axis_at(const struct axis *axis, double value)
+{
+    double part = axis->is_log ? log(value / axis->low) / log(axis->high / axis->low)
+                               : (value - axis->low) / (axis->high - axis->low);
+
+    return axis->low_px + part * (axis->high_px - axis->low_px);
+}
+
+static void write_label(enum axis_unit unit, double value, char label[AXIS_LABEL])
+{
+    char text[UNITS_TEXT];
+
+    switch (unit) {
+    case AXIS_BYTES:
+        snprintf(label, AXIS_LABEL, "%s", units_bytes(value, text));
+        return;
+    case AXIS_COUNT:
+        snprintf(label, AXIS_LABEL, "%s", units_count((uint64_t)(value + 0.5), text));
+        return;
+    case AXIS_SECONDS:
+        snprintf(label, AXIS_LABEL, "%s", value == 0 ? "0" : units_seconds_drawn(value, text));
+        return;
+    }
+}
+
+static size_t log_ticks(const struct axis *axis, size_t labels, struct axis_tick *ticks)
+{
+    double base = base_of(axis->unit), slack = 1e-9;
+    double first = ceil(log(axis->low) / log(base) - slack);
+    double last = floor(log(axis->high) / log(base) + slack);
+    double stride = ceil((last - first + 1) / (double)labels);
+    bool has_few = base == 10 && (last - first + 1) * 3 <= (double)labels;
+    size_t count = 0;
+
+    /* From one power before: 2 and 5 times it may be inside. */
+    for (double power = first - 1; power <= last && count + 9 < AXIS_TICKS; power++)
+        for (int digit = 1; digit < (base == 10 ? 10 : 2); digit++) {
+            double value = digit * pow(base, power);
+            bool is_named = digit == 1 ? fmod(power - first, stride) == 0
+                                       : has_few && (digit == 2 || digit == 5);
+
+            if (value < axis->low * (1 - slack) || value > axis->high * (1 + slack))
+                continue;
+            ticks[count] = (struct axis_tick){.value = value};
+            if (is_named)
+                write_label(axis->unit, value, ticks[count].label);
+            count++;
+        }
+    return count;
+}
+
+static size_t linear_ticks(const struct axis *axis, size_t labels, struct axis_tick *ticks)
+{
+    double step = round_up((axis->high - axis->low) / (double)labels);
+    size_t count = 0;
+
+    for (double i = ceil(axis->low / step - 1e-9) + 0.0; /* no -0 */
+         i * step <= axis->high * (1 + 1e-9) && count < AXIS_TICKS; i++) {
+        ticks[count].value = i * step;
+        write_label(axis->unit, i * step, ticks[count++].label);
+    }
+    return count;
+}
+
+size_t axis_ticks(const struct axis *axis, size_t labels, struct axis_tick ticks[AXIS_TICKS])
+{
+    return axis->is_log ? log_ticks(axis, labels, ticks) : linear_ticks(axis, labels, ticks);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Curves, and where their names go. */
+#include "draw/plot.h"
+
+#include "common/memory.h"
+#include "draw/colours.h"
+#include "draw/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEFT 78.0
+#define TOP 74.0
+#define WIDTH 620.0
+#define HEIGHT 430.0
+#define LABEL_GAP 15.0
+#define LABEL_SIZE 12.0
+
+static const struct svg_font soft = {.size = 12, .colour = COLOUR_SOFT};
+
+struct frame {
+    struct svg svg;
+    struct axis x, y;
+};
+
+/* A curve's name: where its end is, and where its name goes. */
+struct label {
+    size_t series;
+    double end_x, end_y, y;
+};
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* With z = y - i * gap this is isotonic regression: neighbours that are out of order share their
+ * mean (pool adjacent violators; Barlow et al. 1972). */
+void plot_spread(double *y, size_t count, double gap, double low, double high)
+{
+    size_t *size = must_take(count, sizeof *size), npools = 0;
+    double *mean = must_take(count, sizeof *mean);
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        mean[npools] = y[i] - (double)i * gap;
+        size[npools++] = 1;
+        while (npools > 1 && mean[npools - 2] > mean[npools - 1]) {
+            size_t a = size[npools - 2], b = size[npools - 1];
+
+            mean[npools - 2] = (mean[npools - 2] * (double)a + mean[npools - 1] * (double)b) /
+                               (double)(a + b);
+            size[--npools - 1] = a + b;
+        }
+    }
+    /* Clamping keeps the order. Where they do not fit they run over the low end. */
+    high -= (double)(count > 0 ? count - 1 : 0) * gap;
+    for (size_t pool = 0; pool < npools; pool++)
+        for (size_t i = 0; i < size[pool]; i++, at++)
+            y[at] = fmin(fmax(mean[pool], low), high) + (double)at * gap;
+    free(size);
+    free(mean);
+}
+
+static int by_height(const void *a, const void *b)
+{
+    const struct label *first = a, *second = b;
+
+    if (first->end_y != second->end_y)
+        return first->end_y < second->end_y ? -1 : 1;
+    return first->series < second->series ? -1 : 1;
+}
+
+/* Ends of the curves that go on to the frame, or of those that do not, from top to bottom and with
+ * their names apart. */
+static size_t find_labels(const struct plot *plot, const struct frame *frame, bool at_frame,
+                          struct label *labels)
+{
+    size_t count = 0;
+    double *y = must_take(plot->nseries, sizeof *y);
+
+    for (size_t i = 0; i < plot->nseries; i++) {
+        const struct plot_series *series = &plot->series[i];
+        size_t last = series->count;
+        struct label label = {.series = i};
+
+        while (last > 0 && !isfinite(series->y[last - 1]))
+            last--;
+        if (last == 0)
+            continue;
+        label.end_x = axis_at(&frame->x, series->x[last - 1]);
+        label.end_y = axis_at(&frame->y, series->y[last - 1]);
+        if ((label.end_x > LEFT + WIDTH - 1) == at_frame)
+            labels[count++] = label;
+    }
+    qsort(labels, count, sizeof *labels, by_height);
+    for (size_t i = 0; i < count; i++)
+        y[i] = labels[i].end_y;
+    plot_spread(y, count, LABEL_GAP, TOP + 6, TOP + HEIGHT - 2);
+    for (size_t i = 0; i < count; i++)
+        labels[i].y = y[i];
+    free(y);
+    return count;
+}
+
+static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
+{
+    size_t index = 0;
+
+    if (plot->series[series].is_bound)
+        return (struct svg_stroke){.colour = COLOUR_INK, .width = 1.5, .dash = "5 4"};
+    for (size_t i = 0; i < series; i++)
+        index += !plot->series[i].is_bound;
+    return (struct svg_stroke){colour_of(index), 2, dash_of(index)};
+}
+
+/* Beside the frame, joined to the curve's end, behind a piece of it. */
+static void draw_label(const struct plot *plot, struct frame *frame, const struct label *label)
+{
+    struct svg_stroke stroke = stroke_of(plot, label->series);
+    struct svg_font font = {.size = LABEL_SIZE, .colour = COLOUR_INK};
+    double right = LEFT + WIDTH;
+    double x[] = {right + 4, right + 20}, y[] = {label->end_y, label->y};
+
+    svg_path(&frame->svg, x, y, 2, (struct svg_stroke){.colour = stroke.colour, .width = 0.8});
+    svg_line(&frame->svg, right + 20, label->y, right + 46, label->y, stroke);
+    svg_text(&frame->svg, right + 52, label->y + 4, font, "%s", plot->series[label->series].name);
+}
+
+/* A curve that ends before the frame has its name there. */
+static void draw_inner_label(const struct plot *plot, struct frame *frame,
+                             const struct label *label)
+{
+    struct svg_font font = {.size = LABEL_SIZE, .colour = COLOUR_INK, .has_halo = true};
+    const char *name = plot->series[label->series].name;
+    bool is_right = label->end_x + svg_text_width(name, font.size) > LEFT + WIDTH - 10;
+
+    font.anchor = is_right ? SVG_RIGHT : SVG_LEFT;
+    svg_circle(&frame->svg, label->end_x, label->end_y, 3, stroke_of(plot, label->series).colour,
+               (struct svg_stroke){.colour = NULL});
+    svg_text(&frame->svg, label->end_x + (is_right ? -7 : 7), label->y + 4, font, "%s", name);
+}
+
+static void draw_labels(const struct plot *plot, struct frame *frame)
+{
+    struct label *labels = must_take(plot->nseries, sizeof *labels);
+    size_t count = find_labels(plot, frame, true, labels);
+
+    for (size_t i = 0; i < count; i++)
+        draw_label(plot, frame, &labels[i]);
+    count = find_labels(plot, frame, false, labels);
+    for (size_t i = 0; i < count; i++)
+        draw_inner_label(plot, frame, &labels[i]);
+    free(labels);
+}
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+static bool find_range(const struct plot *plot, struct axis *x, struct axis *y)
+{
+    x->low = y->low = INFINITY;
+    x->high = y->high = 0;
+    for (size_t i = 0; i < plot->nseries; i++)
+        for (size_t j = 0; j < plot->series[i].count; j++) {
+            double at = plot->series[i].x[j], value = plot->series[i].y[j];
+
+            if (!isfinite(value) || value <= 0)
+                continue;
+            x->low = fmin(x->low, at);
+            x->high = fmax(x->high, at);
+            y->low = fmin(y->low, value);
+            y->high = fmax(y->high, value);
+        }
+    return x->high > 0;
+}
+
+static void draw_axes(const struct plot *plot, struct frame *frame)
+{
+    struct svg *svg = &frame->svg;
+    struct axis_tick ticks[AXIS_TICKS];
+    struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
+    struct svg_font middle = soft, right = soft;
+    double bottom = TOP + HEIGHT;
+    size_t labels = plot->x_unit == AXIS_COUNT ? 14 : 9; /* numbers are short */
+
+    middle.anchor = SVG_MIDDLE;
+    right.anchor = SVG_RIGHT;
+    for (size_t i = 0, count = axis_ticks(&frame->x, labels, ticks); i < count; i++) {
+        double x = axis_at(&frame->x, ticks[i].value);
+
+        if (ticks[i].label[0] != '\0')
+            svg_line(svg, x, TOP, x, bottom, grid);
+        svg_line(svg, x, bottom, x, bottom + (ticks[i].label[0] ? 5 : 3),
+                 (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+        svg_text(svg, x, bottom + 19, middle, "%s", ticks[i].label);
+    }
+    for (size_t i = 0, count = axis_ticks(&frame->y, 9, ticks); i < count; i++) {
+        double y = axis_at(&frame->y, ticks[i].value);
+
+        if (ticks[i].label[0] != '\0')
+            svg_line(svg, LEFT, y, LEFT + WIDTH, y, grid);
+        svg_line(svg, LEFT - (ticks[i].label[0] ? 5 : 3), y, LEFT, y,
+                 (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+        svg_text(svg, LEFT - 9, y + 4, right, "%s", ticks[i].label);
+    }
+    svg_rect(svg, LEFT, TOP, WIDTH, HEIGHT, NULL,
+             (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+    svg_text(svg, LEFT + WIDTH / 2, bottom + 40, middle, "%s", plot->x_name);
+    svg_text(svg, 14, TOP - 22, soft, "%s", plot->y_name);
+}
+
+static void draw_curve(const struct plot *plot, struct frame *frame, size_t index)
+{
+    const struct plot_series *series = &plot->series[index];
+    double *x = must_take(series->count, sizeof *x);
+    double *y = must_take(series->count, sizeof *y);
+    size_t count = 0;
+
+    for (size_t i = 0; i <= series->count; i++) {
+        if (i < series->count && isfinite(series->y[i])) {
+            x[count] = axis_at(&frame->x, series->x[i]);
+            y[count++] = axis_at(&frame->y, series->y[i]);
+            continue;
+        }
+        if (count > 1)
+            svg_path(&frame->svg, x, y, count, stroke_of(plot, index));
+        if (count == 1)
+            svg_circle(&frame->svg, x[0], y[0], 3.5, stroke_of(plot, index).colour,
+                       (struct svg_stroke){.colour = NULL});
+        count = 0;
+    }
+    free(x);
+    free(y);
+}
+
+int plot_draw(const struct plot *plot, const char *file_name)
+{
+    struct frame frame = {
+        .x = {.unit = plot->x_unit, .is_log = true, .low_px = LEFT, .high_px = LEFT + WIDTH},
+        .y = {.unit = plot->y_unit, .is_log = true, .low_px = TOP + HEIGHT, .high_px = TOP},
+    };
+    double names = 0;
+
+    if (!find_range(plot, &frame.x, &frame.y))
+        frame.x.low = frame.x.high = frame.y.low = frame.y.high = 1;
+    axis_widen(&frame.x);
+    axis_widen(&frame.y);
+    for (size_t i = 0; i < plot->nseries; i++)
+        names = fmax(names, svg_text_width(plot->series[i].name, LABEL_SIZE));
+    svg_begin(&frame.svg, LEFT + WIDTH + 52 + names + 12, TOP + HEIGHT + 54, plot->title);
+    svg_text(&frame.svg, 14, 24,
+             (struct svg_font){.size = 16, .colour = COLOUR_INK, .is_bold = true}, "%s",
+             plot->title);
+    svg_text(&frame.svg, 14 + svg_text_width(plot->title, 16) + 10, 24, soft, "%s", plot->subtitle);
+    draw_axes(plot, &frame);
+    /* The bound below all others, and the first named on top. */
+    for (size_t i = plot->nseries; i-- > 0;)
+        draw_curve(plot, &frame, i);
+    draw_labels(plot, &frame);
+    return svg_end(&frame.svg, file_name);
+}

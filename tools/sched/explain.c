@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-sched explain: which algorithm a call would run by, and why not by another. */
+#include "tuner/explain.h"
+
+#include "base/result.h"
+#include "common/ground.h"
+#include "common/table.h"
+#include "common/units.h"
+#include "sched/commands.h"
+#include "schedule/bind.h"
+#include "tuner/policy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char help[] =
+    "usage: tutti-sched explain COLLECTIVE SIZE --topo MACHINE [options]\n"
+    "\n"
+    "Asks the tuner which algorithm serves a call on a machine, and prints all that could, with\n"
+    "their predicted times, and why the others cannot. TUTTI_ALGORITHM, TUTTI_TUNE and\n"
+    "TUTTI_TUNE_TABLE count as they do in a program. SIZE is that of the whole vector, as the\n"
+    "perf programs count it: 64K, 1M.\n"
+    "\n"
+    "  -t, --topo MACHINE  a machine's file, description or name\n"
+    "  -n, --ranks N       ranks (default: those of the machine)\n"
+    "      --root R        the root of a rooted collective (default 0)\n";
+
+static void print_candidates(const struct tutti_candidate *candidates, size_t count)
+{
+    struct table table;
+    char text[96], time[UNITS_TEXT];
+
+    table_init(&table, " |ALGORITHM|>TIME|WHY");
+    for (size_t i = 0; i < count; i++) {
+        const struct tutti_candidate *candidate = &candidates[i];
+
+        table_add(&table, candidate->is_chosen ? "*" : "");
+        tutti_choice_format(&candidate->choice, text, sizeof text);
+        table_add(&table, "%s", text);
+        table_add(&table, "%s",
+                  isnan(candidate->seconds) ? "-" : units_seconds(candidate->seconds, time));
+        table_add(&table, "%s", candidate->reason);
+    }
+    table_print(&table, stdout);
+    table_fini(&table);
+}
+
+static int explain(const struct request *request, const struct tutti_machine *machine,
+                   const struct tutti_policy *policy, enum tutti_collective collective, double size)
+{
+    struct tutti_tuner_query query = {.collective = collective, .root = request->root};
+    struct tutti_candidate *candidates;
+    struct tutti_tuner_view view;
+    char bytes[UNITS_TEXT], ranks[UNITS_TEXT];
+    size_t count;
+    int rc;
+
+    ground_view(machine, &view);
+    view.policy = policy;
+    view.stage_bytes = TUTTI_STAGE_BYTES;
+    query.block_bytes = ground_block_bytes(collective, view.nranks, size);
+    rc = tutti_tuner_explain(&view, &query, &candidates, &count);
+    if (rc != TUTTI_OK)
+        return failure(request, rc);
+    printf("%s of %s on %s ranks\n\n", tutti_collective_name(collective), units_bytes(size, bytes),
+           units_count(view.nranks, ranks));
+    print_candidates(candidates, count);
+    free(candidates);
+    return EXIT_SUCCESS;
+}
+
+static int run(const struct request *request)
+{
+    enum tutti_collective collective;
+    struct tutti_machine *machine = NULL;
+    struct tutti_policy *policy = NULL;
+    uint32_t nranks;
+    double size;
+    int status, rc;
+
+    status = request_collective(request, request->words[0], &collective);
+    if (status != REQUEST_GO)
+        return status;
+    if (request->nwords != 2 || !units_read_bytes(request->words[1], &size) || size > 0x1p50)
+        return mistake(request, "how large? Give one size after %s, such as 1M", request->words[0]);
+    if (request->topo == NULL)
+        return mistake(request, "on which machine? Give --topo, such as --topo flat --ranks 64");
+    status = request_one_machine(request, &nranks, &machine);
+    if (status == REQUEST_GO)
+        status = request_root(request, collective, nranks);
+    if (status == REQUEST_GO) {
+        rc = tutti_policy_read(nranks, &policy);
+        status = rc == TUTTI_OK ? explain(request, machine, policy, collective, size)
+                                : failure(request, rc);
+    }
+    tutti_policy_release(policy);
+    tutti_machine_destroy(machine);
+    return status;
+}
+
+const struct command sched_explain = {
+    .name = "tutti-sched explain",
+    .options = "ranks root topo",
+    .help = help,
+    .run = run,
+};

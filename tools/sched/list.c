@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-sched list: what algorithms there are, and what each costs by its own account. */
+#include "base/result.h"
+#include "common/table.h"
+#include "sched/commands.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tutti-sched list [COLLECTIVE] [options]\n"
+    "\n"
+    "Lists the algorithms: what memory they need, whether blocks may differ in size (the\n"
+    "v-forms), their options with the values that these may have (the usual one in brackets),\n"
+    "what they know of where ranks live, and their cost on the longest path: rounds, and bytes in\n"
+    "blocks of the call (the whole buffer of an all-reduce, a rank's part of an all-gather).\n"
+    "\n"
+    "  -n, --ranks N       ranks that the costs are for (default 8)\n"
+    "      --root R        root that the costs are for (default 0)\n"
+    "  -t, --topo MACHINE  a machine's file, description or name: where ranks live\n";
+
+#define USUAL_RANKS 8
+
+/* Words of the flags that are set, or "-". */
+static const char *join_flags(uint32_t flags, const char *const *names, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int bit = 0; names[bit] != NULL; bit++)
+        if (flags & (1u << bit))
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", *text == '\0' ? "" : " ",
+                     names[bit]);
+    return *text == '\0' ? "-" : text;
+}
+
+static const char *join_options(const struct tutti_algorithm *algorithm, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
+        const struct tutti_option_range *range = &algorithm->options[i];
+
+        if (range->most == 0)
+            continue;
+        snprintf(text + strlen(text), size - strlen(text), "%s%s=%u-%u[", *text == '\0' ? "" : " ",
+                 tutti_option_name((enum tutti_option)i), range->least, range->most);
+        if (range->usual == 0)
+            snprintf(text + strlen(text), size - strlen(text), "auto]");
+        else
+            snprintf(text + strlen(text), size - strlen(text), "%u]", range->usual);
+    }
+    return *text == '\0' ? "-" : text;
+}
+
+/* "14", or for each level that is used "node 3 top 4". */
+static void add_cost(struct table *table, const double *value)
+{
+    static const char *const levels[] = {"node", "group", "top"};
+    char text[96] = "";
+    int used = 0;
+
+    for (int i = 0; i < TUTTI_LEVEL_COUNT; i++)
+        used += value[i] > 0;
+    for (int i = 0; i < TUTTI_LEVEL_COUNT; i++)
+        if (value[i] > 0)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%s%.4g",
+                     *text == '\0' ? "" : " ", used > 1 ? levels[i] : "", used > 1 ? " " : "",
+                     value[i]);
+    table_add(table, "%s", used == 0 ? "0" : text);
+}
+
+static void add_costs(struct table *table, const struct tutti_algorithm *algorithm,
+                      struct tutti_shape shape)
+{
+    const struct tutti_options usual = {.value = {0}};
+    double rounds[TUTTI_LEVEL_COUNT], bytes[TUTTI_LEVEL_COUNT];
+    struct tutti_cost cost;
+
+    if (algorithm->cost == NULL || shape.nranks < 2 ||
+        tutti_algorithm_options(algorithm, &usual, &shape.options) != TUTTI_OK) {
+        table_add(table, "-");
+        table_add(table, "-");
+        return;
+    }
+    algorithm->cost(&shape, 1, &cost);
+    for (int i = 0; i < TUTTI_LEVEL_COUNT; i++) {
+        rounds[i] = cost.level[i].rounds;
+        bytes[i] = cost.level[i].bytes;
+    }
+    add_cost(table, rounds);
+    add_cost(table, bytes);
+}
+
+static void add_algorithm(struct table *table, const struct tutti_algorithm *algorithm,
+                          const struct tutti_shape *shape)
+{
+    static const char *const needs[] = {"window", "peer-read", "peer-store", NULL};
+    static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", NULL};
+    char text[256];
+
+    table_add(table, "%s", tutti_collective_name(algorithm->collective));
+    table_add(table, "%s", algorithm->name);
+    table_add(table, "%s", join_flags(algorithm->needs, needs, text, sizeof text));
+    table_add(table, "%s", algorithm->serves_vector ? "yes" : "-");
+    table_add(table, "%s", join_options(algorithm, text, sizeof text));
+    table_add(table, "%s", join_flags(algorithm->uses, uses, text, sizeof text));
+    add_costs(table, algorithm, *shape);
+}
+
+static int run(const struct request *request)
+{
+    enum tutti_collective collective = TUTTI_COLLECTIVE_COUNT;
+    struct tutti_shape shape = {.nranks = USUAL_RANKS, .root = request->root};
+    struct tutti_machine *machine = NULL;
+    struct table table;
+    char heads[160];
+    int status = REQUEST_GO;
+
+    if (request->nwords > 1)
+        return mistake(request, "\"%s\" is one word too many; list takes one collective",
+                       request->words[1]);
+    if (request->nwords == 1)
+        status = request_collective(request, request->words[0], &collective);
+    if (status == REQUEST_GO && (request->nranks > 0 || request->topo != NULL))
+        status = request_one_machine(request, &shape.nranks, &machine);
+    if (status != REQUEST_GO)
+        return status;
+    if (request->root >= shape.nranks) {
+        tutti_machine_destroy(machine);
+        return mistake(request, "--root %u: give a rank from 0 to %u", request->root,
+                       shape.nranks - 1);
+    }
+    shape.places = machine == NULL ? NULL : &machine->places;
+
+    snprintf(heads, sizeof heads, "COLLECTIVE|ALGORITHM|NEEDS|VECTOR|OPTIONS|KNOWS|>ROUNDS (%u "
+             "RANKS)|>BLOCKS", shape.nranks);
+    table_init(&table, heads);
+    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
+        for (size_t j = 0; j < tutti_algorithm_count(); j++)
+            if ((int)tutti_algorithm(j)->collective == i &&
+                (request->nwords == 0 || i == (int)collective))
+                add_algorithm(&table, tutti_algorithm(j), &shape);
+    table_print(&table, stdout);
+    table_fini(&table);
+    tutti_machine_destroy(machine);
+    return EXIT_SUCCESS;
+}
+
+const struct command sched_list = {
+    .name = "tutti-sched list",
+    .options = "ranks root topo",
+    .help = help,
+    .run = run,
+};

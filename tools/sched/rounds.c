@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Logical time, round by round: first whatever takes no time, then as many messages as find their
+ * ports free, those that come first in their ranks' programs before others. */
+#include "sched/rounds.h"
+
+#include "common/memory.h"
+#include "schedule/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOT_YET UINT32_MAX
+
+/* One message: a send half and a receive half. */
+struct message {
+    uint32_t from, to, channel;
+    uint32_t from_step, to_step;
+};
+
+/* Messages of one sender, receiver and channel, in order. */
+struct lane {
+    uint32_t first, count; /* of player->messages */
+    uint32_t next;         /* how many have started */
+    uint32_t free_at;      /* round in which the next may start */
+};
+
+struct player {
+    const struct tutti_ensemble *team;
+    uint32_t n, nchannels, now;
+    /* Per rank and step: the round by whose begin it is complete, and its halves. */
+    uint32_t **done, **received, **sent;
+    uint32_t *next_local;  /* per rank: its first local or one-sided step that has not begun */
+    uint32_t *local_until; /* ... and when the one before it ends */
+    uint32_t *given;       /* signals of each rank */
+    struct lane *lanes;
+    struct message *messages;
+    uint32_t nmessages;
+    struct rounds rounds;
+};
+
+static const struct tutti_step *step_at(const struct player *player, uint32_t rank, uint32_t step)
+{
+    return &player->team->schedules[rank]->steps[step];
+}
+
+static struct event *add_event(struct rounds *rounds)
+{
+    if (rounds->nevents == rounds->capacity) {
+        rounds->capacity = rounds->capacity == 0 ? 256 : 2 * rounds->capacity;
+        rounds->events = must_have(realloc(rounds->events,
+                                           rounds->capacity * sizeof *rounds->events));
+    }
+    return &rounds->events[rounds->nevents++];
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static struct lane *lane_of(const struct player *player, uint32_t from, uint32_t to,
+                            uint32_t channel)
+{
+    return &player->lanes[((size_t)from * player->n + to) * player->nchannels + channel];
+}
+
+/* Pair the k-th send of each lane with its k-th receive. False: some have no partner. */
+static bool find_messages(struct player *player)
+{
+    uint32_t total = 0, *received;
+    size_t nlanes = (size_t)player->n * player->n * player->nchannels;
+    bool all_have_partners = true;
+
+    for (uint32_t rank = 0; rank < player->n; rank++)
+        for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++)
+            if (tutti_access_sends(step_at(player, rank, i)))
+                lane_of(player, rank, (uint32_t)step_at(player, rank, i)->to,
+                        step_at(player, rank, i)->channel)->count++;
+    for (size_t i = 0; i < nlanes; i++) {
+        player->lanes[i].first = total;
+        total += player->lanes[i].count;
+        player->lanes[i].count = 0;
+    }
+    player->messages = must_take(total, sizeof *player->messages);
+    player->nmessages = total;
+    received = must_take(nlanes, sizeof *received);
+    for (uint32_t rank = 0; rank < player->n; rank++)
+        for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++) {
+            const struct tutti_step *step = step_at(player, rank, i);
+
+            if (tutti_access_sends(step)) {
+                struct lane *lane = lane_of(player, rank, (uint32_t)step->to, step->channel);
+                struct message *message = &player->messages[lane->first + lane->count++];
+
+                message->from = rank;
+                message->to = (uint32_t)step->to;
+                message->channel = step->channel;
+                message->from_step = i;
+                message->to_step = NOT_YET;
+            }
+        }
+    for (uint32_t rank = 0; rank < player->n; rank++)
+        for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++) {
+            const struct tutti_step *step = step_at(player, rank, i);
+            struct lane *lane;
+            uint32_t *k;
+
+            if (!tutti_access_receives(step))
+                continue;
+            lane = lane_of(player, (uint32_t)step->from, rank, step->channel);
+            k = &received[lane - player->lanes];
+            if (*k < lane->count)
+                player->messages[lane->first + *k].to_step = i;
+            else
+                all_have_partners = false;
+            ++*k;
+        }
+    for (size_t i = 0; i < nlanes; i++)
+        all_have_partners = all_have_partners && received[i] == player->lanes[i].count;
+    free(received);
+    return all_have_partners;
+}
+
+/* ---- what takes no time ---------------------------------------------------------------------- */
+
+static bool deps_are_complete(const struct player *player, uint32_t rank, uint32_t step)
+{
+    const struct tutti_schedule *schedule = player->team->schedules[rank];
+    const struct tutti_step *waiting = &schedule->steps[step];
+
+    for (uint32_t i = 0; i < waiting->dep_count; i++)
+        if (player->done[rank][schedule->deps[waiting->dep_first + i]] > player->now)
+            return false;
+    return true;
+}
+
+/* Has the signal been given that a WAIT is for? */
+static bool is_signalled(const struct player *player, uint32_t rank, const struct tutti_step *wait)
+{
+    for (uint32_t other = 0; other < player->n; other++) {
+        bool is_meant = wait->from == TUTTI_ALL_RANKS ? other != rank
+                                                      : other == (uint32_t)wait->from;
+
+        if (is_meant && player->given[other] < wait->signal)
+            return false;
+    }
+    return true;
+}
+
+static void add_local(struct player *player, uint32_t rank, const struct tutti_step *step,
+                      uint32_t end)
+{
+    struct event *event = add_event(&player->rounds);
+
+    *event = (struct event){.kind = step->kind, .from = rank, .to = rank, .begin = player->now,
+                            .end = end, .span = step->src};
+    if (step->kind == TUTTI_STEP_PUT)
+        event->to = (uint32_t)step->to;
+    if (step->kind == TUTTI_STEP_GET || step->kind == TUTTI_STEP_WAIT)
+        event->from = (uint32_t)step->from;
+    if (step->kind == TUTTI_STEP_GET)
+        event->span = step->remote;
+}
+
+/* A rank's local and one-sided steps run in order. Gives whether any began. */
+static bool run_locals(struct player *player, uint32_t rank)
+{
+    const struct tutti_schedule *schedule = player->team->schedules[rank];
+    uint32_t *next = &player->next_local[rank];
+    bool has_moved = false;
+
+    for (; *next < schedule->nsteps; ++*next) {
+        const struct tutti_step *step = &schedule->steps[*next];
+        bool moves = step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET ||
+                     step->kind == TUTTI_STEP_GATHER_REDUCE;
+        uint32_t end;
+
+        if (tutti_step_is_two_sided(step))
+            continue;
+        if (player->local_until[rank] > player->now || !deps_are_complete(player, rank, *next))
+            break;
+        if (step->kind == TUTTI_STEP_WAIT && !is_signalled(player, rank, step))
+            break;
+        if (step->kind == TUTTI_STEP_COPY || step->kind == TUTTI_STEP_REDUCE)
+            moves = schedule->is_one_sided;
+        end = player->now + moves;
+        player->given[rank] += step->kind == TUTTI_STEP_SIGNAL;
+        player->done[rank][*next] = end;
+        player->local_until[rank] = end;
+        add_local(player, rank, step, end);
+        has_moved = true;
+    }
+    return has_moved;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static bool may_start(const struct player *player, const struct lane *lane, uint32_t index)
+{
+    const struct message *message = &player->messages[lane->first + index];
+    const struct tutti_step *send = step_at(player, message->from, message->from_step);
+
+    if (lane->free_at > player->now ||
+        !deps_are_complete(player, message->from, message->from_step) ||
+        !deps_are_complete(player, message->to, message->to_step))
+        return false;
+    /* A fused step sends what it has received. */
+    return !tutti_access_receives(send) ||
+           player->received[message->from][message->from_step] <= player->now;
+}
+
+static void finish_half(struct player *player, uint32_t rank, uint32_t step, uint32_t **half)
+{
+    const struct tutti_step *whole = step_at(player, rank, step);
+
+    half[rank][step] = player->now + 1;
+    if ((!tutti_access_receives(whole) || player->received[rank][step] != NOT_YET) &&
+        (!tutti_access_sends(whole) || player->sent[rank][step] != NOT_YET))
+        player->done[rank][step] = player->now + 1;
+}
+
+/* What a sending step passes on: a fused one what it has stored, or else summed with. */
+static struct tutti_span sent_span(const struct tutti_step *send)
+{
+    return tutti_access_receives(send) && send->dst.buffer != TUTTI_BUF_NONE ? send->dst
+                                                                             : send->src;
+}
+
+static void start(struct player *player, struct lane *lane)
+{
+    const struct message *message = &player->messages[lane->first + lane->next++];
+    const struct tutti_step *recv = step_at(player, message->to, message->to_step);
+
+    finish_half(player, message->from, message->from_step, player->sent);
+    finish_half(player, message->to, message->to_step, player->received);
+    *add_event(&player->rounds) = (struct event){
+        .kind = recv->kind,
+        .from = message->from,
+        .to = message->to,
+        .channel = message->channel,
+        .begin = player->now,
+        .end = player->now + 1,
+        .span = sent_span(step_at(player, message->from, message->from_step)),
+    };
+    player->rounds.nmessages++;
+}
+
+/* Chunks that run over the end of a buffer are two messages, which travel as one. */
+static void start_wrapped(struct player *player, struct lane *lane)
+{
+    struct event *event = &player->rounds.events[player->rounds.nevents - 1];
+    const struct message *message = &player->messages[lane->first + lane->next];
+    struct tutti_span span;
+
+    if (lane->next == lane->count || event->span.first == 0 || !may_start(player, lane, lane->next))
+        return;
+    span = sent_span(step_at(player, message->from, message->from_step));
+    if (span.first != 0 || span.buffer != event->span.buffer)
+        return;
+    start(player, lane);
+    player->rounds.nevents--;
+    player->rounds.events[player->rounds.nevents - 1].wrapped = span.count;
+}
+
+struct candidate {
+    struct lane *lane;
+    uint32_t order; /* in the programs of both ranks */
+    uint32_t from, to;
+};
+
+static int by_order(const void *a, const void *b)
+{
+    const struct candidate *first = a, *second = b;
+
+    if (first->order != second->order)
+        return first->order < second->order ? -1 : 1;
+    return first->lane < second->lane ? -1 : first->lane > second->lane;
+}
+
+static bool start_messages(struct player *player)
+{
+    size_t nlanes = (size_t)player->n * player->n * player->nchannels, count = 0;
+    struct candidate *candidates = must_take(nlanes, sizeof *candidates);
+    bool *sends = must_take(player->n, sizeof *sends), *receives = must_take(player->n, 1);
+    bool has_moved = false;
+
+    for (size_t i = 0; i < nlanes; i++) {
+        struct lane *lane = &player->lanes[i];
+        const struct message *next = &player->messages[lane->first + lane->next];
+
+        if (lane->next < lane->count && may_start(player, lane, lane->next))
+            candidates[count++] = (struct candidate){
+                lane, next->from_step + next->to_step, next->from, next->to};
+    }
+    qsort(candidates, count, sizeof *candidates, by_order);
+    for (size_t i = 0; i < count; i++) {
+        const struct candidate *candidate = &candidates[i];
+
+        if (sends[candidate->from] || receives[candidate->to])
+            continue;
+        sends[candidate->from] = receives[candidate->to] = true;
+        start(player, candidate->lane);
+        start_wrapped(player, candidate->lane);
+        candidate->lane->free_at = player->now + 1;
+        has_moved = true;
+    }
+    free(candidates);
+    free(sends);
+    free(receives);
+    return has_moved;
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+static bool is_over(const struct player *player)
+{
+    for (uint32_t rank = 0; rank < player->n; rank++)
+        for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++)
+            if (player->done[rank][i] > player->now)
+                return false;
+    return true;
+}
+
+static bool is_busy(const struct player *player)
+{
+    for (uint32_t rank = 0; rank < player->n; rank++)
+        if (player->local_until[rank] > player->now)
+            return true;
+    return false;
+}
+
+static bool play(struct player *player)
+{
+    if (!find_messages(player))
+        return false;
+    for (;; player->now++) {
+        bool has_moved = true, has_started;
+
+        while (has_moved) {
+            has_moved = false;
+            for (uint32_t rank = 0; rank < player->n; rank++)
+                has_moved = run_locals(player, rank) || has_moved;
+        }
+        has_started = start_messages(player);
+        if (!has_started && !is_busy(player))
+            break;
+    }
+    player->rounds.nrounds = player->now;
+    return is_over(player);
+}
+
+static uint32_t **take_times(const struct tutti_ensemble *team)
+{
+    uint32_t **times = must_take(team->nranks, sizeof *times);
+
+    for (uint32_t rank = 0; rank < team->nranks; rank++) {
+        times[rank] = must_take(team->schedules[rank]->nsteps, sizeof **times);
+        memset(times[rank], 0xff, team->schedules[rank]->nsteps * sizeof **times);
+    }
+    return times;
+}
+
+static void drop_times(const struct tutti_ensemble *team, uint32_t **times)
+{
+    for (uint32_t rank = 0; rank < team->nranks; rank++)
+        free(times[rank]);
+    free(times);
+}
+
+bool rounds_play(const struct tutti_ensemble *team, struct rounds *ret_rounds)
+{
+    uint32_t n = team->nranks;
+    struct player player = {.team = team, .n = n, .nchannels = 1};
+    bool has_ended;
+
+    for (uint32_t rank = 0; rank < n; rank++)
+        for (uint32_t i = 0; i < team->schedules[rank]->nsteps; i++)
+            if (step_at(&player, rank, i)->channel >= player.nchannels)
+                player.nchannels = step_at(&player, rank, i)->channel + 1u;
+    player.done = take_times(team);
+    player.received = take_times(team);
+    player.sent = take_times(team);
+    player.next_local = must_take(n, sizeof *player.next_local);
+    player.local_until = must_take(n, sizeof *player.local_until);
+    player.given = must_take(n, sizeof *player.given);
+    player.lanes = must_take((size_t)n * n * player.nchannels, sizeof *player.lanes);
+    has_ended = play(&player);
+    drop_times(team, player.done);
+    drop_times(team, player.received);
+    drop_times(team, player.sent);
+    free(player.next_local);
+    free(player.local_until);
+    free(player.given);
+    free(player.lanes);
+    free(player.messages);
+    if (!has_ended)
+        rounds_fini(&player.rounds);
+    else
+        *ret_rounds = player.rounds;
+    return has_ended;
+}
+
+void rounds_fini(struct rounds *rounds)
+{
+    free(rounds->events);
+    *rounds = (struct rounds){.events = NULL};
+}

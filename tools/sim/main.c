@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-sim: play collectives on a machine, yours or one that you do not own. */
+#include "sim/views.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tutti-sim COLLECTIVE --topo MACHINE [options]\n"
+    "\n"
+    "Plays the schedules of all ranks on a machine and prints how long they take, how near that\n"
+    "is to the least possible (BOUND, EFFICIENCY), and which link is the busiest. Nothing is\n"
+    "sent. '*' is the fastest of its size. LATENCY, WIRE, WORK and WAIT are shares of the longest\n"
+    "path: messages' fixed cost, bytes on links, reducing and copying, waiting for a port, a link\n"
+    "or a core.\n"
+    "\n"
+    "  -t, --topo MACHINE       a machine's file or description, or a name of those below\n"
+    "  -n, --ranks N[,N|N-N..]  ranks (default: those of the machine)\n"
+    "  -s, --size A[:B[:F]]     sizes of the whole vector from A to B, each F times the last\n"
+    "                           (default 1K:64M:4)\n"
+    "  -a, --algorithm NAME     one algorithm, or all that can serve (default)\n"
+    "      --option NAME=VALUE  an option of that algorithm; may be repeated. Otherwise what the\n"
+    "                           tuner finds best for each size\n"
+    "      --root R             the root of a rooted collective (default 0)\n"
+    "      --steps N            leave out what has more steps in all (default 20000000)\n"
+    "  -o, --output FILE.svg    a picture: time against size or ranks; of one case, its longest\n"
+    "                           path\n"
+    "      --json               JSON instead of the table\n"
+    "\n"
+    "Machines:\n";
+
+static void print_help(FILE *out)
+{
+    const struct tutti_named_machine *machine;
+
+    fputs(help, out);
+    for (size_t i = 0; (machine = tutti_machine_named(i)) != NULL; i++)
+        fprintf(out, "  %-9s %s\n", machine->name, machine->about);
+    fputs("\nA description is a file or one line: \"node 8; level node overhead 1us bandwidth "
+          "350GB/s;\nlevel top overhead 5us bandwidth 50GB/s\"; docs/tools.md has it all.\n", out);
+}
+
+static int run(const struct request *request)
+{
+    struct sweep sweep;
+    int status;
+
+    if (request->nwords > 0 && request->topo == NULL)
+        return mistake(request, "on which machine? Give --topo, such as --topo flat --ranks 64");
+    status = sweep_run(request, &sweep);
+    if (status == REQUEST_GO) {
+        if (request->wants_json)
+            view_json(&sweep, stdout);
+        else
+            view_table(&sweep, stdout);
+        if (request->output != NULL)
+            status = view_picture(request, &sweep);
+    }
+    sweep_fini(&sweep);
+    return status == REQUEST_GO ? EXIT_SUCCESS : status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct command command = {
+        .name = "tutti-sim",
+        .options = "ranks root option size topo output algorithm json steps",
+        .print_help = print_help,
+        .run = run,
+    };
+
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_MISTAKE;
+    }
+    return command_run(&command, argc - 1, argv + 1);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cases: which there are, and playing them. */
+#include "sim/sweep.h"
+
+#include "base/result.h"
+#include "common/ground.h"
+#include "common/memory.h"
+#include "common/units.h"
+#include "tuner/candidates.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SIZES 64
+
+/* The schedules of one algorithm, made when asked for. */
+struct cast {
+    const struct tutti_algorithm *algorithm;
+    struct tutti_shape shape;
+};
+
+/* ---- one case -------------------------------------------------------------------------------- */
+
+static int make_schedule(void *context, uint32_t rank, const struct tutti_schedule **ret_schedule)
+{
+    struct cast *cast = context;
+    struct tutti_schedule *schedule;
+
+    cast->shape.rank = rank;
+    TUTTI_TRY(tutti_algorithm_schedule(cast->algorithm, &cast->shape, &schedule));
+    *ret_schedule = schedule;
+    return TUTTI_OK;
+}
+
+static void drop_schedule(void *context, const struct tutti_schedule *schedule)
+{
+    (void)context;
+    tutti_schedule_destroy((struct tutti_schedule *)(uintptr_t)schedule);
+}
+
+/* A rooted collective's first ranks do not tell for all, so some more are asked. */
+static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
+{
+    uint32_t n = cast->shape.nranks;
+    const uint32_t samples[] = {cast->shape.root, 0, n / 3, n / 2, n - 1};
+    uint64_t steps = 0;
+
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        const struct tutti_schedule *schedule;
+
+        TUTTI_TRY(make_schedule(cast, samples[i], &schedule));
+        steps += i == 0 ? 0 : schedule->nsteps;
+        drop_schedule(cast, schedule);
+    }
+    *ret_nsteps = (steps + 3) / 4 * n;
+    return TUTTI_OK;
+}
+
+static int play(const struct request *request, const struct tutti_machine *machine,
+                enum tutti_collective collective, struct sim_case *one)
+{
+    size_t block = ground_block_bytes(collective, one->nranks, one->size_bytes);
+    struct cast cast = {
+        .algorithm = one->choice.algorithm,
+        .shape = {.nranks = one->nranks, .root = request->root, .options = one->choice.options,
+                  .places = &machine->places},
+    };
+    struct tutti_sim_source source = {
+        .nranks = one->nranks,
+        .schedule = make_schedule,
+        .drop = drop_schedule,
+        .context = &cast,
+        .block_count = block,
+        .element_bytes = 1,
+    };
+
+    TUTTI_TRY(tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound));
+    TUTTI_TRY(count_steps(&cast, &one->nsteps));
+    one->is_left_out = one->nsteps > request->most_steps;
+    if (one->is_left_out)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_simulate(&source, machine, &one->report));
+    if (one->report.seconds > 0)
+        one->bus_bytes_per_s = ground_bus_factor(collective, one->nranks) * one->size_bytes /
+                               one->report.seconds;
+    return TUTTI_OK;
+}
+
+double sweep_bound(const struct sim_case *one)
+{
+    return fmax(one->bound.latency_s, one->bound.bandwidth_s);
+}
+
+/* ---- which cases ----------------------------------------------------------------------------- */
+
+static size_t list_sizes(const struct request *request, double sizes[SIZES])
+{
+    size_t count = 0;
+
+    for (double size = request->first_bytes; size <= request->last_bytes && count < SIZES;
+         size *= request->factor)
+        sizes[count++] = size;
+    return count;
+}
+
+static struct sim_case *add_case(struct sweep *sweep)
+{
+    if (sweep->ncases == sweep->capacity) {
+        sweep->capacity = sweep->capacity == 0 ? 64 : 2 * sweep->capacity;
+        sweep->cases = must_have(realloc(sweep->cases, sweep->capacity * sizeof *sweep->cases));
+    }
+    sweep->cases[sweep->ncases] = (struct sim_case){.nranks = 0};
+    return &sweep->cases[sweep->ncases++];
+}
+
+/* The options given, or those that the tuner finds best for this call. */
+static int choose_options(const struct request *request, const struct tutti_tuner_view *view,
+                          const struct tutti_tuner_query *query,
+                          const struct tutti_algorithm *algorithm, struct tutti_choice *ret_choice)
+{
+    double seconds;
+
+    if (request->has_options) {
+        ret_choice->algorithm = algorithm;
+        return tutti_algorithm_options(algorithm, &request->options, &ret_choice->options);
+    }
+    tutti_cheapest_variant(view, query, algorithm, ret_choice, &seconds);
+    return TUTTI_OK;
+}
+
+/* One size on one machine: a case for each algorithm that can serve it. */
+static int add_cases(const struct request *request, const struct tutti_machine *machine,
+                     const struct tutti_algorithm *only, double size, struct sweep *sweep)
+{
+    struct tutti_tuner_query query = {.collective = sweep->collective, .root = request->root};
+    struct tutti_tuner_view view;
+
+    ground_view(machine, &view);
+    query.block_bytes = ground_block_bytes(sweep->collective, view.nranks, size);
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+        struct sim_case *one;
+
+        if (algorithm->collective != sweep->collective || (only != NULL && algorithm != only))
+            continue;
+        if (!tutti_tuner_can_serve(&view, &query, algorithm)) {
+            if (only == NULL)
+                continue;
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "--algorithm %s needs ranks that share memory; "
+                              "give a machine of one node, such as \"node %u; level node ...\"",
+                              algorithm->name, view.nranks);
+        }
+        one = add_case(sweep);
+        one->nranks = view.nranks;
+        one->size_bytes = size;
+        TUTTI_TRY(choose_options(request, &view, &query, algorithm, &one->choice));
+    }
+    return TUTTI_OK;
+}
+
+static void show_progress(const struct sweep *sweep, const struct sim_case *one, size_t size_count)
+{
+    char ranks[UNITS_TEXT], size[UNITS_TEXT];
+
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%zu of %zu: %s, %s ranks, %s", (size_t)(one - sweep->cases) + 1,
+                size_count, one->choice.algorithm->name, units_count(one->nranks, ranks),
+                units_bytes(one->size_bytes, size));
+}
+
+static void end_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+/* Is `other` to be preferred: faster by more than rounding? */
+static bool is_faster(const struct sim_case *other, const struct sim_case *one)
+{
+    return other->size_bytes == one->size_bytes && !other->is_left_out &&
+           other->report.seconds < one->report.seconds * (1 - 1e-9);
+}
+
+/* Of the cases from `first` on, which are of one number of ranks, the fastest of each size; of
+ * equals the first. */
+static void mark_best(struct sweep *sweep, size_t first)
+{
+    for (size_t i = first; i < sweep->ncases; i++) {
+        struct sim_case *one = &sweep->cases[i];
+
+        one->is_best = !one->is_left_out;
+        for (size_t j = first; j < sweep->ncases && one->is_best; j++)
+            one->is_best = !is_faster(&sweep->cases[j], one);
+        for (size_t j = first; j < i && one->is_best; j++)
+            one->is_best = !sweep->cases[j].is_best ||
+                           sweep->cases[j].size_bytes != one->size_bytes;
+    }
+}
+
+/* All sizes on one machine. */
+static int run_machine(const struct request *request, const struct tutti_machine *machine,
+                       const struct tutti_algorithm *only, struct sweep *sweep)
+{
+    double sizes[SIZES];
+    size_t nsizes = list_sizes(request, sizes), first = sweep->ncases;
+    int rc = TUTTI_OK;
+
+    for (size_t i = 0; i < nsizes && rc == TUTTI_OK; i++)
+        rc = add_cases(request, machine, only, sizes[i], sweep);
+    for (size_t i = first; i < sweep->ncases && rc == TUTTI_OK; i++) {
+        show_progress(sweep, &sweep->cases[i], sweep->ncases);
+        rc = play(request, machine, sweep->collective, &sweep->cases[i]);
+    }
+    end_progress();
+    if (rc == TUTTI_OK)
+        mark_best(sweep, first);
+    return rc;
+}
+
+int sweep_run(const struct request *request, struct sweep *sweep)
+{
+    const struct tutti_algorithm *only = NULL;
+    uint32_t from_machine = 0;
+    const uint32_t *ranks = request->nranks > 0 ? request->ranks : &from_machine;
+    size_t count = request->nranks > 0 ? request->nranks : 1;
+    int status = REQUEST_GO;
+
+    *sweep = (struct sweep){.cases = NULL};
+    status = request_collective(request, request->words[0], &sweep->collective);
+    if (status == REQUEST_GO && request->nwords > 1)
+        return mistake(request, "\"%s\" is one word too many; see %s --help", request->words[1],
+                       request->command);
+    if (status == REQUEST_GO && request->algorithm != NULL &&
+        strcmp(request->algorithm, "all") != 0)
+        status = request_algorithm(request, sweep->collective, request->algorithm, &only);
+    if (status == REQUEST_GO && only == NULL && request->has_options)
+        return mistake(request, "--option is one algorithm's; give --algorithm NAME too");
+    for (size_t i = 0; i < count && status == REQUEST_GO; i++) {
+        struct tutti_machine *machine;
+        int rc;
+
+        status = request_machine(request, ranks[i], &machine);
+        if (status != REQUEST_GO)
+            return status;
+        status = request_root(request, sweep->collective, machine->places.nranks);
+        if (status == REQUEST_GO && machine->places.nranks < 2)
+            status = mistake(request, "--ranks 1: alone there is nothing to play; give 2 or more");
+        if (status == REQUEST_GO) {
+            rc = run_machine(request, machine, only, sweep);
+            status = rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);
+        }
+        tutti_machine_destroy(machine);
+    }
+    return status;
+}
+
+void sweep_fini(struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->ncases; i++)
+        tutti_sim_report_fini(&sweep->cases[i].report);
+    free(sweep->cases);
+    *sweep = (struct sweep){.cases = NULL};
+}

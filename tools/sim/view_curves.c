@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A sweep as curves: time against size, or against ranks, with what nothing can be below. */
+#include "sim/views.h"
+
+#include "common/memory.h"
+#include "common/units.h"
+#include "draw/plot.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Values of the axis along which the sweep goes. */
+struct track {
+    bool is_by_ranks;
+    double *x;
+    size_t count;
+};
+
+static double value_of(const struct track *track, const struct sim_case *one)
+{
+    return track->is_by_ranks ? one->nranks : one->size_bytes;
+}
+
+static void find_track(const struct sweep *sweep, struct track *track)
+{
+    track->x = must_take(sweep->ncases, sizeof *track->x);
+    track->count = 0;
+    for (size_t i = 0; i < sweep->ncases; i++) {
+        double value = value_of(track, &sweep->cases[i]);
+        size_t at = track->count;
+
+        while (at > 0 && track->x[at - 1] > value)
+            at--;
+        if (at > 0 && track->x[at - 1] == value)
+            continue;
+        memmove(track->x + at + 1, track->x + at, (track->count - at) * sizeof *track->x);
+        track->x[at] = value;
+        track->count++;
+    }
+}
+
+static size_t index_of(const struct track *track, double value)
+{
+    size_t at = 0;
+
+    while (track->x[at] != value)
+        at++;
+    return at;
+}
+
+/* One per algorithm, in the order of the sweep; its options may change along it. The first is the
+ * lower bound. */
+struct curve {
+    char *name;
+    double *y;
+};
+
+static struct curve *find_curve(const struct track *track, struct curve *curves, size_t *count,
+                                const char *name)
+{
+    size_t at = 0;
+
+    while (at < *count && strcmp(curves[at].name, name) != 0)
+        at++;
+    if (at == *count) {
+        curves[at].name = must_have(strdup(name));
+        curves[at].y = must_take(track->count, sizeof *curves[at].y);
+        for (size_t i = 0; i < track->count; i++)
+            curves[at].y[i] = NAN;
+        ++*count;
+    }
+    return &curves[at];
+}
+
+static size_t make_curves(const struct sweep *sweep, const struct track *track,
+                          struct curve *curves)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < sweep->ncases; i++) {
+        const struct sim_case *one = &sweep->cases[i];
+        size_t at = index_of(track, value_of(track, one));
+        const char *name = one->choice.algorithm->name;
+
+        find_curve(track, curves, &count, "lower bound")->y[at] = sweep_bound(one);
+        if (!one->is_left_out)
+            find_curve(track, curves, &count, name)->y[at] = one->report.seconds;
+    }
+    return count;
+}
+
+/* The same at every point, but for what nobody could see. */
+static bool are_one(const struct curve *a, const struct curve *b, size_t npoints)
+{
+    for (size_t i = 0; i < npoints; i++)
+        if (isnan(a->y[i]) != isnan(b->y[i]) || fabs(a->y[i] - b->y[i]) > 0.005 * b->y[i])
+            return false;
+    return true;
+}
+
+static void drop_curve(struct curve *curve)
+{
+    free(curve->name);
+    free(curve->y);
+}
+
+/* Curves that lie on one another become one, with all their names. */
+static size_t join_curves(struct curve *curves, size_t count, size_t npoints)
+{
+    size_t kept = 1;
+
+    for (size_t i = 1; i < count; i++) {
+        size_t at = 1;
+        char *names;
+
+        while (at < kept && !are_one(&curves[i], &curves[at], npoints))
+            at++;
+        if (at == kept) {
+            curves[kept++] = curves[i];
+            continue;
+        }
+        if (asprintf(&names, "%s, %s", curves[at].name, curves[i].name) < 0)
+            names = must_have(NULL);
+        free(curves[at].name);
+        curves[at].name = names;
+        drop_curve(&curves[i]);
+    }
+    return kept;
+}
+
+static int draw_curves(const struct request *request, const struct sweep *sweep, bool is_by_ranks)
+{
+    struct track track = {.is_by_ranks = is_by_ranks};
+    struct curve *curves = must_take(sweep->ncases + 1, sizeof *curves);
+    struct plot_series *series = must_take(sweep->ncases + 1, sizeof *series);
+    char title[96], subtitle[160], text[UNITS_TEXT];
+    struct plot plot = {
+        .title = title,
+        .subtitle = subtitle,
+        .x_name = is_by_ranks ? "ranks" : "size of the whole vector",
+        .y_name = "time",
+        .x_unit = is_by_ranks ? AXIS_COUNT : AXIS_BYTES,
+        .y_unit = AXIS_SECONDS,
+        .series = series,
+    };
+    int error;
+
+    if (is_by_ranks)
+        snprintf(title, sizeof title, "%s of %s", tutti_collective_name(sweep->collective),
+                 units_bytes(sweep->cases[0].size_bytes, text));
+    else
+        snprintf(title, sizeof title, "%s, %s ranks", tutti_collective_name(sweep->collective),
+                 units_count(sweep->cases[0].nranks, text));
+    snprintf(subtitle, sizeof subtitle, "%.110s", request->topo);
+    find_track(sweep, &track);
+    plot.nseries = join_curves(curves, make_curves(sweep, &track, curves), track.count);
+    for (size_t i = 0; i < plot.nseries; i++)
+        series[i] = (struct plot_series){curves[i].name, track.x, curves[i].y, track.count, i == 0};
+    error = plot_draw(&plot, request->output);
+    for (size_t i = 0; i < plot.nseries; i++)
+        drop_curve(&curves[i]);
+    free(curves);
+    free(series);
+    free(track.x);
+    return error;
+}
+
+int view_picture(const struct request *request, const struct sweep *sweep)
+{
+    const struct sim_case *first = &sweep->cases[0], *best = NULL;
+    bool has_sizes = false, has_ranks = false;
+    int error;
+
+    for (size_t i = 0; i < sweep->ncases; i++) {
+        has_sizes = has_sizes || sweep->cases[i].size_bytes != first->size_bytes;
+        has_ranks = has_ranks || sweep->cases[i].nranks != first->nranks;
+        if (best == NULL && sweep->cases[i].is_best)
+            best = &sweep->cases[i];
+    }
+    if (has_sizes && has_ranks)
+        return mistake(request, "-o: a picture goes along one axis; give one size, or one number "
+                       "of ranks");
+    if (best == NULL)
+        return mistake(request, "-o: nothing was played; raise --steps");
+    if (has_sizes || has_ranks)
+        error = draw_curves(request, sweep, has_ranks);
+    else
+        error = view_path(sweep, best, request->output);
+    if (error != 0)
+        return mistake(request, "-o: write %s: %s", request->output, strerror(error));
+    return REQUEST_GO;
+}

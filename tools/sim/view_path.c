@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The longest path of one case: which ranks it runs through, and what each of its pieces is spent
+ * on. Rows are ranks in the order in which the path comes to them.
+ */
+#include "sim/views.h"
+
+#include "common/memory.h"
+#include "common/units.h"
+#include "draw/axis.h"
+#include "draw/colours.h"
+#include "draw/svg.h"
+#include "tuner/explain.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LEFT 92.0
+#define TOP 104.0
+#define WIDTH 860.0
+#define RIGHT_MARGIN 40.0
+#define LABEL_GAP 13.0
+#define KINDS 9
+
+static const struct {
+    const char *why, *name, *colour;
+} kinds[KINDS] = {
+    {"overhead", "overhead", COLOUR_ORANGE},
+    {"latency", "latency", COLOUR_SKY},
+    {"bandwidth", "bandwidth", COLOUR_BLUE},
+    {"reduce", "reduce", COLOUR_VERMILION},
+    {"copy", "copy", COLOUR_PURPLE},
+    {"port", "wait for a port", COLOUR_GREY},
+    {"link", "wait for a link", COLOUR_GREEN},
+    {"core", "wait for a core", COLOUR_BROWN},
+    {"", "other", COLOUR_INK},
+};
+
+struct path {
+    struct svg svg;
+    const struct tutti_sim_hop **hops; /* by time */
+    size_t nhops;
+    uint32_t *ranks;                   /* of the rows */
+    size_t nrows;
+    double row;                        /* height */
+    struct axis time;
+};
+
+static size_t kind_of(const struct tutti_sim_hop *hop)
+{
+    for (size_t i = 0; i + 1 < KINDS; i++)
+        if (strcmp(kinds[i].why, hop->why) == 0)
+            return i;
+    return KINDS - 1;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct tutti_sim_hop *first = *(const struct tutti_sim_hop *const *)a;
+    const struct tutti_sim_hop *second = *(const struct tutti_sim_hop *const *)b;
+
+    if (first->begin_s != second->begin_s)
+        return first->begin_s < second->begin_s ? -1 : 1;
+    return (first->end_s > second->end_s) - (first->end_s < second->end_s);
+}
+
+static size_t row_of(const struct path *path, uint32_t rank)
+{
+    size_t row = 0;
+
+    while (row < path->nrows && path->ranks[row] != rank)
+        row++;
+    return row;
+}
+
+static void find_path(const struct tutti_sim_report *report, struct path *path)
+{
+    path->hops = must_take(report->nhops, sizeof *path->hops);
+    path->ranks = must_take(report->nhops, sizeof *path->ranks);
+    path->nhops = report->nhops;
+    for (size_t i = 0; i < report->nhops; i++)
+        path->hops[i] = &report->hops[i];
+    qsort(path->hops, path->nhops, sizeof *path->hops, by_begin);
+    for (size_t i = 0; i < path->nhops; i++)
+        if (row_of(path, path->hops[i]->rank) == path->nrows)
+            path->ranks[path->nrows++] = path->hops[i]->rank;
+    path->row = fmin(fmax(520.0 / (double)(path->nrows + 1), 3), 24);
+    path->time = (struct axis){.unit = AXIS_SECONDS, .high = report->seconds, .low_px = LEFT,
+                               .high_px = LEFT + WIDTH};
+    axis_widen(&path->time);
+}
+
+static double y_of(const struct path *path, uint32_t rank)
+{
+    return TOP + ((double)row_of(path, rank) + 0.5) * path->row;
+}
+
+static void draw_stage(struct path *path)
+{
+    double bottom = TOP + (double)path->nrows * path->row + 6;
+    struct svg_font small = {.size = 12, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
+    struct svg_font rank = {.size = 11, .colour = COLOUR_INK, .anchor = SVG_RIGHT};
+    struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
+    struct axis_tick ticks[AXIS_TICKS];
+    size_t stride = (size_t)ceil(LABEL_GAP / path->row);
+    char text[UNITS_TEXT];
+
+    for (size_t i = 0, count = axis_ticks(&path->time, 9, ticks); i < count; i++) {
+        double x = axis_at(&path->time, ticks[i].value);
+
+        svg_line(&path->svg, x, TOP - 6, x, bottom, grid);
+        svg_text(&path->svg, x, bottom + 18, small, "%s", ticks[i].label);
+    }
+    for (size_t i = 0; i < path->nrows; i += stride)
+        svg_text(&path->svg, LEFT - 12, TOP + ((double)i + 0.5) * path->row + 4, rank, "rank %s",
+                 units_count(path->ranks[i], text));
+}
+
+static void draw_hops(struct path *path)
+{
+    double height = fmin(path->row * 0.62, 13);
+    struct svg_stroke none = {.colour = NULL}, thin = {.colour = COLOUR_GREY, .width = 0.8};
+
+    for (size_t i = 1; i < path->nhops; i++)
+        if (path->hops[i]->rank != path->hops[i - 1]->rank)
+            svg_line(&path->svg, axis_at(&path->time, path->hops[i - 1]->end_s),
+                     y_of(path, path->hops[i - 1]->rank),
+                     axis_at(&path->time, path->hops[i]->begin_s),
+                     y_of(path, path->hops[i]->rank), thin);
+    for (size_t i = 0; i < path->nhops; i++) {
+        const struct tutti_sim_hop *hop = path->hops[i];
+        double x = axis_at(&path->time, hop->begin_s);
+
+        svg_rect(&path->svg, x, y_of(path, hop->rank) - height / 2,
+                 fmax(axis_at(&path->time, hop->end_s) - x, 0.5), height,
+                 kinds[kind_of(hop)].colour, none);
+    }
+}
+
+/* What the time went into, with the share of each. */
+static void draw_legend(struct path *path, double seconds)
+{
+    double sums[KINDS] = {0}, x = 24;
+    struct svg_font font = {.size = 12, .colour = COLOUR_INK};
+    char text[96], time[UNITS_TEXT];
+
+    for (size_t i = 0; i < path->nhops; i++)
+        sums[kind_of(path->hops[i])] += path->hops[i]->end_s - path->hops[i]->begin_s;
+    for (size_t i = 0; i < KINDS; i++) {
+        if (sums[i] < 0.0005 * seconds)
+            continue;
+        snprintf(text, sizeof text, "%s %s, %.0f %%", kinds[i].name,
+                 units_seconds_drawn(sums[i], time), 100 * sums[i] / seconds);
+        svg_rect(&path->svg, x, 62, 12, 12, kinds[i].colour, (struct svg_stroke){.colour = NULL});
+        svg_text(&path->svg, x + 18, 72, font, "%s", text);
+        x += 18 + svg_text_width(text, 12) + 22;
+    }
+}
+
+int view_path(const struct sweep *sweep, const struct sim_case *one, const char *file_name)
+{
+    const struct tutti_sim_report *report = &one->report;
+    struct path path = {.hops = NULL};
+    char title[160], choice[96], text[4][UNITS_TEXT];
+
+    find_path(report, &path);
+    tutti_choice_format(&one->choice, choice, sizeof choice);
+    snprintf(title, sizeof title, "%s %s, %s ranks, %s: the longest path",
+             tutti_collective_name(sweep->collective), choice, units_count(one->nranks, text[0]),
+             units_bytes(one->size_bytes, text[1]));
+    svg_begin(&path.svg, LEFT + WIDTH + RIGHT_MARGIN, TOP + (double)path.nrows * path.row + 44,
+              title);
+    svg_text(&path.svg, 24, 28,
+             (struct svg_font){.size = 16, .colour = COLOUR_INK, .is_bold = true}, "%s", title);
+    svg_text(&path.svg, 24, 47, (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+             "%s, the least possible is %s%s%s", units_seconds_drawn(report->seconds, text[2]),
+             units_seconds_drawn(sweep_bound(one), text[3]),
+             report->nlinks > 0 ? "; the busiest link is " : "",
+             report->nlinks > 0 ? report->links[0].name : "");
+    draw_legend(&path, report->seconds);
+    draw_stage(&path);
+    draw_hops(&path);
+    free(path.hops);
+    free(path.ranks);
+    return svg_end(&path.svg, file_name);
+}
