@@ -2,8 +2,8 @@
  * Lower bounds: what no schedule can beat on this machine.
  *
  * Latency. With one port per rank the number of those who know grows at most two-fold per overhead,
- * with k ports k+1-fold, and the last one hears of it `latency` after that. Between nodes (groups) a
- * node (group) has as many ports as its ranks have; within a node a signal reaches all at once.
+ * with k ports k+1-fold, and the last one hears of it `latency` after that. Between nodes (groups)
+ * a node (group) has as many ports as its ranks have; within a node a signal reaches all at once.
  *
  * Bandwidth. What must cross the border of a set of ranks takes as long as its links need: for each
  * rank, each node, each group, and half of a torus. An all-reduce that nobody helps with moves the

@@ -6,9 +6,10 @@
  * not wanted by more than they can serve have what they would have alone, and nobody else cares. So
  * a change is felt only along links that are, or were, overbooked.
  *
- *   a ==== 1 ====.                  links 1 and 2 of 10, flows a (link 1), b (both), c (link 2),
- *   b ==== 1 ====+==== 2 ====       each 10 alone; c asks for 2 only:
- *   c            '==== 2 ====       a 5, b 5, c 2
+ *   a  ====1====                 links 1 and 2 carry 12 each, every flow 12 alone:
+ *   b  ====1==========2====      link 2 is full when b, c and d have 4;
+ *   c            =====2====      a goes on and takes what is left of link 1: 8
+ *   d            =====2====
  */
 #ifndef TUTTI_SIMULATOR_FLOWS_H
 #define TUTTI_SIMULATOR_FLOWS_H

@@ -6,13 +6,13 @@
  * place; what was next to one half is then next to the other. And pipelines look much the same, but
  * their messages are meant to be apart. What tells them:
  *
- *   sends   [send] [fused]         receives  [recv] [fused]     a round's blocks, some passed on
- *   sends   [send] [fused]         receives  [fused] [recv]     a ring of 3: in turns
- *   sends   [send] [send]          receives  [fused] [fused]    a round's blocks, if they are passed on
- *                                                               as one or to two ranks, or scattered
- *                                                               in memory; otherwise a pipeline
+ *   sends  [send] [fused]   receives  [recv] [fused]    a round's blocks, some passed on
+ *   sends  [send] [fused]   receives  [fused] [recv]    a ring of 3: in turns
+ *   sends  [send] [send]    receives  [fused] [fused]   a round's blocks if they are passed on as
+ *                                                       one, or to two ranks, or lie scattered in
+ *                                                       memory; else a pipeline
  *
- * The last case depends on other messages, so all are looked at until there is nothing more to join.
+ * The last case depends on other messages, so all are looked at until there is nothing to join.
  */
 #include "simulator/score.h"
 
@@ -97,8 +97,8 @@ static bool are_one(const struct sim_score *score, const struct sim_message *mes
            !(sender == SECOND_FUSED && receiver == FIRST_FUSED);
 }
 
-/* What the second waits for stands before the first in the order in which the steps were emitted, so
- * the first does not keep it waiting. */
+/* What the second waits for stands before the first in the order in which the steps were emitted,
+ * so the first does not keep it waiting. */
 static void join(struct sim_score *score, uint32_t id)
 {
     struct sim_message *message = &score->messages[id];

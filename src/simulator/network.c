@@ -47,7 +47,8 @@ static int check_machine(const struct tutti_machine *machine, uint32_t nranks)
     for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
         if (!(machine->level[level].bytes_per_s > 0))
             return tutti_fail(TUTTI_ERR_ARGUMENT,
-                              "the machine has no bandwidth at level %u; give each level one", level);
+                              "the machine has no bandwidth at level %u; give each level one",
+                              level);
     return TUTTI_OK;
 }
 

@@ -17,8 +17,8 @@
 
 #include "simulator/score.h"
 
-/* Something that goes along a route takes `weight` of a link's capacity per byte, and leaves `bytes`
- * on its account. */
+/* Something that goes along a route takes `weight` of a link's capacity per byte, and leaves
+ * `bytes` on its account. */
 struct sim_crossing {
     uint32_t link;
     double weight, bytes;

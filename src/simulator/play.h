@@ -13,7 +13,7 @@
  * A step's arithmetic starts with the first slice too. It and the local steps of a rank take turns
  * on the rank's core.
  *
- * What is taken for granted: that there is room for what a fused step has received and not sent yet.
+ * Taken for granted: room for what a fused step has received and not sent yet.
  */
 #ifndef TUTTI_SIMULATOR_PLAY_H
 #define TUTTI_SIMULATOR_PLAY_H

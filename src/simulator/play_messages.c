@@ -277,8 +277,9 @@ static int admit(struct sim_play *play, uint32_t id)
 
 static void drop_first(struct sim_list *list, uint32_t count)
 {
-    memmove(list->at, list->at + count, (list->count - count) * sizeof(*list->at));
     list->count -= count;
+    if (list->count > 0)
+        memmove(list->at, list->at + count, list->count * sizeof(*list->at));
 }
 
 static int by_number(const void *a, const void *b)

@@ -253,7 +253,7 @@ int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_mac
     TUTTI_TRY(tutti_sim_play_init(&play, source, machine, true));
     TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));
     if (play.nleft > 0) {
-        /* Whoever waits for ever does so without gathering, too, unless the order of steps is odd. */
+        /* Who waits for ever does so without gathering, too, unless the order of steps is odd. */
         tutti_sim_play_fini(&play);
         TUTTI_TRY(tutti_sim_play_init(&play, source, machine, false));
         TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));

@@ -79,8 +79,8 @@ struct sim_score {
     bool is_sharing; /* has one-sided steps */
 };
 
-/* Ask for all schedules, one after the other, match their messages, and gather some. TUTTI_ERR_ARGUMENT:
- * they do not fit each other; TUTTI_ERR_SYSTEM; what the source returns. */
+/* Ask for all schedules, one after the other, match their messages, and gather some.
+ * TUTTI_ERR_ARGUMENT: they do not fit each other; TUTTI_ERR_SYSTEM; what the source returns. */
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
                          struct sim_score *ret_score);
 /* gather.c */

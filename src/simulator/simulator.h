@@ -2,11 +2,16 @@
  * The simulator: plays the schedules of all ranks on a machine and says how long they take, where
  * the time goes, and how far that is from the least possible.
  *
- * Deterministic discrete events. A message waits for its turn on its lane, for the steps it depends
- * on, for the sender's and the receiver's port; then it holds both for the level's overhead and
- * flows at the rate that max-min fairness gives it on the links it crosses; `latency` later it has
- * arrived. Messages of one lane that follow each other without a gap, because all were ready, pay
- * the overhead once, as one gathered write would. Slices of fused steps flow through as they come.
+ * Deterministic discrete events. A message waits for its turn on its lane, for the steps it
+ * depends on (the receiver's too: nothing is buffered), for the sender's and the receiver's port;
+ * then it holds both for the level's overhead and flows at the rate that max-min fairness gives it
+ * on the links it crosses; `latency` later it has arrived. Messages of one lane that are neighbours
+ * in both ranks' programs are one gathered write and pay the overhead once (gather.c). Slices of
+ * fused steps flow through as they come. Ports without overhead are shared; on a torus the links
+ * are, and the overhead holds nobody.
+ *
+ * Arithmetic and local steps of a rank take turns on its core. Whoever gives a signal goes on;
+ * the others see it overhead and latency of level node later.
  *
  * Sources: LogGP (Alexandrov et al. 1995); max-min fair flows by progressive filling (Bertsekas and
  * Gallager, Data Networks, 1992).
@@ -42,8 +47,8 @@ struct tutti_sim_link {
 struct tutti_sim_hop {
     uint32_t rank, step;
     double begin_s, end_s;
-    /* "latency", "overhead", "bandwidth", "reduce", "copy"; waits: "port" (for its turn), "link" (it
-     * shares one), "core" (likewise) */
+    /* "latency", "overhead", "bandwidth", "reduce", "copy"; or it waits: for its turn at a "port",
+     * because it shares a "link" or a "core" */
     char why[24];
 };
 

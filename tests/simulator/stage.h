@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stage for the simulator's tests: algorithms and hand-made schedules on machines given as text. */
+ * A stage for the simulator's tests: algorithms and hand-made schedules on machines given as text.
+ */
 #ifndef TUTTI_TESTS_SIMULATOR_STAGE_H
 #define TUTTI_TESTS_SIMULATOR_STAGE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 16,384 ranks: all schedules built and played, within the memory that a laptop has. Printed: the
- * processor time, and the peak of memory; only the memory can fail, for time depends on the machine. */
+ * 16,384 ranks: all schedules built and played, in the memory that a laptop has. Processor time and
+ * peak of memory are printed; only the memory is asserted, for time depends on the machine. */
 #include "simulator/stage.h"
 
 #include <setjmp.h>

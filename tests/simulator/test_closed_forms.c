@@ -86,7 +86,8 @@ static void trees_take_a_round_for_each_level(void **state)
                  6 * alpha + 63 * 16 * KIB * beta);
     assert_close(stage_seconds(FLAT, 64, TUTTI_GATHER, "linear", 16 * KIB),
                  63 * (alpha + 16 * KIB * beta));
-    assert_close(stage_seconds(FLAT, 64, TUTTI_BARRIER, "dissemination", 0), 6 * (alpha + 8 * beta));
+    assert_close(stage_seconds(FLAT, 64, TUTTI_BARRIER, "dissemination", 0),
+                 6 * (alpha + 8 * beta));
 }
 
 static void exchanges_with_everybody_take_a_round_each(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What algorithms promise (algorithms/cost.h) against what their schedules do, played on a flat
- * machine with one port per rank: rounds * alpha + bytes * beta is the time, within 2 %, but for the
- * exceptions listed here with their reasons. */
+ * machine with one port per rank: rounds * alpha + bytes * beta is the time, within 2 %, but for
+ * the exceptions listed here with their reasons. */
 #include "simulator/stage.h"
 
 #include <setjmp.h>
@@ -25,8 +25,8 @@ struct exception {
 };
 
 static const struct exception exceptions[] = {
-    /* The promise is one of synchronous rounds. Ranks that have nothing to wait for run ahead, and
-     * their messages are before others at a port: where the number of ranks is not a power of two. */
+    /* The promise is one of synchronous rounds. Where the number of ranks is not a power of two,
+     * some have nothing to wait for; they run ahead, and come before others at a port. */
     {TUTTI_ALLREDUCE, "hybrid", 0.98, 1.4},
     {TUTTI_ALLREDUCE, "hierarchical", 0.98, 1.4},
     {TUTTI_ALLGATHER, "hierarchical", 0.98, 1.4},

@@ -20,14 +20,16 @@ static const char *const machines[] = {
     "ranks 4; level top latency 1us overhead 2us bandwidth 10GB/s; reduce 15GB/s; copy 20GB/s",
     "ranks 4; level top latency 1us bandwidth 10GB/s; reduce 5GB/s",
     "ranks 4; node 4; group 2; nics 2; trunk 15GB/s; level node latency 1us bandwidth 100GB/s;"
-    "level group latency 2us overhead 1us bandwidth 20GB/s; level top overhead 3us bandwidth 10GB/s",
+    "level group latency 2us overhead 1us bandwidth 20GB/s;"
+    "level top overhead 3us bandwidth 10GB/s",
     "ranks 4; node 64; cores 3; memory 30GB/s; copy 10GB/s; reduce 8GB/s;"
     "level node latency 1us overhead 1us bandwidth 12GB/s",
     "ranks 4; node 3 1 2; place cyclic; level node bandwidth 50GB/s;"
     "level top latency 3us overhead 1us bandwidth 5GB/s",
 };
 
-static const char torus[] = "torus 3 4; ranks 12; level top latency 1us overhead 1us bandwidth 9GB/s";
+static const char torus[] = "torus 3 4; ranks 12;"
+                            "level top latency 1us overhead 1us bandwidth 9GB/s";
 
 static bool can_play(const struct stage *stage, const struct tutti_algorithm *algorithm)
 {
