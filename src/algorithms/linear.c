@@ -71,6 +71,7 @@ static void cost_copies(const struct tutti_shape *shape, double block_bytes,
     double others = shape->nranks - 1;
 
     tutti_cost_flat(shape, others, others * block_bytes, 0, block_bytes, ret_cost);
+    tutti_cost_alone(ret_cost);
 }
 
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
@@ -79,6 +80,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
     double others = shape->nranks - 1;
 
     tutti_cost_flat(shape, others, others * block_bytes, others * block_bytes, 0, ret_cost);
+    tutti_cost_alone(ret_cost);
 }
 
 const struct tutti_algorithm tutti_linear_broadcast = {

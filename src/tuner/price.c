@@ -22,12 +22,33 @@ static double over(double amount, double per_second)
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
-static double seconds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+/* What the bytes of a level take. One-sided costs are of one level. */
+static double wire_of(const struct tutti_tuner_view *view, const struct tutti_cost *cost, int level)
 {
     const struct tutti_machine *machine = view->machine;
     const struct tutti_places *places = view->places;
-    double in_node = crowd(view, places ? places->nnodes : 0);
-    double turns = share(in_node, machine->cores);
+    double bytes = cost->level[level].bytes, lone = cost->level[level].lone;
+    double shared = bytes - lone, wire;
+
+    if (bytes > 0 && machine->memory_bytes_per_s == 0)
+        bytes = fmax(bytes, cost->served);
+    if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
+        bytes = lone + shared * share(crowd(view, places ? places->nnodes : 0), machine->nics);
+    wire = over(bytes, machine->level[level].bytes_per_s);
+    if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
+        wire = fmax(wire, over(lone + shared * crowd(view, places->ngroups),
+                               machine->trunk_bytes_per_s));
+    return wire;
+}
+
+/* Memory is busy while bytes are on their way, reduced and copied: the slower of both counts. */
+static double seconds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+{
+    const struct tutti_machine *machine = view->machine;
+    double turns = share(crowd(view, view->places ? view->places->nnodes : 0), machine->cores);
+    double work = turns * over(cost->reduced, machine->reduce_bytes_per_s) +
+                  turns * over(cost->copied, machine->copy_bytes_per_s);
+    double memory = over(cost->memory, machine->memory_bytes_per_s), busy = work;
     double of_level[TUTTI_LEVEL_COUNT];
 
     if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
@@ -35,20 +56,13 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         const struct tutti_rate *rate = &machine->level[level];
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
-        double bytes = cost->level[level].bytes, wire = over(bytes, rate->bytes_per_s);
+        double wire = wire_of(view, cost, level);
 
-        if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
-            wire *= share(in_node, machine->nics);
-        if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
-            wire = fmax(wire, over(bytes * crowd(view, places->ngroups),
-                                   machine->trunk_bytes_per_s));
+        busy += wire;
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
-    return tutti_cost_sum(cost, of_level) +
-           turns * over(cost->reduced, machine->reduce_bytes_per_s) +
-           turns * over(cost->copied, machine->copy_bytes_per_s) +
-           over(cost->memory, machine->memory_bytes_per_s);
+    return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
 }
 
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
