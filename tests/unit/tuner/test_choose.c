@@ -198,9 +198,11 @@ static void a_price_is_rounds_and_bytes_and_work(void **state)
         {"level top overhead 5us bandwidth 1GB/s; reduce 2GB/s", 3 * (5e-6 + 1e-3 + 5e-4)},
         {"node 4; cores 2; level top overhead 5us bandwidth 1GB/s; reduce 2GB/s",
          3 * (10e-6 + 1e-3 + 1e-3)},
-        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * (5e-6 + 4e-3)},
+        {"node 4; level node overhead 1us bandwidth 10GB/s; level top overhead 5us bandwidth 1GB/s",
+         2 * (1e-6 + 1e-4) + 5e-6 + 1e-3},
+        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * 5e-6 + (1 + 1 + 4) * 1e-3},
         {"node 2; group 2; level top overhead 5us bandwidth 1GB/s; trunk 2GB/s",
-         3 * (5e-6 + 2e-3)},
+         3 * 5e-6 + (1 + 1 + 2) * 1e-3},
     };
 
     (void)state;
