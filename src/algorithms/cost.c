@@ -62,3 +62,25 @@ void tutti_cost_alone(struct tutti_cost *cost)
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
         cost->level[level].lone = cost->level[level].bytes;
 }
+
+void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
+                        uint32_t ret_count[TUTTI_LEVEL_COUNT])
+{
+    const struct tutti_places *places = shape->places;
+    enum tutti_level outermost = tutti_shape_level(shape);
+
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
+        ret_count[level] = 0;
+    if (places == NULL || places->node == NULL) {
+        ret_count[outermost] = shape->nranks - 1;
+        return;
+    }
+    for (uint32_t other = 0; other < shape->nranks; other++) {
+        bool is_in_group = places->group != NULL && places->group[other] == places->group[rank];
+
+        if (places->node[other] == places->node[rank])
+            ret_count[TUTTI_LEVEL_NODE] += other != rank;
+        else
+            ret_count[is_in_group ? TUTTI_LEVEL_GROUP : outermost]++;
+    }
+}

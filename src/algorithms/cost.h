@@ -80,6 +80,10 @@ enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 
+/* Ranks other than `rank`, by how far they are from it. O(p). */
+void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
+                        uint32_t ret_count[TUTTI_LEVEL_COUNT]);
+
 /* All bytes so far are of one rank of a node at a time. */
 void tutti_cost_alone(struct tutti_cost *cost);
 
