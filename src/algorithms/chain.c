@@ -58,8 +58,7 @@ static void cost(const struct tutti_shape *shape, enum tutti_collective collecti
     ret_cost->level[level].bytes -= inside * segment_bytes;
     ret_cost->level[TUTTI_LEVEL_NODE].rounds += inside;
     ret_cost->level[TUTTI_LEVEL_NODE].bytes += inside * segment_bytes;
-    if (tutti_shape_is_block(shape))
-        tutti_cost_alone(ret_cost);
+    ret_cost->is_alone = tutti_shape_is_block(shape);
 }
 
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,

@@ -57,12 +57,6 @@ void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t ru
     cost->level[level].bytes += bytes;
 }
 
-void tutti_cost_alone(struct tutti_cost *cost)
-{
-    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
-        cost->level[level].lone = cost->level[level].bytes;
-}
-
 void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
                         uint32_t ret_count[TUTTI_LEVEL_COUNT])
 {

@@ -30,13 +30,13 @@ struct tutti_cost {
         double rounds; /* messages, or one-sided phases, one after the other */
         double posted; /* messages that go out behind others without waiting for an answer */
         double bytes;  /* through the busiest port, one after the other; the larger direction */
-        /* Of these, what one rank of a node moves while its neighbours do not use the level: where
-         * ranks share a network port, it has that for itself. */
-        double lone;
     } level[TUTTI_LEVEL_COUNT];
     /* Above 1: the levels work at the same time, on one of so many segments each. The counts above
      * are those of all segments together. */
     double segments;
+    /* No two ranks of a node leave it at the same time, the same way: where ranks share a network
+     * port, whoever does has it for itself. */
+    bool is_alone;
     double reduced; /* bytes that the busiest rank combines */
     double copied;  /* bytes that it copies from place to place in its own memory */
     /* Bytes of memory of a node that all its ranks together load and store in one-sided steps:
@@ -83,9 +83,6 @@ void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t ru
 /* Ranks other than `rank`, by how far they are from it. O(p). */
 void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
                         uint32_t ret_count[TUTTI_LEVEL_COUNT]);
-
-/* All bytes so far are of one rank of a node at a time. */
-void tutti_cost_alone(struct tutti_cost *cost);
 
 /* The common case: everything at the outermost level. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,

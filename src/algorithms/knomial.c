@@ -174,8 +174,7 @@ static double add_children(const struct tutti_shape *shape, double bytes, bool h
                        cost);
         children += siblings;
     }
-    if (tutti_shape_is_block(shape))
-        tutti_cost_alone(cost);
+    cost->is_alone = tutti_shape_is_block(shape);
     return children;
 }
 

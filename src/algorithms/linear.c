@@ -74,7 +74,7 @@ static void add_others(const struct tutti_shape *shape, double block_bytes, stru
         cost->level[level].rounds = others[level];
         cost->level[level].bytes = others[level] * block_bytes;
     }
-    tutti_cost_alone(cost);
+    cost->is_alone = true;
 }
 
 /* Of broadcast, gather and scatter alike. */

@@ -117,8 +117,7 @@ static void cost(const struct tutti_shape *shape, enum tutti_collective collecti
                  double block_bytes, struct tutti_cost *ret_cost)
 {
     tutti_ring_cost(shape, collective, 1, block_bytes, ret_cost);
-    if (tutti_shape_is_block(shape))
-        tutti_cost_alone(ret_cost);
+    ret_cost->is_alone = tutti_shape_is_block(shape);
 }
 
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,

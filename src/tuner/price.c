@@ -27,17 +27,17 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_co
 {
     const struct tutti_machine *machine = view->machine;
     const struct tutti_places *places = view->places;
-    double bytes = cost->level[level].bytes, lone = cost->level[level].lone;
-    double shared = bytes - lone, wire;
+    double in_node = cost->is_alone ? 1 : crowd(view, places ? places->nnodes : 0);
+    double in_group = cost->is_alone ? 1 : crowd(view, places ? places->ngroups : 0);
+    double bytes = cost->level[level].bytes, wire;
 
     if (bytes > 0 && machine->memory_bytes_per_s == 0)
         bytes = fmax(bytes, cost->served);
-    if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
-        bytes = lone + shared * share(crowd(view, places ? places->nnodes : 0), machine->nics);
     wire = over(bytes, machine->level[level].bytes_per_s);
+    if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
+        wire *= share(in_node, machine->nics);
     if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
-        wire = fmax(wire, over(lone + shared * crowd(view, places->ngroups),
-                               machine->trunk_bytes_per_s));
+        wire = fmax(wire, over(bytes * in_group, machine->trunk_bytes_per_s));
     return wire;
 }
 
@@ -75,7 +75,7 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     double factor = 1, bytes, larger, pieces = 0, sum = 0;
     struct tutti_cost cost;
 
-    if (algorithm->cost == NULL || view->machine == NULL)
+    if (view->machine == NULL)
         return NAN;
     if (view->nranks == 1)
         return 0;
