@@ -194,7 +194,7 @@ static void ranks_that_share_memory_have_no_ports_to_it(void **state)
     (void)state;
     for (size_t a = 0; a < tutti_algorithm_count(); a++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(a);
-        struct range range = {0.87, 1.2};
+        struct range range = {0.8, 1.2};
 
         for (size_t i = 0; i < sizeof in_two_parts / sizeof *in_two_parts; i++)
             if (in_two_parts[i].collective == algorithm->collective &&

@@ -43,7 +43,7 @@ static void add_step(const struct tutti_step *step, uint32_t nranks, struct work
         work->memory += 2 * count;
         break;
     case TUTTI_STEP_GATHER_REDUCE:
-        work->moved += (others + (stores_everywhere ? others : 0)) * count;
+        work->moved += others * count; /* each way, if it stores too */
         work->reduced += others * count;
         work->memory += (sources + 1 + (step->also.count > 0) + (stores_everywhere ? others : 0)) *
                         count;
