@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What algorithms promise (algorithms/cost.h) against what their schedules do, played on a flat
- * machine with one port per rank: rounds * alpha + bytes * beta is the time, within 2 %, but for
- * the exceptions listed here with their reasons. */
+ * machine with one port per rank, or on one node of such ranks: rounds * alpha + bytes * beta is the
+ * time, within 2 %, but for the exceptions listed here with their reasons. */
 #include "simulator/stage.h"
 #include "tuner/price.h"
 
@@ -34,7 +34,9 @@ static const struct exception exceptions[] = {
     {TUTTI_REDUCE_SCATTER, "hierarchical", 0.98, 1.3},
     {TUTTI_BROADCAST, "scatter_allgather", 0.98, 1.6},
     /* Rounds of scattered blocks, some of which are passed on by themselves: each that the
-     * simulator cannot tell from a pipeline's pays an overhead of its own. */
+     * simulator cannot tell from a pipeline's pays an overhead of its own. Whose block is which is
+     * given by the collective, so that they cannot be made to lie together; in swing's all-reduce
+     * they are free, and with powers of two it takes what it promises. */
     {TUTTI_ALLREDUCE, "swing", 0.98, 2.7},
     {TUTTI_ALLGATHER, "swing", 0.98, 2.2},
     {TUTTI_REDUCE_SCATTER, "swing", 0.98, 3.2},
