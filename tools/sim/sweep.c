@@ -156,6 +156,7 @@ static void add_choice(const struct tutti_tuner_view *view, const struct tutti_t
     one->nranks = view->nranks;
     one->size_bytes = size;
     one->choice = *choice;
+    one->priced_s = tutti_price(view, query, choice);
     one->npieces = tutti_price_pieces(view, query, choice->algorithm);
 }
 

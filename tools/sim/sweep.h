@@ -15,6 +15,7 @@ struct sim_case {
     struct tutti_choice choice;
     bool is_left_out;       /* more steps than are played; the rest is then empty */
     uint64_t nsteps;        /* of all ranks, about */
+    double priced_s;        /* by the tuner; NAN: it has no price */
     double npieces;         /* in which the library runs the call, one after the other */
     bool is_best;           /* the fastest of its size and ranks */
     double bus_bytes_per_s;

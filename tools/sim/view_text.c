@@ -6,6 +6,7 @@
 #include "common/units.h"
 #include "tuner/explain.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void add_played(struct table *table, const struct sim_case *one)
@@ -106,6 +107,8 @@ void view_json(const struct sweep *sweep, FILE *out)
         fprintf(out, ",\n   \"bound_latency_s\": %.9g, \"bound_bandwidth_s\": %.9g, "
                 "\"bound_sum_s\": %.9g", one->bound.latency_s, one->bound.bandwidth_s,
                 one->bound.sum_s);
+        if (!isnan(one->priced_s))
+            fprintf(out, ", \"priced_s\": %.9g", one->priced_s);
         if (one->is_left_out)
             fprintf(out, ", \"left_out_steps\": %llu", (unsigned long long)one->nsteps);
         else
