@@ -51,6 +51,7 @@ struct race {
     struct tutti_call call, barrier;
     struct verdict verdict;
     uint32_t nsamples[CANDIDATES];
+    double latest[CANDIDATES]; /* of this round, by this rank's clock */
     double samples[CANDIDATES][ROUNDS];
 };
 
@@ -129,57 +130,6 @@ static void enter_all(struct cell *cell, size_t bytes, uint32_t *ret_chosen,
     for (uint32_t i = 0; i < trial.nchoices; i++)
         enter(cell, &trial.choices[i]);
     free(candidates);
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    return (hash ^ value ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15);
-}
-
-static uint64_t hash_span(uint64_t hash, const struct tutti_span *span)
-{
-    return mix(mix(hash, span->buffer), (uint64_t)span->first << 32 | span->count);
-}
-
-static uint64_t hash_schedule(const struct tutti_schedule *schedule)
-{
-    uint64_t hash = mix(schedule->rank + 1, (uint64_t)schedule->chunks_per_block << 32 |
-                                                schedule->nsteps);
-
-    for (uint32_t i = 0; i < schedule->nsteps; i++) {
-        const struct tutti_step *step = &schedule->steps[i];
-
-        hash = mix(hash, (uint64_t)step->kind << 40 | (uint64_t)step->channel << 32 |
-                             (uint64_t)step->signal << 16 | step->queue);
-        hash = mix(hash, (uint64_t)(uint32_t)step->from << 32 | (uint32_t)step->to);
-        hash = hash_span(hash_span(hash, &step->src), &step->dst);
-        hash = hash_span(hash_span(hash, &step->remote), &step->also);
-        hash = mix(hash_span(hash, &step->remote_dst), step->dep_count);
-    }
-    return hash;
-}
-
-/* On few ranks many algorithms come to the same. All ranks' hashes together tell. */
-static void find_twins(struct cell *cell)
-{
-    uint64_t hashes[CANDIDATES] = {0};
-
-    for (uint32_t i = 0; i < cell->ncandidates; i++) {
-        struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)rank,
-                                    .options = cell->candidates[i].options,
-                                    .places = &comm->places, .channels = 1};
-        struct tutti_schedule *schedule;
-
-        must("a schedule",
-             tutti_algorithm_schedule(cell->candidates[i].algorithm, &shape, &schedule));
-        hashes[i] = hash_schedule(schedule);
-        tutti_schedule_destroy(schedule);
-    }
-    must_api("comparing schedules", tuttiAllReduce(hashes, hashes, cell->ncandidates, tuttiUint64,
-                                                   tuttiSum, handle, NULL));
-    for (uint32_t i = 0; i < cell->ncandidates; i++)
-        for (cell->twin[i] = 0; hashes[cell->twin[i]] != hashes[i];)
-            cell->twin[i]++;
 }
 
 /* ---- racing -------------------------------------------------------------------------------- */
@@ -274,6 +224,16 @@ static void judge(struct race *race, uint32_t round, uint64_t deadline_ns)
                             (round >= LEAST_ROUNDS && tutti_now_ns() >= deadline_ns);
 }
 
+/* Of what the ranks' clocks say, the longest counts: who was woken late has begun late. */
+static void keep_longest(struct race *race)
+{
+    must_api("sharing times", tuttiAllReduce(race->latest, race->latest, race->cell->ncandidates,
+                                             tuttiFloat64, tuttiMax, handle, NULL));
+    for (uint32_t i = 0; i < race->cell->ncandidates; i++)
+        if (is_live(race, i))
+            race->samples[i][race->nsamples[i]++] = race->latest[i];
+}
+
 static void run_race(struct race *race, uint64_t cell_ns)
 {
     uint64_t deadline_ns = tutti_now_ns() + cell_ns;
@@ -289,8 +249,9 @@ static void run_race(struct race *race, uint64_t cell_ns)
                 continue;
             /* Its program may have had to make room for another one's. */
             sample(race, i, 1);
-            race->samples[i][race->nsamples[i]++] = sample(race, i, race->verdict.repeats[i]);
+            race->latest[i] = sample(race, i, race->verdict.repeats[i]);
         }
+        keep_longest(race);
         if (rank == 0)
             judge(race, round, deadline_ns);
         share(&race->verdict);
@@ -331,7 +292,8 @@ static void race_cell(struct cell *cell, void *input, void *output, uint64_t cel
 
     if (race == NULL)
         die("no memory for a race");
-    find_twins(cell);
+    must("comparing schedules",
+         tutti_trial_find_twins(comm, cell->candidates, cell->ncandidates, cell->twin));
     race->cell = cell;
     tutti_call_of_bytes(cell->collective, input, output, cell->count, &race->call);
     tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &race->barrier);
