@@ -32,7 +32,8 @@ enum { VARIANTS = 3 };
 #define SAMPLES_HOPED_FOR 12
 #define SAMPLE_LEAST_S 50e-6
 #define SAMPLE_MOST_S 8e-3
-/* What would be chosen anyway stays, unless another one is faster by more than this. */
+/* What would be chosen anyway stays, unless another one is faster by more than this, and in three
+ * of four rounds: where rounds differ more than candidates do, nothing was learned. */
 #define INERTIA 1.03
 
 /* ---- candidates ---------------------------------------------------------------------------- */
@@ -266,6 +267,18 @@ static void set_repeats(struct race *race)
     }
 }
 
+/* Is what would be chosen anyway as good as the winner, as far as anybody can tell? */
+static bool stays(const struct race *race, uint32_t winner)
+{
+    const struct tutti_trial *trial = race->trial;
+    uint32_t lost = 0;
+
+    for (uint32_t round = 0; round < race->rounds; round++)
+        lost += race->samples[winner][round] < race->samples[0][round];
+    return is_live(trial, 0) && (race->rounds < 3 || 4 * lost < 3 * race->rounds ||
+                                 trial->seconds[0] <= INERTIA * trial->seconds[winner]);
+}
+
 static void judge(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
@@ -281,7 +294,7 @@ static void judge(struct race *race)
     for (uint32_t i = 0; i < trial->nchoices; i++)
         if (is_live(trial, i) && trial->seconds[i] > limit * trial->seconds[verdict->winner])
             verdict->live &= ~(UINT64_C(1) << i);
-    if (is_live(trial, 0) && trial->seconds[0] <= INERTIA * trial->seconds[verdict->winner])
+    if (stays(race, verdict->winner))
         verdict->winner = 0;
     verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS ||
                        tutti_now_ns() >= race->deadline_ns ||

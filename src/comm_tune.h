@@ -15,7 +15,7 @@ struct tutti_trial {
     struct tutti_choice choices[TUTTI_TRIAL_CHOICES];
     uint32_t nchoices;
     uint64_t live; /* bit per choice that is still in the race */
-    /* On rank 0: the medians, and the fastest; within 3 % of it, the first one. */
+    /* On rank 0: the medians, and the fastest; the first one, unless that is clearly slower. */
     double seconds[TUTTI_TRIAL_CHOICES];
     uint32_t winner;
     bool is_over; /* before it had begun: there was no time left */

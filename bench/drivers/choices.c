@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CANDIDATES = 48, ROUNDS = 60, CELLS = 128, LEAST_ROUNDS = 3 };
+enum { CANDIDATES = 48, ROUNDS = 60, CELLS = 128, FEW_ROUNDS = 3, LEAST_ROUNDS = 8 };
 
 /* A sample is about so long: many turns of the scheduler when ranks share cores. */
 #define SAMPLE_S 2e-3
@@ -209,7 +209,7 @@ static double median(const double *samples, uint32_t count)
 /* On rank 0, after round number `round`. */
 static void judge(struct race *race, uint32_t round, uint64_t deadline_ns)
 {
-    double limit = round < LEAST_ROUNDS ? 4 : round < 2 * LEAST_ROUNDS ? 1.6 : 1.3, best = 1e9;
+    double limit = round < FEW_ROUNDS ? 4 : round < 2 * FEW_ROUNDS ? 1.7 : 1.4, best = 1e9;
     const struct cell *cell = race->cell;
     uint64_t keep = UINT64_C(1) << cell->twin[cell->usual] | UINT64_C(1) << cell->twin[cell->tuned];
 
@@ -270,16 +270,14 @@ static void write_json(const struct race *race)
            tutti_collective_name(cell->collective), cell->bytes, cell->usual,
            names[cell->usual_by], cell->tuned, names[cell->tuned_by]);
     for (uint32_t i = 0; i < cell->ncandidates; i++) {
-        uint32_t count = race->nsamples[cell->twin[i]];
+        uint32_t twin = cell->twin[i];
         char text[96];
 
         tutti_choice_format(&cell->candidates[i], text, sizeof text);
-        printf("%s{\"name\": \"%s\", \"schedule\": %u, \"rounds\": %u, \"us\": ", comma, text,
-               cell->twin[i], count);
-        if (count > 0)
-            printf("%.4g}", 1e6 * median(race->samples[cell->twin[i]], count));
-        else
-            printf("null}");
+        printf("%s{\"name\": \"%s\", \"schedule\": %u, \"rounds_us\": [", comma, text, twin);
+        for (uint32_t k = 0; k < race->nsamples[twin]; k++)
+            printf("%s%.4g", k > 0 ? ", " : "", 1e6 * race->samples[twin][k]);
+        printf("]}");
         comma = ", ";
     }
     printf("]}\n");

@@ -5,6 +5,7 @@ import json
 import os
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -51,17 +52,37 @@ class Progress:
             print(f"\r{'':100s}\r", end="", file=sys.stderr, flush=True)
 
 
+def ratio_to_best(one, finalists):
+    """Time of `one` over that of the fastest. The least of many medians that are equally good is by
+    chance too low; so the fastest is found in every other round, and compared in the rest."""
+    ratios = []
+    for half in (0, 1):
+        best = min(finalists, key=lambda other: statistics.median(other["rounds_us"][half::2]))
+        if one["schedule"] == best["schedule"]:
+            ratios.append(1.0)
+        else:
+            ratios.append(statistics.median(one["rounds_us"][1 - half::2]) /
+                          statistics.median(best["rounds_us"][1 - half::2]))
+    return max(1.0, statistics.geometric_mean(ratios))
+
+
 def judge(raw, transport, ranks, collective, size):
     """A cell as it is kept: the fastest candidate, and the two choices beside it. Candidates whose
-    schedules are the same were raced as one, so a ratio is exactly 1 where the fastest was chosen."""
-    candidates = [one for one in raw["candidates"] if one["us"] is not None]
-    best = min(candidates, key=lambda one: one["us"])
+    schedules are the same were raced as one, so the ratio is 1 where the fastest was chosen."""
+    raced = [one for one in raw["candidates"] if one["rounds_us"]]
+    for one in raced:
+        one["us"] = statistics.median(one["rounds_us"])
+    rounds = max(len(one["rounds_us"]) for one in raced)
+    finalists = [one for one in raced if len(one["rounds_us"]) == rounds]
+    best = min(finalists, key=lambda one: one["us"])
     cell = {"transport": transport, "ranks": ranks, "collective": collective, "bytes": size,
-            "best": {"name": best["name"], "us": best["us"]}, "candidates": candidates}
+            "best": {"name": best["name"], "us": best["us"]}, "rounds": rounds,
+            "candidates": [[one["name"], one["us"], len(one["rounds_us"])] for one in raced]}
     for who in ("default", "tuned"):
         one = raw["candidates"][raw[who]]
+        is_best = one["schedule"] == best["schedule"]
         cell[who] = {"name": one["name"], "us": one["us"], "by": raw[who + "_by"],
-                     "ratio": one["us"] / best["us"]}
+                     "ratio": 1.0 if is_best else ratio_to_best(one, finalists)}
     return cell
 
 
@@ -78,7 +99,7 @@ class Setup:
         environment.update(ENVIRONMENT[transport], GLIBC_TUNABLES=settings.HEAP)
         self.errors = open(os.path.join(directory, "errors"), "w+", encoding="utf-8")
         self.processes = [subprocess.Popen(
-            [driver, f"file:{directory}/store", str(rank), str(ranks), str(chosen.tune_ms),
+            [driver, f"file:{directory}/store", str(rank), str(ranks), str(chosen.tune_ms * ranks),
              str(chosen.cell_ms), ",".join(chosen.collectives), ",".join(map(str, chosen.sizes))],
             env=environment, stdin=subprocess.DEVNULL, stderr=self.errors, start_new_session=True,
             stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL)
@@ -130,7 +151,7 @@ def measure_all(chosen, driver, workdir):
         for ranks in chosen.ranks:
             progress.setup(transport, ranks)
             with Setup(chosen, driver, workdir, transport, ranks) as setup:
-                lines = setup.lines(chosen.tune_ms / 1000 + PATIENCE_SECONDS)
+                lines = setup.lines(chosen.tune_ms * ranks / 1000 + PATIENCE_SECONDS)
                 for (collective, size), line in zip(agenda, lines):
                     cells.append(judge(json.loads(line), transport, ranks, collective, size))
                     progress.cell(cells[-1])

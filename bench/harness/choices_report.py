@@ -24,7 +24,7 @@ def heading(results):
             f"{machine['load_after']:.2f} after",
             f"float32, calls back to back between barriers, medians of rounds in turns, "
             f"{options['cell_ms']} ms per cell; tuttiCommTune had {options['tune_ms'] / 1000:g} s "
-            "per transport and number of ranks",
+            "for each rank",
             "The machine was busy with other things: take no figure from this run." if busy(results)
             else "The machine was quiet before."]
 
