@@ -162,7 +162,7 @@ int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
     TUTTI_TRY(tutti_build_init(&build, algorithm->collective, shape));
     TUTTI_TRY_OR(drop_build, rc, emit(algorithm, &resolved, &build));
     TUTTI_TRY_OR(drop_build, rc, tutti_build_finish(&build, &schedule));
-    TUTTI_TRY_OR(drop_schedule, rc, tutti_schedule_fuse(schedule));
+    TUTTI_TRY_OR(drop_schedule, rc, tutti_schedule_fuse(schedule, schedule->is_one_tree));
 
     *ret_schedule = schedule;
     return TUTTI_OK;

@@ -75,6 +75,11 @@ void tutti_build_needs(struct tutti_build *build, uint32_t needs)
     build->schedule->needs = needs;
 }
 
+void tutti_build_one_tree(struct tutti_build *build)
+{
+    build->schedule->is_one_tree = true;
+}
+
 static int append(struct tutti_build *build, const struct tutti_step *step)
 {
     struct tutti_schedule *schedule = build->schedule;
