@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prices. Sharing is what the counts leave out: ranks of a node take turns on its cores and its
- * network ports, ranks of a group on the group's trunk. Nodes and groups are taken to be equal. */
+ * network ports, ranks of a group on the group's trunk. A rank whose core moves its messages is
+ * taken to receive as much as it sends. Nodes and groups are taken to be equal. */
 #include "tuner/price.h"
 
 #include <math.h>
@@ -22,9 +23,9 @@ static double over(double amount, double per_second)
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
-static double seconds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+static double seconds(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                      const struct tutti_cost *cost)
 {
-    const struct tutti_machine *machine = view->machine;
     const struct tutti_places *places = view->places;
     double in_node = crowd(view, places ? places->nnodes : 0);
     double turns = share(in_node, machine->cores);
@@ -42,6 +43,7 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
         if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
             wire = fmax(wire, over(bytes * crowd(view, places->ngroups),
                                    machine->trunk_bytes_per_s));
+        wire = fmax(wire, turns * over(2 * bytes, rate->core_bytes_per_s));
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
@@ -49,6 +51,22 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
            turns * over(cost->reduced, machine->reduce_bytes_per_s) +
            turns * over(cost->copied, machine->copy_bytes_per_s) +
            over(cost->memory, machine->memory_bytes_per_s);
+}
+
+/* The machine as this call finds it; loads and stores have their own speed. */
+static void look_at(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                    bool is_two_sided, struct tutti_machine *ret_machine)
+{
+    struct tutti_rate *node = &ret_machine->level[TUTTI_LEVEL_NODE];
+
+    tutti_machine_at(view->machine,
+                     tutti_machine_footprint(query->collective, view->nranks,
+                                             (double)query->block_bytes), ret_machine);
+    if (is_two_sided)
+        return;
+    node->core_bytes_per_s = 0;
+    if (ret_machine->load_bytes_per_s > 0)
+        node->bytes_per_s = ret_machine->load_bytes_per_s;
 }
 
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
@@ -59,6 +77,7 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
                                 .options = choice->options, .places = view->places};
     bool is_two_sided = algorithm->needs == 0;
     double factor = 1, bytes, larger, pieces = 0, sum = 0;
+    struct tutti_machine machine;
     struct tutti_cost cost;
 
     if (algorithm->cost == NULL || view->machine == NULL)
@@ -67,6 +86,7 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
         return 0;
     if (is_two_sided && tutti_collective_reduces(query->collective) && query->widening > 1)
         factor = query->widening;
+    look_at(view, query, is_two_sided, &machine);
     bytes = factor * (double)query->block_bytes;
     larger = factor * (double)tutti_tuner_bytes(view, query);
 
@@ -77,9 +97,9 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
 
         pieces = ceil(larger / (double)view->stage_bytes) - 1;
         algorithm->cost(&shape, full, &cost);
-        sum = pieces * seconds(view, &cost);
+        sum = pieces * seconds(view, &machine, &cost);
         bytes -= pieces * full;
     }
     algorithm->cost(&shape, bytes, &cost);
-    return sum + seconds(view, &cost);
+    return sum + seconds(view, &machine, &cost);
 }

@@ -26,6 +26,7 @@ static const char help[] =
     "      --steps N            leave out what has more steps in all (default 20000000)\n"
     "  -o, --output FILE.svg    a picture: time against size or ranks; of one case, its longest\n"
     "                           path\n"
+    "      --pieces             cut calls as hosts do, by TUTTI_WINDOW_BYTES and at 16 MiB\n"
     "      --json               JSON instead of the table\n"
     "\n"
     "Machines:\n";
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
 {
     static const struct command command = {
         .name = "tutti-sim",
-        .options = "ranks root option size topo output algorithm json steps",
+        .options = "ranks root option size topo output algorithm json pieces steps",
         .print_help = print_help,
         .run = run,
     };

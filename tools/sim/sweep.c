@@ -6,6 +6,7 @@
 #include "common/ground.h"
 #include "common/memory.h"
 #include "common/units.h"
+#include "schedule/bind.h"
 #include "tuner/candidates.h"
 
 #include <math.h>
@@ -59,6 +60,46 @@ static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
     return TUTTI_OK;
 }
 
+/* Bytes of a block in one run of the schedule: as the library cuts a call (architecture.md). */
+static int find_piece(struct cast *cast, enum tutti_collective collective, size_t block,
+                      const struct tutti_tuner_view *view, size_t *ret_piece)
+{
+    uint32_t inputs = tutti_input_blocks(collective, view->nranks);
+    uint32_t outputs = tutti_output_blocks(collective, view->nranks);
+    size_t most = TUTTI_STAGE_BYTES / (inputs > outputs ? inputs : outputs);
+    const struct tutti_schedule *schedule;
+    size_t piece = block;
+
+    TUTTI_TRY(make_schedule(cast, 0, &schedule));
+    if (schedule->is_one_sided)
+        piece = tutti_bind_piece(schedule, 1, block, view->half_bytes);
+    if ((!schedule->is_one_sided || collective == TUTTI_ALLTOALL) && piece > most)
+        piece = most;
+    drop_schedule(cast, schedule);
+    *ret_piece = piece > 0 ? piece : 1;
+    return TUTTI_OK;
+}
+
+/* The full pieces, all alike, and the last, which may be shorter. */
+static int play_pieces(struct tutti_sim_source *source, const struct tutti_machine *machine,
+                       size_t piece, struct sim_case *one)
+{
+    size_t block = source->block_count, last;
+    struct tutti_sim_report rest;
+
+    one->npieces = block > 0 ? (uint32_t)((block + piece - 1) / piece) : 1;
+    if (one->npieces <= 1)
+        return tutti_simulate(source, machine, &one->report);
+    last = block - (one->npieces - 1) * piece;
+    source->block_count = piece;
+    TUTTI_TRY(tutti_simulate(source, machine, &one->report));
+    source->block_count = last;
+    TUTTI_TRY(tutti_simulate(source, machine, &rest));
+    one->report.seconds = one->report.seconds * (one->npieces - 1) + rest.seconds;
+    tutti_sim_report_fini(&rest);
+    return TUTTI_OK;
+}
+
 static int play(const struct request *request, const struct tutti_machine *machine,
                 enum tutti_collective collective, struct sim_case *one)
 {
@@ -75,14 +116,21 @@ static int play(const struct request *request, const struct tutti_machine *machi
         .context = &cast,
         .block_count = block,
         .element_bytes = 1,
+        .footprint_bytes = tutti_machine_footprint(collective, one->nranks, (double)block),
     };
+    struct tutti_tuner_view view;
+    size_t piece;
 
     TUTTI_TRY(tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound));
     TUTTI_TRY(count_steps(&cast, &one->nsteps));
     one->is_left_out = one->nsteps > request->most_steps;
     if (one->is_left_out)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_simulate(&source, machine, &one->report));
+    ground_view(machine, &view);
+    piece = block;
+    if (request->wants_pieces && block > 0)
+        TUTTI_TRY(find_piece(&cast, collective, block, &view, &piece));
+    TUTTI_TRY(play_pieces(&source, machine, piece, one));
     if (one->report.seconds > 0)
         one->bus_bytes_per_s = ground_bus_factor(collective, one->nranks) * one->size_bytes /
                                one->report.seconds;

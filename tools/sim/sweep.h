@@ -15,6 +15,8 @@ struct sim_case {
     struct tutti_choice choice;
     bool is_left_out;       /* more steps than are played; the rest is then empty */
     uint64_t nsteps;        /* of all ranks, about */
+    uint32_t npieces;       /* runs of the schedule, one after the other; the report is of them all,
+                             * its path and links of the first */
     bool is_best;           /* the fastest of its size and ranks */
     double bus_bytes_per_s;
     struct tutti_sim_bound bound;

@@ -80,6 +80,7 @@ static void write_played(const struct sim_case *one, FILE *out)
 {
     const struct tutti_sim_report *report = &one->report;
 
+    fprintf(out, ", \"pieces\": %u", one->npieces);
     fprintf(out, ", \"seconds\": %.9g, \"bus_bytes_per_s\": %.9g, \"best\": %s,\n   ",
             report->seconds, one->bus_bytes_per_s, one->is_best ? "true" : "false");
     fprintf(out, "\"messages\": %llu, \"bytes\": %.17g, \"latency_share\": %.6g, \"wire_share\": "
