@@ -231,6 +231,18 @@ static void a_core_does_one_thing_after_the_other(void **state)
     assert_close(play_pairs(crowded, exchange, 2), 4 * n_s);
 }
 
+/* An all-to-all of 4 blocks of 1 MiB touches 8 MiB. */
+static void rates_are_those_of_the_footprint(void **state)
+{
+    const struct pair one_way[] = {{0, 1, 1}};
+
+    (void)state;
+    assert_close(play_pairs("ranks 4; node 4; level node bandwidth 10GB/s beyond 8MiB 1GB/s",
+                            one_way, 1), n_s);
+    assert_close(play_pairs("ranks 4; node 4; level node bandwidth 10GB/s beyond 8388607B 5GB/s",
+                            one_way, 1), 2 * n_s);
+}
+
 static void overheads_of_both_ways_share_a_core(void **state)
 {
     const struct pair exchange[] = {{0, 1, 1}, {1, 0, 1}};
@@ -378,6 +390,7 @@ int main(void)
         cmocka_unit_test(a_trunk_tapers_what_leaves_a_group),
         cmocka_unit_test(messages_on_a_torus_go_the_shorter_way_round),
         cmocka_unit_test(a_core_does_one_thing_after_the_other),
+        cmocka_unit_test(rates_are_those_of_the_footprint),
         cmocka_unit_test(overheads_of_both_ways_share_a_core),
         cmocka_unit_test(more_ranks_than_cores_take_turns),
         cmocka_unit_test(all_ranks_of_a_node_share_its_memory),

@@ -7,6 +7,7 @@
 #include "topo/timing.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 <<
 struct place {
     uint8_t *src, *dst, *incoming;
     size_t size_bytes; /* of each of the first two */
+    int core;          /* that the process is on */
     bool streams;      /* past the cache, as the executor does where all ranks' buffers exceed it */
 };
 
@@ -34,11 +36,23 @@ static void do_reduce(const struct place *place)
     }
 }
 
-/* A thread on another core, if there is one, stores what is then loaded. */
+/* Leave the core that the process is on, if there is another. */
+static void move_away(int core)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2 || core < 0)
+        return;
+    CPU_CLR((size_t)core, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+/* A thread on another core stores what is then loaded. */
 static void *store(void *argument)
 {
     const struct place *place = argument;
 
+    move_away(place->core);
     memset(place->src, 3, place->size_bytes);
     return NULL;
 }
@@ -47,6 +61,7 @@ static void prepare_load(const struct crew *crew, struct place *place)
 {
     pthread_t thread;
 
+    place->core = sched_getcpu();
     if (pthread_create(&thread, NULL, store, place) != 0)
         crew_must(crew, "starting a thread", tuttiSystemError);
     pthread_join(thread, NULL);

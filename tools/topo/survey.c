@@ -150,13 +150,24 @@ static void set_memory(FILE *out, const struct memory_times *times, struct tutti
               machine->memory_beyond);
 }
 
-/* To four digits: no measurement has more. */
-static double rounded(double value)
+/* To four digits, no measurement has more, and in the unit in which it will be written: other
+ * roundings show as 1.1999999. */
+static double digits(double value)
 {
     char text[32];
 
     snprintf(text, sizeof text, "%.4g", value);
     return strtod(text, NULL);
+}
+
+static double round_time(double seconds)
+{
+    return seconds < 1e-6 ? digits(seconds * 1e9) / 1e9 : digits(seconds * 1e6) / 1e6;
+}
+
+static double rounded(double bytes_per_s)
+{
+    return bytes_per_s < 1e9 ? digits(bytes_per_s / 1e6) * 1e6 : digits(bytes_per_s / 1e9) * 1e9;
 }
 
 static void round_beyond(struct tutti_beyond *beyond)
@@ -170,8 +181,8 @@ static void round_all(struct tutti_machine *machine)
     for (int i = 0; i < TUTTI_MACHINE_LEVELS; i++) {
         struct tutti_rate *rate = &machine->level[i];
 
-        rate->latency_s = rounded(rate->latency_s);
-        rate->overhead_s = rounded(rate->overhead_s);
+        rate->latency_s = round_time(rate->latency_s);
+        rate->overhead_s = round_time(rate->overhead_s);
         rate->bytes_per_s = rounded(rate->bytes_per_s);
         rate->core_bytes_per_s = rounded(rate->core_bytes_per_s);
         round_beyond(rate->beyond);
