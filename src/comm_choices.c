@@ -111,6 +111,7 @@ int tutti_choices_look(struct tutti_comm *comm)
         .all_store = tutti_fabric_all_store(comm->fabric),
         .half_bytes = domain ? domain->half_bytes : 0,
         .stage_bytes = TUTTI_STAGE_BYTES,
+        .scratch_bytes = TUTTI_SCRATCH_BYTES,
         .memo = &comm->memo,
     };
     shared = tutti_share_bytes(&comm->share, TUTTI_SHARE_TUNING, &size);

@@ -79,6 +79,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_chain_broadcast = {
     .name = "chain",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .options = CHAIN_OPTIONS,
     .emit = emit,
     .cost = cost_broadcast,
@@ -87,6 +88,7 @@ const struct tutti_algorithm tutti_chain_broadcast = {
 const struct tutti_algorithm tutti_chain_reduce = {
     .name = "chain",
     .collective = TUTTI_REDUCE,
+    .is_lean = true,
     .options = CHAIN_OPTIONS,
     .emit = emit,
     .cost = cost_reduce,

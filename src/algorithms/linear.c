@@ -95,6 +95,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_linear_broadcast = {
     .name = "linear",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .emit = emit_broadcast,
     .cost = cost_copies,
 };
@@ -102,6 +103,7 @@ const struct tutti_algorithm tutti_linear_broadcast = {
 const struct tutti_algorithm tutti_linear_reduce = {
     .name = "linear",
     .collective = TUTTI_REDUCE,
+    .is_lean = true,
     .emit = emit_reduce,
     .cost = cost_reduce,
 };
@@ -109,6 +111,7 @@ const struct tutti_algorithm tutti_linear_reduce = {
 const struct tutti_algorithm tutti_linear_gather = {
     .name = "linear",
     .collective = TUTTI_GATHER,
+    .is_lean = true,
     .emit = emit_gather,
     .cost = cost_copies,
 };
@@ -116,6 +119,7 @@ const struct tutti_algorithm tutti_linear_gather = {
 const struct tutti_algorithm tutti_linear_scatter = {
     .name = "linear",
     .collective = TUTTI_SCATTER,
+    .is_lean = true,
     .emit = emit_scatter,
     .cost = cost_copies,
 };

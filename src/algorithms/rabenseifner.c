@@ -196,6 +196,7 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 const struct tutti_algorithm tutti_rabenseifner_allreduce = {
     .name = "rabenseifner",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .emit = emit_allreduce,
     .cost = cost_allreduce,
 };
@@ -212,6 +213,7 @@ const struct tutti_algorithm tutti_recursive_doubling_allgather = {
     .name = "recursive_doubling",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
+    .is_lean = true,
     .emit = emit_blocks,
     .cost = cost_allgather,
 };

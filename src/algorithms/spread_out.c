@@ -59,6 +59,7 @@ const struct tutti_algorithm tutti_spread_out_alltoall = {
     .name = "spread_out",
     .collective = TUTTI_ALLTOALL,
     .serves_vector = true,
+    .is_lean = true,
     .options = {[TUTTI_WINDOW] = {.least = 1, .most = 1024, .usual = 16}},
     .emit = emit_alltoall,
     .cost = cost_alltoall,

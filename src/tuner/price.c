@@ -65,35 +65,44 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
     return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
 }
 
+/* Bytes that messages carry per byte of the call. */
+static double widening(const struct tutti_tuner_query *query,
+                       const struct tutti_algorithm *algorithm)
+{
+    bool is_wide = algorithm->needs == 0 && tutti_collective_reduces(query->collective);
+
+    return is_wide && query->widening > 1 ? query->widening : 1;
+}
+
+double tutti_price_pieces(const struct tutti_tuner_view *view,
+                          const struct tutti_tuner_query *query,
+                          const struct tutti_algorithm *algorithm)
+{
+    double wide = widening(query, algorithm);
+    double bytes = wide * (double)tutti_tuner_bytes(view, query);
+    bool is_staged = wide > 1 || query->is_scaled || query->collective == TUTTI_ALLTOALL;
+    size_t most = is_staged ? view->stage_bytes : view->scratch_bytes;
+
+    if (algorithm->needs != 0 || query->is_vector || most == 0 ||
+        (algorithm->is_lean && !is_staged))
+        return 1;
+    return fmax(1, ceil(bytes / (double)most));
+}
+
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                    const struct tutti_choice *choice)
 {
     const struct tutti_algorithm *algorithm = choice->algorithm;
     struct tutti_shape shape = {.nranks = view->nranks, .root = query->root,
                                 .options = choice->options, .places = view->places};
-    bool is_two_sided = algorithm->needs == 0;
-    double factor = 1, bytes, larger, pieces = 0, sum = 0;
+    double pieces = tutti_price_pieces(view, query, algorithm);
     struct tutti_cost cost;
 
     if (view->machine == NULL)
         return NAN;
     if (view->nranks == 1)
         return 0;
-    if (is_two_sided && tutti_collective_reduces(query->collective) && query->widening > 1)
-        factor = query->widening;
-    bytes = factor * (double)query->block_bytes;
-    larger = factor * (double)tutti_tuner_bytes(view, query);
-
-    /* The whole schedule once per piece: the full ones, then the rest. */
-    if (is_two_sided && !query->is_vector && view->stage_bytes > 0 &&
-        larger > (double)view->stage_bytes) {
-        double full = bytes * (double)view->stage_bytes / larger;
-
-        pieces = ceil(larger / (double)view->stage_bytes) - 1;
-        algorithm->cost(&shape, full, &cost);
-        sum = pieces * seconds(view, &cost);
-        bytes -= pieces * full;
-    }
-    algorithm->cost(&shape, bytes, &cost);
-    return sum + seconds(view, &cost);
+    algorithm->cost(&shape, widening(query, algorithm) * (double)query->block_bytes / pieces,
+                    &cost);
+    return pieces * seconds(view, &cost);
 }

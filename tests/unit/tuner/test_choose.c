@@ -76,6 +76,61 @@ static void authorities_are_asked_in_their_order(void **state)
     tutti_machine_destroy(machine);
 }
 
+/* One question to the built-in table; `cores` 0: one per rank. */
+struct habit {
+    enum tutti_collective collective;
+    size_t bytes; /* of the larger buffer */
+    uint32_t nranks, cores;
+    bool is_process;
+    const char *algorithm;
+};
+
+/* Signals cost a turn of the scheduler where ranks take turns; threads read each other's buffers
+ * without a system call. */
+static void memory_is_used_as_cores_and_threads_have_it(void **state)
+{
+    static const struct habit habits[] = {
+        {TUTTI_BROADCAST, 1 << 10, 4, 0, false, "direct"},
+        {TUTTI_BROADCAST, 1 << 10, 4, 4, false, "direct"},
+        {TUTTI_BROADCAST, 1 << 10, 4, 3, false, "knomial"},
+        {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "knomial"},
+        {TUTTI_BROADCAST, 64 << 10, 4, 3, false, "direct"},
+        {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "mapped"},
+        {TUTTI_BROADCAST, 1 << 20, 4, 3, false, "mapped"},
+        {TUTTI_REDUCE, 16 << 10, 4, 2, false, "knomial"},
+        {TUTTI_REDUCE, 4 << 10, 4, 0, false, "direct_one_shot"},
+        {TUTTI_REDUCE, 64 << 10, 4, 2, false, "direct"},
+        {TUTTI_GATHER, 128 << 10, 4, 2, false, "linear"},
+        {TUTTI_GATHER, 128 << 10, 4, 4, false, "direct"},
+        {TUTTI_ALLGATHER, 1 << 20, 4, 2, false, "direct"},
+        {TUTTI_ALLGATHER, 1 << 20, 4, 2, true, "mapped"},
+        {TUTTI_ALLREDUCE, 32 << 10, 4, 2, false, "one_shot"},
+        {TUTTI_ALLREDUCE, 64 << 10, 4, 2, false, "two_shot"},
+        {TUTTI_ALLREDUCE, 64 << 10, 4, 2, true, "mapped"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        const struct habit *habit = &habits[i];
+        struct tutti_machine machine;
+        struct tutti_tuner_view view = {
+            .nranks = habit->nranks, .is_one_domain = true, .all_read = true,
+            .all_store = habit->is_process, .half_bytes = 1 << 18, .machine = &machine};
+        bool has_blocks = habit->collective == TUTTI_GATHER ||
+                          habit->collective == TUTTI_ALLGATHER;
+        struct tutti_tuner_query query = {
+            .collective = habit->collective,
+            .block_bytes = habit->bytes / (has_blocks ? habit->nranks : 1)};
+        struct tutti_choice choice;
+        enum tutti_authority by;
+
+        tutti_machine_assume(true, habit->cores, &machine);
+        assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
+        if (by != TUTTI_BY_MEMORY || strcmp(choice.algorithm->name, habit->algorithm) != 0)
+            fail_msg("question %zu: %s, not %s", i, choice.algorithm->name, habit->algorithm);
+    }
+}
+
 /* Options in a rule are those that run; those it leaves out are the usual ones. */
 static void a_choice_has_all_its_options(void **state)
 {
@@ -242,9 +297,17 @@ static void a_price_counts_pieces(void **state)
 
     (void)state;
     view.stage_bytes = 400000;
-    close_to(seconds_of(&view, 1000000, "recursive_doubling"), 3 * (3 * 5e-6 + 1e-3));
-    close_to(seconds_of(&view, 800000, "recursive_doubling"), 3 * (2 * 5e-6 + 8e-4));
+    view.scratch_bytes = 500000;
+    close_to(seconds_of(&view, 1000000, "recursive_doubling"), 3 * (2 * 5e-6 + 1e-3));
+    close_to(seconds_of(&view, 1000001, "recursive_doubling"), 3 * (3 * 5e-6 + 1.000001e-3));
     close_to(tutti_price(&view, &query, &choice), 3 * (10 * 5e-6 + 4e-3));
+    query.widening = 1;
+    query.is_scaled = true;
+    close_to(tutti_price(&view, &query, &choice), 3 * (3 * 5e-6 + 1e-3));
+    choice.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "circulant");
+    close_to(tutti_price(&view, &query, &choice), 3 * 6 * 5e-6 + 2 * 7.0 / 8 * 1e-3);
+    query.is_scaled = false;
+    close_to(tutti_price(&view, &query, &choice), 6 * 5e-6 + 2 * 7.0 / 8 * 1e-3);
     tutti_machine_destroy(machine);
 }
 
@@ -287,7 +350,7 @@ static void assumptions_agree_with_what_was_measured(void **state)
     struct tutti_machine machine;
     struct tutti_places places = {.nranks = 2, .node = (const uint32_t[]){0, 0}, .nnodes = 1};
     struct tutti_tuner_view view = {.nranks = 2, .machine = &machine, .places = &places,
-                                    .stage_bytes = 16 << 20};
+                                    .stage_bytes = 16 << 20, .scratch_bytes = 64 << 20};
 
     (void)state;
     tutti_machine_assume(false, 2, &machine);
@@ -374,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(authorities_are_asked_in_their_order),
+        cmocka_unit_test(memory_is_used_as_cores_and_threads_have_it),
         cmocka_unit_test(a_choice_has_all_its_options),
         cmocka_unit_test(the_cheapest_is_as_cheap_as_any),
         cmocka_unit_test(a_price_is_rounds_and_bytes_and_work),
