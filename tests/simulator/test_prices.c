@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#define NODES                                                                         \
+    "node 8; level node overhead 1us bandwidth 350GB/s; level top overhead 5us bandwidth 50GB/s"
+
 #define GROUPS                                                                        \
     "node 4; group 2; level node overhead 1us bandwidth 350GB/s;"                      \
     "level group overhead 3us bandwidth 80GB/s; level top overhead 5us bandwidth 50GB/s"
@@ -114,7 +117,7 @@ static void rounds_within_a_node_have_its_price(void **state)
             tutti_algorithm_find(flat[i].collective, flat[i].name);
 
         for (uint32_t nranks = 16; nranks <= 64; nranks *= 2) {
-            hold("nodes8", nranks, algorithm, flat[i].on_nodes);
+            hold(NODES, nranks, algorithm, flat[i].on_nodes);
             hold(GROUPS, nranks, algorithm, flat[i].on_groups);
         }
     }
@@ -146,7 +149,7 @@ static void what_is_chosen_on_nodes_is_the_fastest(void **state)
         struct stage stage;
         double price, played;
 
-        stage_open(&stage, "nodes8", 64);
+        stage_open(&stage, NODES, 64);
         view = view_of(&stage);
         assert_true(tutti_cheapest(&view, &query, &choice, &price));
         played = play(&stage, &choice, sizes[i]);
