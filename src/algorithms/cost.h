@@ -61,6 +61,10 @@ static inline double tutti_cost_sum(const struct tutti_cost *cost,
 /* The level that the outermost pair of ranks is apart. */
 enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
 
+/* The most ranks such that all of them, from each multiple of this number on, live in one node; ranks
+ * are counted from `first` on, in a circle. 1: none do, or nothing is known. */
+uint32_t tutti_shape_together(const struct tutti_shape *shape, uint32_t first);
+
 /* The common case: everything at that level. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,
                                    double reduced, double copied, struct tutti_cost *ret_cost)

@@ -163,37 +163,16 @@ static double root_rounds(const struct tutti_shape *shape)
     return knomial_children(0, shape->nranks, shape->options.value[TUTTI_RADIX]);
 }
 
-/* The most places, from each multiple of this number on, that live in one node. */
-static uint32_t places_together(const struct tutti_shape *shape)
-{
-    const struct tutti_places *places = shape->places;
-    uint32_t together = shape->nranks;
-
-    if (places == NULL || places->node == NULL)
-        return 1;
-    for (uint32_t rank = 1; rank < shape->nranks; rank++)
-        if (places->node[rank] != places->node[rank - 1] || rank == shape->root)
-            for (uint32_t border = rank; border != 0;) {
-                uint32_t rest = together % border;
-
-                together = border;
-                border = rest;
-            }
-    return together;
-}
-
-/* Whole vectors. The last digits' messages stay in the node where its ranks are neighbours, and begin
- * at a multiple of their number. */
+/* Whole vectors. The last digits' messages stay in a node whose places lie together. */
 static void cost_vectors(const struct tutti_shape *shape, double block_bytes,
                          struct tutti_cost *ret_cost)
 {
-    uint32_t radix = shape->options.value[TUTTI_RADIX], together = places_together(shape);
-    enum tutti_level outermost = tutti_shape_level(shape);
+    uint32_t radix = shape->options.value[TUTTI_RADIX], together = tutti_shape_together(shape, shape->root);
 
     *ret_cost = (struct tutti_cost){.reduced = 0};
     for (uint64_t step = 1; step < shape->nranks; step *= radix) {
-        bool is_in_node = outermost != TUTTI_LEVEL_NODE && together % (step * radix) == 0;
-        enum tutti_level level = is_in_node ? TUTTI_LEVEL_NODE : outermost;
+        enum tutti_level level =
+            together % (step * radix) == 0 ? TUTTI_LEVEL_NODE : tutti_shape_level(shape);
         double rounds = knomial_siblings(0, shape->nranks, radix, step);
 
         ret_cost->level[level].rounds += rounds;

@@ -168,11 +168,28 @@ static double path_rounds(uint32_t nranks)
     return whole_rounds_of(nranks) + (extra_of(nranks) > 0 ? 2 : 0);
 }
 
+/* Rounds at a distance that stays in a node are moved there. With folded ranks none do for sure. */
+static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    uint32_t nranks = shape->nranks, together = tutti_shape_together(shape, 0);
+    enum tutti_level outermost = tutti_shape_level(shape);
+
+    tutti_cost_flat(shape, path_rounds(nranks), path_blocks(nranks) * block_bytes, 0, 0, ret_cost);
+    for (uint32_t distance = 1; extra_of(nranks) == 0 && together % (2 * distance) == 0 &&
+                                distance < nranks; distance *= 2) {
+        ret_cost->level[outermost].rounds--;
+        ret_cost->level[outermost].bytes -= distance * block_bytes;
+        ret_cost->level[TUTTI_LEVEL_NODE].rounds++;
+        ret_cost->level[TUTTI_LEVEL_NODE].bytes += distance * block_bytes;
+    }
+}
+
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    tutti_cost_flat(shape, path_rounds(shape->nranks), path_blocks(shape->nranks) * block_bytes, 0,
-                    block_bytes, ret_cost);
+    cost_blocks(shape, block_bytes, ret_cost);
+    ret_cost->copied = block_bytes;
 }
 
 /* A rank that answers for two adds all blocks but the other one's, which that one adds itself, and
@@ -182,8 +199,9 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 {
     double blocks = path_blocks(shape->nranks), is_folded = extra_of(shape->nranks) > 0;
 
-    tutti_cost_flat(shape, path_rounds(shape->nranks), blocks * block_bytes,
-                    (blocks - is_folded) * block_bytes, 2 * is_folded * block_bytes, ret_cost);
+    cost_blocks(shape, block_bytes, ret_cost);
+    ret_cost->reduced = (blocks - is_folded) * block_bytes;
+    ret_cost->copied = 2 * is_folded * block_bytes;
 }
 
 const struct tutti_algorithm tutti_rabenseifner_allreduce = {
