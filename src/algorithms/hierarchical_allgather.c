@@ -219,7 +219,8 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     tutti_nodes_fini(&nodes);
 }
 
-/* What comes in is added to one sum in the node, peer after peer. */
+/* What comes in is added to one sum in the node, peer after peer, in each round: the sums of a round
+ * wait for those that came along the rail in the round before. */
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
@@ -230,9 +231,9 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
         return;
     cost_both(shape, &nodes, shape->nranks * block_bytes, ret_cost);
-    chained = nodes.nparts > 2 ? nodes.nparts - 2.0 : 0;
+    chained = ret_cost->level[TUTTI_LEVEL_NODE].posted;
     ret_cost->level[TUTTI_LEVEL_NODE].rounds += chained;
-    ret_cost->level[TUTTI_LEVEL_NODE].posted -= chained;
+    ret_cost->level[TUTTI_LEVEL_NODE].posted = 0;
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
         ret_cost->reduced += ret_cost->level[level].bytes;
     tutti_nodes_fini(&nodes);

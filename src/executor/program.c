@@ -57,8 +57,11 @@ static size_t most_bytes(const struct tutti_program *program, const struct tutti
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
 
-    if (program->widens || call->is_premultiplied || call->collective == TUTTI_ALLTOALL)
+    if (program->widens || call->is_premultiplied)
         return TUTTI_STAGE_BYTES;
+    /* Of an all-to-all another rank's input may be copied, since it calls in place. */
+    if (call->collective == TUTTI_ALLTOALL)
+        return TUTTI_SCRATCH_BYTES;
     return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : TUTTI_SCRATCH_BYTES;
 }
 

@@ -64,8 +64,8 @@ size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct
 void tutti_bound_fini(struct tutti_bound *bound);
 
 /* Calls that are copied to memory of the communicator first run in pieces of so much of the larger
- * buffer at most; those that only use SCRATCH, in larger ones. Both bound what a communicator holds.
- * Here, for predictions know them too. */
+ * buffer at most; those that only use SCRATCH, and all-to-alls, in larger ones. Both bound what a
+ * communicator holds. Here, for predictions know them too. */
 #define TUTTI_STAGE_BYTES ((size_t)16 << 20)
 #define TUTTI_SCRATCH_BYTES ((size_t)64 << 20)
 

@@ -82,11 +82,12 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
 {
     double wide = widening(query, algorithm);
     double bytes = wide * (double)tutti_tuner_bytes(view, query);
-    bool is_staged = wide > 1 || query->is_scaled || query->collective == TUTTI_ALLTOALL;
+    bool is_staged = wide > 1 || query->is_scaled;
+    bool is_lean = algorithm->is_lean && query->collective != TUTTI_ALLTOALL; /* in place is not */
     size_t most = is_staged ? view->stage_bytes : view->scratch_bytes;
 
     if (algorithm->needs != 0 || query->is_vector || most == 0 ||
-        (algorithm->is_lean && !is_staged))
+        (is_lean && !is_staged))
         return 1;
     return fmax(1, ceil(bytes / (double)most));
 }

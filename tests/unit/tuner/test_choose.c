@@ -285,6 +285,41 @@ static void a_price_counts_posted_messages(void **state)
     tutti_machine_destroy(machine);
 }
 
+/* Of 16 ranks on two nodes three rounds of four stay inside, as long as nodes begin at multiples of
+ * their size, counted from the root. */
+static void messages_inside_a_node_cost_what_they_cost_there(void **state)
+{
+    static const struct {
+        enum tutti_collective collective;
+        const char *name;
+        uint32_t root;
+        double seconds; /* of blocks of 1 kB */
+    } cases[] = {
+        {TUTTI_BROADCAST, "knomial", 0, 3 * (1e-6 + 1e-7) + 5e-6 + 1e-6},
+        {TUTTI_REDUCE, "knomial", 8, 3 * (1e-6 + 1e-7) + 5e-6 + 1e-6},
+        {TUTTI_REDUCE, "knomial", 4, 2 * (1e-6 + 1e-7) + 2 * (5e-6 + 1e-6)},
+        {TUTTI_BROADCAST, "knomial", 3, 4 * (5e-6 + 1e-6)},
+        {TUTTI_ALLGATHER, "recursive_doubling", 0, 3e-6 + 7e-7 + 5e-6 + 8e-6},
+        {TUTTI_REDUCE_SCATTER, "recursive_halving", 0, 3e-6 + 7e-7 + 5e-6 + 8e-6},
+    };
+    struct tutti_machine *machine = machine_of("node 8; level node latency 1us bandwidth 10GB/s; "
+                                               "level top overhead 5us bandwidth 1GB/s", 16);
+    struct tutti_tuner_view view = view_of(machine);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tutti_tuner_query query = {.collective = cases[i].collective,
+                                          .root = cases[i].root, .block_bytes = 1000};
+        struct tutti_choice choice = {
+            .algorithm = tutti_algorithm_find(cases[i].collective, cases[i].name)};
+
+        assert_int_equal(tutti_algorithm_options(choice.algorithm, &choice.options,
+                                                 &choice.options), TUTTI_OK);
+        close_to(tutti_price(&view, &query, &choice), cases[i].seconds);
+    }
+    tutti_machine_destroy(machine);
+}
+
 /* A call that is run in pieces pays the rounds of each. */
 static void a_price_counts_pieces(void **state)
 {
@@ -442,6 +477,7 @@ int main(void)
         cmocka_unit_test(the_cheapest_is_as_cheap_as_any),
         cmocka_unit_test(a_price_is_rounds_and_bytes_and_work),
         cmocka_unit_test(a_price_counts_posted_messages),
+        cmocka_unit_test(messages_inside_a_node_cost_what_they_cost_there),
         cmocka_unit_test(a_price_counts_pieces),
         cmocka_unit_test(prices_of_a_thousand_ranks_are_low),
         cmocka_unit_test(assumptions_agree_with_what_was_measured),
