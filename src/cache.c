@@ -246,6 +246,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
         .is_vector = is_vector(call),
         .root = (uint32_t)call->root,
         .block_bytes = block_bytes(call, (uint32_t)comm->nranks),
+        .is_scaled = call->is_premultiplied,
         .widening = tutti_type_is_narrow_float(call->type)
                         ? (uint32_t)(sizeof(float) / tutti_type_size(call->type)) : 1,
     };

@@ -68,14 +68,15 @@ static void learn_places(struct tutti_comm *comm, uint32_t nhosts)
 
     *places = comm->machine->places;
     places->nranks = (uint32_t)comm->nranks;
-    if (places->node != NULL)
-        return;
-    places->node = comm->hosts;
-    places->nnodes = nhosts;
-    if (nhosts < (uint32_t)comm->nranks) {
-        places->group = NULL;
-        places->ngroups = 0;
+    if (places->node == NULL) {
+        places->node = comm->hosts;
+        places->nnodes = nhosts;
+        if (nhosts < (uint32_t)comm->nranks) {
+            places->group = NULL;
+            places->ngroups = 0;
+        }
     }
+    tutti_places_align(places);
 }
 
 /* With the policy that there is. */
@@ -110,6 +111,7 @@ int tutti_choices_look(struct tutti_comm *comm)
         .all_store = tutti_fabric_all_store(comm->fabric),
         .half_bytes = domain ? domain->half_bytes : 0,
         .stage_bytes = TUTTI_STAGE_BYTES,
+        .scratch_bytes = TUTTI_SCRATCH_BYTES,
         .memo = &comm->memo,
     };
     shared = tutti_share_bytes(&comm->share, TUTTI_SHARE_TUNING, &size);

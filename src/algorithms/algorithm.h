@@ -28,6 +28,7 @@ struct tutti_algorithm {
     enum tutti_collective collective;
     uint32_t needs;     /* TUTTI_NEEDS_*; 0: two-sided, runs on any transport */
     bool serves_vector; /* blocks may differ in size (the v-forms) */
+    bool is_lean;       /* two-sided, and no rank ever uses SCRATCH: large calls run whole */
     uint32_t uses;      /* TUTTI_USES_* */
     struct tutti_option_range options[TUTTI_OPTION_COUNT];
     /* Emit this rank's steps, declarations (chunks, scratch, ...) included, but for the needs

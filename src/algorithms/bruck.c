@@ -92,20 +92,34 @@ static struct round round_before(const struct round *round)
                           .weight = round->weight / round->radix};
 }
 
-/* Where the block of this slot lies before a round. */
+/* How many slots from this one on lie side by side before a round, and have the same digit in it:
+ * those that the round before carried, or left, together. What has not moved yet lies in INPUT, among
+ * such as have. */
+static uint32_t slots_alike(const struct round *round, uint32_t slot)
+{
+    uint64_t together = round->weight / round->radix, count;
+
+    if (slot % round->weight == 0)
+        return 1;
+    count = together - slot % together;
+    return count < round->nranks - slot ? (uint32_t)count : round->nranks - slot;
+}
+
+/* Where the blocks of these slots, which are alike, lie before a round. */
 static struct tutti_span slot_span(const struct tutti_shape *shape, const struct round *round,
-                                   uint32_t slot)
+                                   uint32_t slot, uint32_t count)
 {
     struct round before = round_before(round);
 
     if (slot % round->weight == 0)
         return tutti_span(TUTTI_BUF_INPUT, rank_after(shape->rank, slot, shape->nranks), 1);
     if (digit(&before, slot) != 0)
-        return tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, message_index(&before, slot)), 1);
-    return tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), 1);
+        return tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, message_index(&before, slot)),
+                          count);
+    return tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), count);
 }
 
-/* A copy that grows as long as the next slot's follows on both sides. */
+/* A copy that grows as long as the next slots' follows on both sides. */
 struct run {
     struct tutti_span src, dst;
 };
@@ -119,8 +133,8 @@ static int add_copy(struct tutti_build *build, struct run *run, struct tutti_spa
                     struct tutti_span dst)
 {
     if (follows(run->src, src) && follows(run->dst, dst)) {
-        run->src.count++;
-        run->dst.count++;
+        run->src.count += src.count;
+        run->dst.count += dst.count;
         return TUTTI_OK;
     }
     TUTTI_TRY(tutti_build_copy(build, run->src, run->dst));
@@ -133,10 +147,12 @@ static int pack(const struct tutti_shape *shape, struct tutti_build *build,
 {
     struct run run = {.src = TUTTI_NO_SPAN, .dst = TUTTI_NO_SPAN};
 
-    for (uint32_t slot = 1; slot < shape->nranks; slot++)
+    for (uint32_t slot = 1, count; slot < shape->nranks; slot += count) {
+        count = slots_alike(round, slot);
         if (digit(round, slot) != 0)
-            TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot),
-                               tutti_span(TUTTI_BUF_SCRATCH, message_index(round, slot), 1)));
+            TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot, count),
+                               tutti_span(TUTTI_BUF_SCRATCH, message_index(round, slot), count)));
+    }
     return tutti_build_copy(build, run.src, run.dst);
 }
 
@@ -148,14 +164,19 @@ static int unpack(const struct tutti_shape *shape, struct tutti_build *build,
     struct round before = round_before(round);
     struct run run = {.src = TUTTI_NO_SPAN, .dst = TUTTI_NO_SPAN};
 
-    for (uint32_t slot = 1; slot < n; slot++) {
-        struct tutti_span dst = tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), 1);
+    for (uint32_t slot = 1, count; slot < n; slot += count) {
+        struct tutti_span dst;
 
+        count = slots_alike(round, slot);
         if (digit(&before, slot) == 0 || digit(round, slot) != 0)
             continue;
-        if (slot / round->weight == 0)
+        /* Where they end, one slot's block lies before the last one's. */
+        if (slot < round->weight)
+            count = 1;
+        dst = tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), count);
+        if (slot < round->weight)
             dst = tutti_span(TUTTI_BUF_OUTPUT, rank_before(shape->rank, slot, n), 1);
-        TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot), dst));
+        TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot, count), dst));
     }
     return tutti_build_copy(build, run.src, run.dst);
 }

@@ -141,6 +141,7 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_circulant_allreduce = {
     .name = "circulant",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .emit = emit,
     .cost = cost_allreduce,
 };
@@ -157,6 +158,7 @@ const struct tutti_algorithm tutti_circulant_allgather = {
     .name = "circulant",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
+    .is_lean = true,
     .emit = emit,
     .cost = cost_allgather,
 };

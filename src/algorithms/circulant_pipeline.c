@@ -319,6 +319,7 @@ static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_circulant_pipeline_broadcast = {
     .name = "circulant_pipeline",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .options = PIPELINE_OPTIONS,
     .emit = emit_broadcast,
     .cost = cost_broadcast,
@@ -335,6 +336,7 @@ const struct tutti_algorithm tutti_circulant_pipeline_reduce = {
 const struct tutti_algorithm tutti_circulant_pipeline_allreduce = {
     .name = "circulant_pipeline",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .options = PIPELINE_OPTIONS,
     .emit = emit_allreduce,
     .cost = cost_allreduce,

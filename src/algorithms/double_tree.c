@@ -234,6 +234,7 @@ static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_double_tree_broadcast = {
     .name = "double_tree",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .options = DOUBLE_TREE_OPTIONS,
     .emit = emit,
     .cost = cost_broadcast,
@@ -250,6 +251,7 @@ const struct tutti_algorithm tutti_double_tree_reduce = {
 const struct tutti_algorithm tutti_double_tree_allreduce = {
     .name = "double_tree",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .options = DOUBLE_TREE_OPTIONS,
     .emit = emit,
     .cost = cost_allreduce,

@@ -244,6 +244,7 @@ const struct tutti_algorithm tutti_hierarchical_allgather = {
     .name = "hierarchical",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
+    .is_lean = true,
     .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = SEGMENTS,
     .emit = emit,

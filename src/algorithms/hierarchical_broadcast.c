@@ -279,6 +279,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_hierarchical_broadcast = {
     .name = "hierarchical",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = {[TUTTI_SEGMENTS] = {.least = 1, .most = 256, .usual = 8}},
     .emit = emit_broadcast,

@@ -157,34 +157,47 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
 }
 
 /* The root deals with its children one after the other; whom it served last, or waits for first, is
- * a leaf. Any other path is no longer. */
-static double root_rounds(const struct tutti_shape *shape)
+ * a leaf. Any other path is no longer. Returns the number of children. Those at one step share out a
+ * run of places, which are `step` blocks for each; a message has `bytes`, or these blocks. */
+static double add_children(const struct tutti_shape *shape, double bytes, bool has_subtree,
+                           struct tutti_cost *cost)
 {
-    return knomial_children(0, shape->nranks, shape->options.value[TUTTI_RADIX]);
+    uint32_t n = shape->nranks, radix = shape->options.value[TUTTI_RADIX];
+    double children = 0;
+
+    for (uint64_t step = knomial_reach(0, n, radix) / radix; step > 0; step /= radix) {
+        uint32_t siblings = knomial_siblings(0, n, radix, step);
+        uint64_t end = (siblings + 1) * step, run = step * radix;
+        double blocks = has_subtree ? (double)((end < n ? end : n) - step) : siblings;
+
+        tutti_cost_add(shape, shape->root, run < n ? (uint32_t)run : n, siblings, blocks * bytes,
+                       cost);
+        children += siblings;
+    }
+    cost->is_alone = tutti_shape_is_block(shape);
+    return children;
 }
 
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    double rounds = root_rounds(shape);
-
-    tutti_cost_flat(shape, rounds, rounds * block_bytes, 0, block_bytes, ret_cost);
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_children(shape, block_bytes, false, ret_cost);
 }
 
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double rounds = root_rounds(shape);
-
-    tutti_cost_flat(shape, rounds, rounds * block_bytes, rounds * block_bytes, 0, ret_cost);
+    *ret_cost = (struct tutti_cost){.copied = 0};
+    ret_cost->reduced = add_children(shape, block_bytes, false, ret_cost) * block_bytes;
 }
 
 /* Gather and scatter: in all its messages together the root moves every block but its own. */
 static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    tutti_cost_flat(shape, root_rounds(shape), (shape->nranks - 1) * block_bytes, 0, block_bytes,
-                    ret_cost);
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_children(shape, block_bytes, true, ret_cost);
 }
 
 #define KNOMIAL_OPTIONS {[TUTTI_RADIX] = {.least = 2, .most = 64, .usual = 2}}

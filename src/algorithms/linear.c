@@ -64,26 +64,38 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->root, 1), own);
 }
 
-/* The root's messages are the longest path, each of a block: of broadcast, gather and scatter alike. */
+/* The root's messages are the longest path, each of a block, one for each other rank. */
+static void add_others(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *cost)
+{
+    uint32_t others[TUTTI_LEVEL_COUNT];
+
+    tutti_shape_others(shape, shape->root, others);
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
+        cost->level[level].rounds = others[level];
+        cost->level[level].bytes = others[level] * block_bytes;
+    }
+    cost->is_alone = true;
+}
+
+/* Of broadcast, gather and scatter alike. */
 static void cost_copies(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double others = shape->nranks - 1;
-
-    tutti_cost_flat(shape, others, others * block_bytes, 0, block_bytes, ret_cost);
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_others(shape, block_bytes, ret_cost);
 }
 
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double others = shape->nranks - 1;
-
-    tutti_cost_flat(shape, others, others * block_bytes, others * block_bytes, 0, ret_cost);
+    *ret_cost = (struct tutti_cost){.reduced = (shape->nranks - 1) * block_bytes};
+    add_others(shape, block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_linear_broadcast = {
     .name = "linear",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .emit = emit_broadcast,
     .cost = cost_copies,
 };
@@ -91,6 +103,7 @@ const struct tutti_algorithm tutti_linear_broadcast = {
 const struct tutti_algorithm tutti_linear_reduce = {
     .name = "linear",
     .collective = TUTTI_REDUCE,
+    .is_lean = true,
     .emit = emit_reduce,
     .cost = cost_reduce,
 };
@@ -98,6 +111,7 @@ const struct tutti_algorithm tutti_linear_reduce = {
 const struct tutti_algorithm tutti_linear_gather = {
     .name = "linear",
     .collective = TUTTI_GATHER,
+    .is_lean = true,
     .emit = emit_gather,
     .cost = cost_copies,
 };
@@ -105,6 +119,7 @@ const struct tutti_algorithm tutti_linear_gather = {
 const struct tutti_algorithm tutti_linear_scatter = {
     .name = "linear",
     .collective = TUTTI_SCATTER,
+    .is_lean = true,
     .emit = emit_scatter,
     .cost = cost_copies,
 };

@@ -136,6 +136,7 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 const struct tutti_algorithm tutti_pat_allreduce = {
     .name = "pat",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .options = AGGREGATE,
     .emit = emit,
     .cost = cost_allreduce,
@@ -154,6 +155,7 @@ const struct tutti_algorithm tutti_pat_allgather = {
     .name = "pat",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
+    .is_lean = true,
     .options = AGGREGATE,
     .emit = emit,
     .cost = cost_allgather,

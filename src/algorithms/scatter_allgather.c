@@ -65,6 +65,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_scatter_allgather_broadcast = {
     .name = "scatter_allgather",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .emit = emit_broadcast,
     .cost = cost_broadcast,
 };

@@ -337,6 +337,7 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 const struct tutti_algorithm tutti_swing_allreduce = {
     .name = "swing",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .uses = TUTTI_USES_TORUS,
     .emit = emit,
     .cost = cost_allreduce,
@@ -355,6 +356,7 @@ const struct tutti_algorithm tutti_swing_allgather = {
     .name = "swing",
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
+    .is_lean = true,
     .uses = TUTTI_USES_TORUS,
     .emit = emit,
     .cost = cost_allgather,

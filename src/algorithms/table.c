@@ -154,21 +154,19 @@ int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
                              const struct tutti_shape *shape, struct tutti_schedule **ret_schedule)
 {
     struct tutti_build build = {0};
-    struct tutti_schedule *schedule = NULL;
+    struct tutti_schedule *schedule;
     struct tutti_shape resolved = *shape;
     int rc;
 
     TUTTI_TRY(tutti_algorithm_options(algorithm, &shape->options, &resolved.options));
     TUTTI_TRY(tutti_build_init(&build, algorithm->collective, shape));
     TUTTI_TRY_OR(drop_build, rc, emit(algorithm, &resolved, &build));
-    TUTTI_TRY_OR(drop_build, rc, tutti_build_finish(&build, &schedule));
-    TUTTI_TRY_OR(drop_schedule, rc, tutti_schedule_fuse(schedule));
+    TUTTI_TRY_OR(drop_build, rc, tutti_build_finish_fused(&build, &schedule));
+    schedule->is_lean = algorithm->is_lean;
 
     *ret_schedule = schedule;
     return TUTTI_OK;
 
-drop_schedule:
-    tutti_schedule_destroy(schedule);
 drop_build:
     tutti_build_fini(&build);
     return rc;

@@ -273,6 +273,7 @@ static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_tree_broadcast = {
     .name = "tree",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .uses = TUTTI_USES_TREES,
     .options = TREE_OPTIONS,
     .emit = emit,
@@ -291,6 +292,7 @@ const struct tutti_algorithm tutti_tree_reduce = {
 const struct tutti_algorithm tutti_tree_allreduce = {
     .name = "tree",
     .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
     .uses = TUTTI_USES_TREES,
     .options = TREE_OPTIONS,
     .emit = emit,

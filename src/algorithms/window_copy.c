@@ -126,6 +126,16 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = p * (4 + 2 * (p - 1)) * block_bytes;
 }
 
+/* All blocks go through windows, but for the own one. */
+static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks, others = (p - 1) * block_bytes;
+
+    tutti_cost_flat(shape, 1, others, 0, others + block_bytes, ret_cost);
+    ret_cost->memory = p * 2 * (2 * others + block_bytes);
+}
+
 /* The root copies the vector to its window and to its output, the others get it: each byte is
  * loaded and stored. */
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
@@ -133,6 +143,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
 {
     tutti_cost_flat(shape, 1, block_bytes, 0, 2 * block_bytes, ret_cost);
     ret_cost->memory = 2 * (shape->nranks + 1.0) * block_bytes;
+    ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
 /* Blocks to and from windows, but for the root's own: it is only copied. */
@@ -153,6 +164,7 @@ static void cost_scatter(const struct tutti_shape *shape, double block_bytes,
 {
     tutti_cost_flat(shape, 1, block_bytes, 0, shape->nranks * block_bytes, ret_cost);
     ret_cost->memory = window_bytes(shape, block_bytes);
+    ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
 const struct tutti_algorithm tutti_direct_allgather = {
@@ -169,6 +181,7 @@ const struct tutti_algorithm tutti_direct_alltoall = {
     .collective = TUTTI_ALLTOALL,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_alltoall,
+    .cost = cost_alltoall,
 };
 
 const struct tutti_algorithm tutti_direct_broadcast = {

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { LINE_ELEMENTS = 64 }; /* a cache line or more of every type */
+
 static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -49,15 +51,46 @@ static int bind_piece(const struct tutti_program *program, const struct tutti_ca
     return tutti_bind(program->plan->schedule, &extent, ret_bound);
 }
 
+/* Bytes of the larger buffer that a piece may have, by the memory of the communicator's own that this
+ * call takes, on this rank or on another. */
+static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+
+    if (program->widens || call->is_premultiplied || call->collective == TUTTI_ALLTOALL)
+        return TUTTI_STAGE_BYTES;
+    return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : TUTTI_SCRATCH_BYTES;
+}
+
+/* Elements of each block in a piece. All pieces are about equal, and whole lines, so that they begin
+ * where the user's lines do. */
+static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    size_t inputs = tutti_input_blocks(call->collective, schedule->nranks);
+    size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);
+    size_t most = most_bytes(program, call) / tutti_type_size(program->run_type) /
+                  (outputs > inputs ? outputs : inputs);
+    size_t pieces, count;
+
+    if (call->count <= most)
+        return call->count;
+    if (most == 0)
+        return 1;
+    pieces = (call->count + most - 1) / most;
+    count = ((call->count + pieces - 1) / pieces + LINE_ELEMENTS - 1) / LINE_ELEMENTS *
+            LINE_ELEMENTS;
+    return count < most ? count : most;
+}
+
 /* Depends only on what all ranks know alike, so that all cut alike. */
 static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
                          size_t half_bytes)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t size = tutti_type_size(program->run_type);
+    size_t staged;
     bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
-    bool may_stage = !schedule->is_one_sided || call->is_premultiplied ||
-                     call->collective == TUTTI_ALLTOALL;
 
     program->piece_count = call->count;
     program->npieces = 1;
@@ -71,14 +104,9 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
             "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
             "or choose another algorithm",
             2 * half_bytes, schedule->window_chunks);
-    if (may_stage) {
-        size_t blocks = tutti_input_blocks(call->collective, schedule->nranks);
-        size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);
-        size_t most = TUTTI_STAGE_BYTES / size / (outputs > blocks ? outputs : blocks);
-
-        if (program->piece_count > most)
-            program->piece_count = most ? most : 1;
-    }
+    staged = stage_piece(program, call);
+    if (program->piece_count > staged)
+        program->piece_count = staged;
     program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
     return TUTTI_OK;
 }

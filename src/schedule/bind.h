@@ -63,9 +63,11 @@ size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct
 /* Free what bind allocated; a zeroed object is ignored. */
 void tutti_bound_fini(struct tutti_bound *bound);
 
-/* Two-sided calls run in pieces of about so much of the larger buffer: bounds the staging memory that
- * a communicator holds. Here, for predictions know it too. */
+/* Calls that are copied to memory of the communicator first run in pieces of so much of the larger
+ * buffer at most; those that only use SCRATCH, in larger ones. Both bound what a communicator holds.
+ * Here, for predictions know them too. */
 #define TUTTI_STAGE_BYTES ((size_t)16 << 20)
+#define TUTTI_SCRATCH_BYTES ((size_t)64 << 20)
 
 /* Elements per block that one run may cover when a rank's window half has `half_bytes`: as many as
  * fit, at most block_count. 0 (with block_count > 0): no room for so many slots. */

@@ -268,11 +268,23 @@ static int count_signals(struct tutti_schedule *schedule)
     return TUTTI_OK;
 }
 
-int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule)
+static int finish(struct tutti_build *build, int (*complete)(struct tutti_schedule *),
+                  struct tutti_schedule **ret_schedule)
 {
     TUTTI_TRY(count_signals(build->schedule));
-    TUTTI_TRY(tutti_schedule_derive(build->schedule));
+    TUTTI_TRY(complete(build->schedule));
     *ret_schedule = build->schedule;
     *build = (struct tutti_build){.schedule = NULL};
     return TUTTI_OK;
+}
+
+int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule)
+{
+    return finish(build, tutti_schedule_derive, ret_schedule);
+}
+
+int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule)
+{
+    tutti_schedule_summarise(build->schedule);
+    return finish(build, tutti_schedule_fuse, ret_schedule);
 }

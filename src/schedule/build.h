@@ -69,6 +69,9 @@ int tutti_build_step(struct tutti_build *build, const struct tutti_step *step);
 /* Derive the dependencies and hand the schedule over; the build is finished. */
 int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 
+/* The same, fused first: what is derived for a schedule as emitted is of no use to the fused one. */
+int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule);
+
 /* Join a receive and the send that passes the same chunks on into one step, so
  * that slices flow through; drop the store where nothing reads it again
  * (SCRATCH only), and the scratch memory where nothing uses it. In place; keeps

@@ -5,6 +5,9 @@
 
 #include "schedule/step.h"
 
+/* Find out how many channels there are, and whether all steps are one-sided. */
+void tutti_schedule_summarise(struct tutti_schedule *schedule);
+
 /* Replace the dependencies of all steps; also counts the channels and says whether the schedule is
  * one-sided. Time and memory grow with the chunks that the steps touch. TUTTI_ERR_SYSTEM: no
  * memory, the schedule is as before. */

@@ -49,7 +49,7 @@ int tutti_pieces_init(struct tutti_pieces *pieces, const struct tutti_schedule *
     mark(pieces, schedule);
     for (uint32_t word = 0; word < nwords; word++) {
         pieces->before[word] = pieces->count;
-        pieces->count += (uint32_t)__builtin_popcountll(pieces->starts[word]);
+        pieces->count += tutti_bits_set(pieces->starts[word]);
     }
     return TUTTI_OK;
 }

@@ -19,12 +19,22 @@ struct tutti_pieces {
     uint32_t count;
 };
 
+/* Bits that are set, counted in fields of 2, 4 and 8 bits and then summed up by one product. Asked for
+ * several times per step; without a machine's own instruction the compiler would call a function. */
+static inline uint32_t tutti_bits_set(uint64_t word)
+{
+    word -= word >> 1 & UINT64_C(0x5555555555555555);
+    word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
+    word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (uint32_t)(word * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* The piece that a cell lies in. */
 static inline uint32_t tutti_piece(const struct tutti_pieces *pieces, uint32_t cell)
 {
     uint64_t upto = pieces->starts[cell / 64] & (UINT64_MAX >> (63 - cell % 64));
 
-    return pieces->before[cell / 64] + (uint32_t)__builtin_popcountll(upto) - 1;
+    return pieces->before[cell / 64] + tutti_bits_set(upto) - 1;
 }
 
 /* The pieces that make up a span of this rank's memory with a chunk at least: *ret_first and as
@@ -35,6 +45,8 @@ static inline uint32_t tutti_pieces_of(const struct tutti_pieces *pieces, struct
     uint32_t cell = tutti_cell(&pieces->cells, span.buffer, span.first);
 
     *ret_first = tutti_piece(pieces, cell);
+    if (span.count == 1)
+        return 1;
     return tutti_piece(pieces, cell + span.count - 1) - *ret_first + 1;
 }
 

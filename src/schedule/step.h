@@ -147,6 +147,7 @@ struct tutti_schedule {
     uint32_t nsignals;         /* signal numbers used up by one run, the same on all ranks, >= 1 if
                                   the schedule has any one-sided step */
     bool is_one_sided;         /* local and one-sided steps only: runs strictly in order */
+    bool is_lean;              /* no rank's schedule uses SCRATCH; the same on all ranks */
     uint32_t nsteps, ndeps;
     struct tutti_step *steps;
     uint32_t *deps;

@@ -302,24 +302,43 @@ static double lesser(double a, double b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
+/* Of a rank that loads and stores. */
+static int cross_own_port(const struct sim_network *network, uint32_t rank, bool is_load,
+                          double bytes, struct sim_route *route)
+{
+    return cross(route, network->ports + 2 * rank + is_load,
+                 bytes / network->machine->level[0].bytes_per_s, bytes);
+}
+
+/* Of a rank that others load from or store to: where ranks share memory there is none, and nobody
+ * but whoever loads and stores is busy. */
+static int cross_peer_port(const struct sim_network *network, uint32_t rank, bool is_load,
+                           struct sim_route *route)
+{
+    if (network->memories != SIM_NONE)
+        return TUTTI_OK;
+    return cross(route, network->ports + 2 * rank + !is_load,
+                 1 / network->machine->level[0].bytes_per_s, 1);
+}
+
 /* Loads from all ranks, in one pass with the arithmetic; and stores into all, if it does. */
 static int route_gather(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
-    double others = network->nranks - 1, speed = network->machine->level[0].bytes_per_s;
+    double others = network->nranks - 1;
     bool stores = step->peer == TUTTI_ALL_RANKS;
 
-    route->bytes_per_s = speed / others;
-    route->bytes_per_s = lesser(route->bytes_per_s, network->machine->reduce_bytes_per_s / others);
-    TUTTI_TRY(cross(route, network->ports + 2 * step->rank + 1, others / speed, others));
+    route->bytes_per_s = lesser(network->machine->level[0].bytes_per_s / others,
+                                network->machine->reduce_bytes_per_s / others);
+    TUTTI_TRY(cross_own_port(network, step->rank, true, others, route));
     if (stores)
-        TUTTI_TRY(cross(route, network->ports + 2 * step->rank, others / speed, others));
+        TUTTI_TRY(cross_own_port(network, step->rank, false, others, route));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         if (rank == step->rank)
             continue;
-        TUTTI_TRY(cross(route, network->ports + 2 * rank, 1 / speed, 1));
+        TUTTI_TRY(cross_peer_port(network, rank, true, route));
         if (stores)
-            TUTTI_TRY(cross(route, network->ports + 2 * rank + 1, 1 / speed, 1));
+            TUTTI_TRY(cross_peer_port(network, rank, false, route));
     }
     return cross_memory(network, step->rank,
                         network->nranks + step->copies + (stores ? others : 0), route);
@@ -328,13 +347,11 @@ static int route_gather(const struct sim_network *network, const struct sim_step
 static int route_peer(const struct sim_network *network, const struct sim_step *step,
                       struct sim_route *route)
 {
-    uint32_t peer = (uint32_t)step->peer;
-    uint32_t from = step->kind == TUTTI_STEP_PUT ? step->rank : peer;
-    uint32_t to = step->kind == TUTTI_STEP_PUT ? peer : step->rank;
+    bool is_load = step->kind == TUTTI_STEP_GET;
 
     route->bytes_per_s = network->machine->level[0].bytes_per_s;
-    TUTTI_TRY(cross(route, network->ports + 2 * from, 1 / route->bytes_per_s, 1));
-    TUTTI_TRY(cross(route, network->ports + 2 * to + 1, 1 / route->bytes_per_s, 1));
+    TUTTI_TRY(cross_own_port(network, step->rank, is_load, 1, route));
+    TUTTI_TRY(cross_peer_port(network, (uint32_t)step->peer, is_load, route));
     return cross_memory(network, step->rank, 2, route);
 }
 

@@ -10,6 +10,9 @@
  * fused steps flow through as they come. Ports without overhead are shared; on a torus the links
  * are, and the overhead holds nobody.
  *
+ * One-sided steps pass the port of the rank that makes them and, where ranks do not share a memory
+ * that the machine describes, those of the ranks that they reach.
+ *
  * Arithmetic and local steps of a rank take turns on its core. Whoever gives a signal goes on;
  * the others see it overhead and latency of level node later.
  *

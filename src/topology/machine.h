@@ -18,8 +18,9 @@
  *   torus 8 8 16              # links between neighbours instead of the levels' ports, each with
  *                             # the cost of level top
  *   cores 2                   # of a node: ranks beyond that take turns; default: one per rank
- *   memory 40GB/s             # what all ranks of a node load and store together; default:
- *                             # unbounded
+ *   memory 40GB/s             # the ranks of a node share memory: what they load and store in it
+ *                             # together. Default: unbounded, and each rank's lies behind its port:
+ *                             # what others load and store there goes through it too
  *   copy 10GB/s               # one rank, from place to place in its memory; default: free
  *   reduce 8GB/s              # one rank, bytes of result per second; default: free
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Machines that have a name: examples to start from. Their figures are round ones, of the order
- * that such hardware has; measure your own. */
+ * that such hardware has; measure your own. Inside a node of 8 ranks load and store: what they write
+ * arrives later, but no message holds a port. */
 #include "topology/machine.h"
 
 static const struct tutti_named_machine machines[] = {
     {"flat", "every rank on its own port: 5 us a message, 50 GB/s",
      "level top overhead 5us bandwidth 50GB/s"},
     {"nodes8", "nodes of 8: inside 1 us, 350 GB/s; between them a 50 GB/s port per rank, 5 us",
-     "node 8; level node overhead 1us bandwidth 350GB/s; level top overhead 5us bandwidth 50GB/s"},
+     "node 8; level node latency 1us bandwidth 350GB/s; level top overhead 5us bandwidth 50GB/s"},
     {"fattree", "nodes8 in racks of 16 nodes, which share 1.6 TB/s up and down: a taper of 4",
-     "node 8; group 16; level node overhead 1us bandwidth 350GB/s; "
+     "node 8; group 16; level node latency 1us bandwidth 350GB/s; "
      "level group overhead 5us bandwidth 50GB/s; "
      "level top latency 2us overhead 5us bandwidth 50GB/s; trunk 1.6TB/s"},
     {"ethernet", "hosts of 32 that share two 12.5 GB/s ports, 15 us; inside 0.5 us, 10 GB/s",

@@ -269,6 +269,7 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     TUTTI_TRY(count_ranks(draft, nranks, &places->nranks));
     TUTTI_TRY(place_nodes(draft, places));
     TUTTI_TRY(place_groups(draft, places));
+    tutti_places_align(places);
     if (draft->nrings > 0) {
         int rc = place_orders(draft, draft->rings, draft->nrings, places->nranks, false, &orders);
 

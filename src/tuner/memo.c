@@ -16,7 +16,8 @@ size_t tutti_memo_class(size_t bytes)
 static bool same_query(const struct tutti_tuner_query *a, const struct tutti_tuner_query *b)
 {
     return a->collective == b->collective && a->is_vector == b->is_vector && a->root == b->root &&
-           a->block_bytes == b->block_bytes && a->widening == b->widening;
+           a->block_bytes == b->block_bytes && a->is_scaled == b->is_scaled &&
+           a->widening == b->widening;
 }
 
 static size_t slot_of(const struct tutti_tuner_query *query)

@@ -22,12 +22,33 @@ static double over(double amount, double per_second)
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
-static double seconds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+/* What the bytes of a level take. One-sided costs are of one level. */
+static double wire_of(const struct tutti_tuner_view *view, const struct tutti_cost *cost, int level)
 {
     const struct tutti_machine *machine = view->machine;
     const struct tutti_places *places = view->places;
-    double in_node = crowd(view, places ? places->nnodes : 0);
-    double turns = share(in_node, machine->cores);
+    double in_node = cost->is_alone ? 1 : crowd(view, places ? places->nnodes : 0);
+    double in_group = cost->is_alone ? 1 : crowd(view, places ? places->ngroups : 0);
+    double bytes = cost->level[level].bytes, wire;
+
+    if (bytes > 0 && machine->memory_bytes_per_s == 0)
+        bytes = fmax(bytes, cost->served);
+    wire = over(bytes, machine->level[level].bytes_per_s);
+    if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
+        wire *= share(in_node, machine->nics);
+    if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
+        wire = fmax(wire, over(bytes * in_group, machine->trunk_bytes_per_s));
+    return wire;
+}
+
+/* Memory is busy while bytes are on their way, reduced and copied: the slower of both counts. */
+static double seconds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+{
+    const struct tutti_machine *machine = view->machine;
+    double turns = share(crowd(view, view->places ? view->places->nnodes : 0), machine->cores);
+    double work = turns * over(cost->reduced, machine->reduce_bytes_per_s) +
+                  turns * over(cost->copied, machine->copy_bytes_per_s);
+    double memory = over(cost->memory, machine->memory_bytes_per_s), busy = work;
     double of_level[TUTTI_LEVEL_COUNT];
 
     if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
@@ -35,20 +56,37 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         const struct tutti_rate *rate = &machine->level[level];
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
-        double bytes = cost->level[level].bytes, wire = over(bytes, rate->bytes_per_s);
+        double wire = wire_of(view, cost, level);
 
-        if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
-            wire *= share(in_node, machine->nics);
-        if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
-            wire = fmax(wire, over(bytes * crowd(view, places->ngroups),
-                                   machine->trunk_bytes_per_s));
+        busy += wire;
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
-    return tutti_cost_sum(cost, of_level) +
-           turns * over(cost->reduced, machine->reduce_bytes_per_s) +
-           turns * over(cost->copied, machine->copy_bytes_per_s) +
-           over(cost->memory, machine->memory_bytes_per_s);
+    return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
+}
+
+/* Bytes that messages carry per byte of the call. */
+static double widening(const struct tutti_tuner_query *query,
+                       const struct tutti_algorithm *algorithm)
+{
+    bool is_wide = algorithm->needs == 0 && tutti_collective_reduces(query->collective);
+
+    return is_wide && query->widening > 1 ? query->widening : 1;
+}
+
+double tutti_price_pieces(const struct tutti_tuner_view *view,
+                          const struct tutti_tuner_query *query,
+                          const struct tutti_algorithm *algorithm)
+{
+    double wide = widening(query, algorithm);
+    double bytes = wide * (double)tutti_tuner_bytes(view, query);
+    bool is_staged = wide > 1 || query->is_scaled || query->collective == TUTTI_ALLTOALL;
+    size_t most = is_staged ? view->stage_bytes : view->scratch_bytes;
+
+    if (algorithm->needs != 0 || query->is_vector || most == 0 ||
+        (algorithm->is_lean && !is_staged))
+        return 1;
+    return fmax(1, ceil(bytes / (double)most));
 }
 
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
@@ -57,29 +95,14 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     const struct tutti_algorithm *algorithm = choice->algorithm;
     struct tutti_shape shape = {.nranks = view->nranks, .root = query->root,
                                 .options = choice->options, .places = view->places};
-    bool is_two_sided = algorithm->needs == 0;
-    double factor = 1, bytes, larger, pieces = 0, sum = 0;
+    double pieces = tutti_price_pieces(view, query, algorithm);
     struct tutti_cost cost;
 
-    if (algorithm->cost == NULL || view->machine == NULL)
+    if (view->machine == NULL)
         return NAN;
     if (view->nranks == 1)
         return 0;
-    if (is_two_sided && tutti_collective_reduces(query->collective) && query->widening > 1)
-        factor = query->widening;
-    bytes = factor * (double)query->block_bytes;
-    larger = factor * (double)tutti_tuner_bytes(view, query);
-
-    /* The whole schedule once per piece: the full ones, then the rest. */
-    if (is_two_sided && !query->is_vector && view->stage_bytes > 0 &&
-        larger > (double)view->stage_bytes) {
-        double full = bytes * (double)view->stage_bytes / larger;
-
-        pieces = ceil(larger / (double)view->stage_bytes) - 1;
-        algorithm->cost(&shape, full, &cost);
-        sum = pieces * seconds(view, &cost);
-        bytes -= pieces * full;
-    }
-    algorithm->cost(&shape, bytes, &cost);
-    return sum + seconds(view, &cost);
+    algorithm->cost(&shape, widening(query, algorithm) * (double)query->block_bytes / pieces,
+                    &cost);
+    return pieces * seconds(view, &cost);
 }

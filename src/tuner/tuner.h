@@ -44,8 +44,9 @@ struct tutti_tuner_view {
     bool all_read;      /* and can read each other's memory */
     bool all_store;     /* and store to it: one process */
     size_t half_bytes;  /* of a window half */
-    /* Two-sided calls run in pieces of so much of the larger buffer; 0: whole. */
-    size_t stage_bytes;
+    /* Two-sided calls that are staged, and those that only use SCRATCH, run in pieces of so much of
+     * the larger buffer (bind.h); 0: whole. */
+    size_t stage_bytes, scratch_bytes;
     /* Borrowed, each may be NULL: nothing is known about it. Without a machine nothing has a price.
      * What the machine says about places is ignored here. */
     const struct tutti_places *places;
@@ -61,6 +62,7 @@ struct tutti_tuner_query {
     bool is_vector;      /* a v-form */
     uint32_t root;
     size_t block_bytes;  /* of one block; of v-forms, their mean */
+    bool is_scaled;      /* a pre-multiplied sum: its input is staged */
     uint32_t widening;   /* bytes on the wire of a two-sided run per byte of the call; 0 is 1 */
 };
 

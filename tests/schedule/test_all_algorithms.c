@@ -26,6 +26,7 @@
 #define BOTH_FORMS 12 /* ranks up to which the checker's two forms are compared */
 
 static const char *only_collective;
+static bool uses_scratch; /* has any schedule of the algorithm at hand? */
 
 static uint32_t most_ranks(void)
 {
@@ -61,6 +62,20 @@ static bool check_team(const struct tutti_algorithm *algorithm, const struct tea
     return rc == TUTTI_OK && is_same_report(&why, &hashed);
 }
 
+/* What is called lean must be so on all ranks, for they go by it alike. */
+static bool is_as_lean_as_said(const struct tutti_algorithm *algorithm, const struct team *team)
+{
+    for (uint32_t rank = 0; rank < team->nranks; rank++)
+        if (team->schedules[rank]->scratch_chunks > 0) {
+            uses_scratch = true;
+            if (algorithm->is_lean)
+                print_error("%s %s, %u ranks, rank %u: lean, yet it uses scratch\n",
+                            tutti_collective_name(algorithm->collective), algorithm->name,
+                            team->nranks, rank);
+        }
+    return !algorithm->is_lean || !uses_scratch;
+}
+
 static bool has_channels(const struct team *team)
 {
     for (uint32_t rank = 0; rank < team->nranks; rank++)
@@ -84,6 +99,7 @@ static bool prove(const struct tutti_algorithm *algorithm, const struct variant 
     is_right = check_team(algorithm, &plain, variant, root, "");
     if (is_right && !team_is_same(&plain, &fused))
         is_right = check_team(algorithm, &fused, variant, root, ", fused");
+    is_right = is_right && is_as_lean_as_said(algorithm, &fused);
     has_several = has_channels(&plain);
     team_destroy(&plain);
     team_destroy(&fused);
@@ -157,9 +173,15 @@ static void every_algorithm_is_right_for_every_number_of_ranks_and_root(void **s
 
         if (!is_asked_for(algorithm))
             continue;
+        uses_scratch = false;
         for (size_t index = 0; index < variants_count(algorithm); index++)
             for (uint32_t nranks = 1; nranks <= most_ranks() && is_right; nranks++)
                 is_right = !is_sampled(index, nranks) || prove_variant(algorithm, index, nranks);
+        if (is_right && algorithm->needs == 0 && !algorithm->is_lean && !uses_scratch) {
+            print_error("%s %s uses no scratch: say is_lean\n",
+                        tutti_collective_name(algorithm->collective), algorithm->name);
+            is_right = false;
+        }
         nproved++;
         nwrong += !is_right;
     }

@@ -202,6 +202,22 @@ static void one_algorithm_is_chosen_and_the_rest_have_reasons(void **state)
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
+/* Nine ranks are built: the first, the last and seven between. */
+static void a_schedule_has_its_price(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "build broadcast --ranks 64 -a linear"), 0);
+    assert_says("ALGORITHM  RANKS  MEAN TIME  WORST TIME  STEPS  MEMORY");
+    assert_says("\nlinear         9 ");
+    /* The most steps are the root's: 63 sends and a copy. */
+    assert_says("  64  ");
+    assert_int_equal(running_run(TUTTI_SCHED, "build allgather -n 4 --topo nodes8"), 0);
+    assert_says("\ncirculant ");
+    assert_says("\nhierarchical ");
+    assert_int_equal(running_run(TUTTI_SCHED, "build reduce -n 3 -a chain --option segments=5"), 0);
+    assert_says("\nchain          3 ");
+}
+
 static void mistakes_are_one_line_with_the_cure(void **state)
 {
     static const struct {
@@ -247,6 +263,10 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"draw allreduce ring -n 4 -o no/a.svg", "tutti-sched draw: ", "write no/a.svg: No such"},
         {"import", "tutti-sched import: ", "which file? Give one"},
         {"import none.xml", "tutti-sched import: ", "none.xml: No such file"},
+        {"build", "tutti-sched build: ", "which collective? Give one of allreduce"},
+        {"build allreduce ring -n 4", "tutti-sched build: ", "name one algorithm by --algorithm"},
+        {"build allreduce -n 4 --option radix=2", "tutti-sched build: ", "give --algorithm NAME"},
+        {"build allreduce", "tutti-sched build: ", "how many ranks?"},
         {"explain allreduce", "tutti-sched explain: ", "how large? Give one size"},
         {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "how large?"},
         {"explain allreduce 1M", "tutti-sched explain: ", "on which machine? Give --topo"},
@@ -261,7 +281,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
 
 static void every_command_explains_itself(void **state)
 {
-    static const char *const commands[] = {"list", "print", "check", "draw", "import", "explain"};
+    static const char *const commands[] = {"list", "print", "check", "draw", "import", "explain",
+                                           "build"};
 
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "--help"), 0);
@@ -291,6 +312,7 @@ int main(void)
         cmocka_unit_test(pictures_are_documents_with_all_ranks_and_messages),
         cmocka_unit_test(other_formats_become_schedule_files),
         cmocka_unit_test(one_algorithm_is_chosen_and_the_rest_have_reasons),
+        cmocka_unit_test(a_schedule_has_its_price),
         cmocka_unit_test(mistakes_are_one_line_with_the_cure),
         cmocka_unit_test(every_command_explains_itself),
     };

@@ -77,6 +77,40 @@ static void what_is_too_large_is_left_out_and_said(void **state)
     assert_says("circulant");
 }
 
+/* The promise of `explain` and the play agree where the algorithm does what its cost says. */
+static void only_the_choice_is_played(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 64 -s 1K:64M:65536 -a chosen"),
+                     0);
+    assert_says("1 KiB  *  recursive_doubling ");
+    assert_says("64 MiB  *  hybrid[doublings=1] ");
+    assert_int_equal(count_words(running.out, "\n"), 3);
+    assert_int_equal(count_words(running.out, "  *  "), 2);
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 64 -s 1K --within 1.5"), 0);
+    assert_says("recursive_doubling");
+    assert_null(strstr(running.out, "  ring "));
+}
+
+/* 2 log2 p alpha + 2 (p - 1) / p beta n at once, for it takes no memory of the library's; recursive
+ * doubling takes scratch memory, so 256 MiB run in four pieces of log2 p rounds. */
+static void large_calls_run_whole_or_in_pieces(void **state)
+{
+    const char *at;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce " FLAT " -n 4 -s 256M -a circulant --json"),
+                     0);
+    assert_says("\"pieces\": 1,");
+    at = strstr(running.out, "\"seconds\": ");
+    assert_true(fabs(strtod(at + 11, NULL) / (4 * 5e-6 + 1.5 * 268435456 / 50e9) - 1) < 1e-6);
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce " FLAT " -n 4 -s 256M -a recursive_doubling "
+                                            "--json"), 0);
+    assert_says("\"pieces\": 4, \"messages\": 32,");
+    at = strstr(running.out, "\"seconds\": ");
+    assert_true(fabs(strtod(at + 11, NULL) / (4 * 2 * (5e-6 + 67108864 / 50e9)) - 1) < 1e-6);
+}
+
 static void a_machine_may_bring_its_ranks(void **state)
 {
     (void)state;
@@ -166,6 +200,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"allreduce --topo flat -n 8 -s 2048T", "--size 2048T: give"},
         {"allreduce --topo flat -n 8 --root 1", "allreduce has no root"},
         {"allreduce --topo flat -n 8 --steps 0", "--steps 0: give a number"},
+        {"allreduce --topo flat -n 8 --within 0.5", "--within 0.5: give a factor from 1 on"},
+        {"allreduce --topo flat -n 8 -a chosen --option segments=2", "give --algorithm NAME too"},
         {"allreduce --topo flat -n 8 --option segments=2", "give --algorithm NAME too"},
         {"allreduce --topo flat -n 8 -a ring --option window=2", "has no option \"window\""},
         {"allreduce --topo flat -n 8 --json=yes", "--json=yes takes no value"},
@@ -205,6 +241,8 @@ int main(void)
         cmocka_unit_test(every_size_has_one_best),
         cmocka_unit_test(ranks_of_one_node_may_share_memory),
         cmocka_unit_test(what_is_too_large_is_left_out_and_said),
+        cmocka_unit_test(only_the_choice_is_played),
+        cmocka_unit_test(large_calls_run_whole_or_in_pieces),
         cmocka_unit_test(a_machine_may_bring_its_ranks),
         cmocka_unit_test(a_barrier_has_no_size),
         cmocka_unit_test(json_has_all_cases),

@@ -3,6 +3,7 @@
 #include "common/ground.h"
 
 #include "base/param.h"
+#include "schedule/bind.h"
 
 size_t ground_block_bytes(enum tutti_collective collective, uint32_t nranks, double size_bytes)
 {
@@ -39,6 +40,8 @@ void ground_view(const struct tutti_machine *machine, struct tutti_tuner_view *r
         .all_read = is_one_node,
         .all_store = is_one_node,
         .half_bytes = is_one_node ? (size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2 : 0,
+        .stage_bytes = TUTTI_STAGE_BYTES,
+        .scratch_bytes = TUTTI_SCRATCH_BYTES,
         .places = &machine->places,
         .machine = machine,
     };

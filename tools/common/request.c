@@ -170,6 +170,16 @@ static int read_steps(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
+static int read_within(struct request *request, const char *text)
+{
+    char *end;
+
+    request->within = strtod(text, &end);
+    if (end == text || *end != '\0' || !(request->within >= 1) || request->within > 1e9)
+        return mistake(request, "--within %s: give a factor from 1 on, such as 1.5", text);
+    return REQUEST_GO;
+}
+
 static const struct {
     const char *name;
     char letter;
@@ -186,6 +196,7 @@ static const struct {
     {"algorithm", 'a', true, keep_algorithm},
     {"json", '\0', false, keep_json},
     {"steps", '\0', true, read_steps},
+    {"within", '\0', true, read_within},
 };
 
 static bool is_listed(const char *list, const char *name)

@@ -38,6 +38,7 @@ struct request {
     double first_bytes, last_bytes, factor; /* --size A:B[:factor]; 1K:64M:4 */
     bool wants_json;
     uint64_t most_steps;               /* --steps; 20 million */
+    double within;                     /* --within F; 0: not given */
 };
 
 /* One command of a tool. */

@@ -9,6 +9,7 @@ extern const struct command sched_list;
 extern const struct command sched_print;
 extern const struct command sched_check;
 extern const struct command sched_draw;
+extern const struct command sched_build;
 extern const struct command sched_explain;
 extern const struct command sched_import;
 

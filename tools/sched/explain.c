@@ -7,7 +7,6 @@
 #include "common/table.h"
 #include "common/units.h"
 #include "sched/commands.h"
-#include "schedule/bind.h"
 #include "tuner/policy.h"
 
 #include <math.h>
@@ -58,7 +57,6 @@ static int explain(const struct request *request, const struct tutti_machine *ma
 
     ground_view(machine, &view);
     view.policy = policy;
-    view.stage_bytes = TUTTI_STAGE_BYTES;
     query.block_bytes = ground_block_bytes(collective, view.nranks, size);
     rc = tutti_tuner_explain(&view, &query, &candidates, &count);
     if (rc != TUTTI_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched: look at schedules: list, print, check, draw, import, explain. */
+ * tutti-sched: look at schedules: list, print, check, draw, import, explain, build. */
 #include "sched/commands.h"
 
 #include <stdio.h>
@@ -15,6 +15,7 @@ static const char help[] =
     "  draw     a schedule as a picture\n"
     "  import   MSCCL XML or MSCCL++ JSON to a schedule file\n"
     "  explain  which algorithm serves a call, and why\n"
+    "  build    what it costs a rank to have its schedule\n"
     "\n"
     "tutti-sched COMMAND --help says more. A schedule is a collective, an algorithm and a number\n"
     "of ranks: tutti-sched draw allreduce ring --ranks 8 -o ring.svg\n"
@@ -23,6 +24,7 @@ static const char help[] =
 
 static const struct command *const commands[] = {
     &sched_list, &sched_print, &sched_check, &sched_draw, &sched_import, &sched_explain,
+    &sched_build,
 };
 
 int main(int argc, char **argv)

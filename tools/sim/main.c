@@ -13,13 +13,15 @@ static const char help[] =
     "is to the least possible (BOUND, EFFICIENCY), and which link is the busiest. Nothing is\n"
     "sent. '*' is the fastest of its size. LATENCY, WIRE, WORK and WAIT are shares of the longest\n"
     "path: messages' fixed cost, bytes on links, reducing and copying, waiting for a port, a link\n"
-    "or a core.\n"
+    "or a core. A call that the library cuts in PIECES takes that many times what one does.\n"
     "\n"
     "  -t, --topo MACHINE       a machine's file or description, or a name of those below\n"
     "  -n, --ranks N[,N|N-N..]  ranks (default: those of the machine)\n"
     "  -s, --size A[:B[:F]]     sizes of the whole vector from A to B, each F times the last\n"
     "                           (default 1K:64M:4)\n"
-    "  -a, --algorithm NAME     one algorithm, or all that can serve (default)\n"
+    "  -a, --algorithm NAME     one algorithm, or the tuner's choice (chosen), or all that can serve\n"
+    "                           (default)\n"
+    "      --within F           leave out what is priced above F times the cheapest\n"
     "      --option NAME=VALUE  an option of that algorithm; may be repeated. Otherwise what the\n"
     "                           tuner finds best for each size\n"
     "      --root R             the root of a rooted collective (default 0)\n"
@@ -37,7 +39,7 @@ static void print_help(FILE *out)
     fputs(help, out);
     for (size_t i = 0; (machine = tutti_machine_named(i)) != NULL; i++)
         fprintf(out, "  %-9s %s\n", machine->name, machine->about);
-    fputs("\nA description is a file or one line: \"node 8; level node overhead 1us bandwidth "
+    fputs("\nA description is a file or one line: \"node 8; level node latency 1us bandwidth "
           "350GB/s;\nlevel top overhead 5us bandwidth 50GB/s\"; docs/tools.md has it all.\n", out);
 }
 
@@ -65,7 +67,7 @@ int main(int argc, char **argv)
 {
     static const struct command command = {
         .name = "tutti-sim",
-        .options = "ranks root option size topo output algorithm json steps",
+        .options = "ranks root option size topo output algorithm json steps within",
         .print_help = print_help,
         .run = run,
     };

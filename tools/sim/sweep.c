@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "common/units.h"
 #include "tuner/candidates.h"
+#include "tuner/price.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,7 +74,7 @@ static int play(const struct request *request, const struct tutti_machine *machi
         .schedule = make_schedule,
         .drop = drop_schedule,
         .context = &cast,
-        .block_count = block,
+        .block_count = (size_t)ceil((double)block / one->npieces),
         .element_bytes = 1,
     };
 
@@ -85,7 +86,7 @@ static int play(const struct request *request, const struct tutti_machine *machi
     TUTTI_TRY(tutti_simulate(&source, machine, &one->report));
     if (one->report.seconds > 0)
         one->bus_bytes_per_s = ground_bus_factor(collective, one->nranks) * one->size_bytes /
-                               one->report.seconds;
+                               sweep_seconds(one);
     return TUTTI_OK;
 }
 
@@ -94,7 +95,17 @@ double sweep_bound(const struct sim_case *one)
     return fmax(one->bound.latency_s, one->bound.bandwidth_s);
 }
 
+double sweep_seconds(const struct sim_case *one)
+{
+    return one->npieces * one->report.seconds;
+}
+
 /* ---- which cases ----------------------------------------------------------------------------- */
+
+static bool wants_chosen(const struct request *request)
+{
+    return request->algorithm != NULL && strcmp(request->algorithm, "chosen") == 0;
+}
 
 /* A barrier has no size. */
 static size_t list_sizes(const struct request *request, enum tutti_collective collective,
@@ -137,18 +148,46 @@ static int choose_options(const struct request *request, const struct tutti_tune
     return TUTTI_OK;
 }
 
-/* One size on one machine: a case for each algorithm that can serve it. */
+static void add_choice(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                       const struct tutti_choice *choice, double size, struct sweep *sweep)
+{
+    struct sim_case *one = add_case(sweep);
+
+    one->nranks = view->nranks;
+    one->size_bytes = size;
+    one->choice = *choice;
+    one->priced_s = tutti_price(view, query, choice);
+    one->npieces = tutti_price_pieces(view, query, choice->algorithm);
+}
+
+/* What is priced far above the cheapest, if --within says how far. */
+static bool is_too_dear(const struct request *request, const struct tutti_tuner_view *view,
+                        const struct tutti_tuner_query *query, const struct tutti_choice *choice)
+{
+    struct tutti_choice cheapest;
+    double lowest;
+
+    return request->within > 0 && tutti_cheapest(view, query, &cheapest, &lowest) &&
+           tutti_price(view, query, choice) > request->within * lowest;
+}
+
+/* One size on one machine: a case for each algorithm that can serve it, or for the chosen one. */
 static int add_cases(const struct request *request, const struct tutti_machine *machine,
                      const struct tutti_algorithm *only, double size, struct sweep *sweep)
 {
     struct tutti_tuner_query query = {.collective = sweep->collective, .root = request->root};
     struct tutti_tuner_view view;
+    struct tutti_choice choice;
 
     ground_view(machine, &view);
     query.block_bytes = ground_block_bytes(sweep->collective, view.nranks, size);
+    if (wants_chosen(request)) {
+        TUTTI_TRY(tutti_tuner_choose(&view, &query, &choice, NULL));
+        add_choice(&view, &query, &choice, size, sweep);
+        return TUTTI_OK;
+    }
     for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(i);
-        struct sim_case *one;
 
         if (algorithm->collective != sweep->collective || (only != NULL && algorithm != only))
             continue;
@@ -159,10 +198,9 @@ static int add_cases(const struct request *request, const struct tutti_machine *
                               "give a machine of one node, such as \"node %u; level node ...\"",
                               algorithm->name, view.nranks);
         }
-        one = add_case(sweep);
-        one->nranks = view.nranks;
-        one->size_bytes = size;
-        TUTTI_TRY(choose_options(request, &view, &query, algorithm, &one->choice));
+        TUTTI_TRY(choose_options(request, &view, &query, algorithm, &choice));
+        if (!is_too_dear(request, &view, &query, &choice))
+            add_choice(&view, &query, &choice, size, sweep);
     }
     return TUTTI_OK;
 }
@@ -187,7 +225,7 @@ static void end_progress(void)
 static bool is_faster(const struct sim_case *other, const struct sim_case *one)
 {
     return other->size_bytes == one->size_bytes && !other->is_left_out &&
-           other->report.seconds < one->report.seconds * (1 - 1e-9);
+           sweep_seconds(other) < sweep_seconds(one) * (1 - 1e-9);
 }
 
 /* Of the cases from `first` on, which are of one number of ranks, the fastest of each size; of
@@ -239,7 +277,7 @@ int sweep_run(const struct request *request, struct sweep *sweep)
     if (status == REQUEST_GO && request->nwords > 1)
         return mistake(request, "\"%s\" is one word too many; see %s --help", request->words[1],
                        request->command);
-    if (status == REQUEST_GO && request->algorithm != NULL &&
+    if (status == REQUEST_GO && request->algorithm != NULL && !wants_chosen(request) &&
         strcmp(request->algorithm, "all") != 0)
         status = request_algorithm(request, sweep->collective, request->algorithm, &only);
     if (status == REQUEST_GO && only == NULL && request->has_options)

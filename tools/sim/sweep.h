@@ -15,10 +15,12 @@ struct sim_case {
     struct tutti_choice choice;
     bool is_left_out;       /* more steps than are played; the rest is then empty */
     uint64_t nsteps;        /* of all ranks, about */
+    double priced_s;        /* by the tuner; NAN: it has no price */
+    double npieces;         /* in which the library runs the call, one after the other */
     bool is_best;           /* the fastest of its size and ranks */
     double bus_bytes_per_s;
     struct tutti_sim_bound bound;
-    struct tutti_sim_report report;
+    struct tutti_sim_report report; /* of one piece */
 };
 
 struct sweep {
@@ -29,6 +31,8 @@ struct sweep {
 
 /* What no schedule can be faster than. */
 double sweep_bound(const struct sim_case *one);
+/* All pieces one after the other. */
+double sweep_seconds(const struct sim_case *one);
 
 /* Play everything. REQUEST_GO or the exit status; the caller finishes the sweep in any case. */
 int sweep_run(const struct request *request, struct sweep *ret_sweep);

@@ -84,7 +84,7 @@ static size_t make_curves(const struct sweep *sweep, const struct track *track,
 
         find_curve(track, curves, &count, "lower bound")->y[at] = sweep_bound(one);
         if (!one->is_left_out)
-            find_curve(track, curves, &count, name)->y[at] = one->report.seconds;
+            find_curve(track, curves, &count, name)->y[at] = sweep_seconds(one);
     }
     return count;
 }

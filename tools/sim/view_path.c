@@ -164,16 +164,16 @@ int view_path(const struct sweep *sweep, const struct sim_case *one, const char 
 
     find_path(report, &path);
     tutti_choice_format(&one->choice, choice, sizeof choice);
-    snprintf(title, sizeof title, "%s %s, %s ranks, %s: the longest path",
+    snprintf(title, sizeof title, "%s %s, %s ranks, %s: the longest path%s",
              tutti_collective_name(sweep->collective), choice, units_count(one->nranks, text[0]),
-             units_bytes(one->size_bytes, text[1]));
+             units_bytes(one->size_bytes, text[1]), one->npieces > 1 ? " of one piece" : "");
     svg_begin(&path.svg, LEFT + WIDTH + RIGHT_MARGIN, TOP + (double)path.nrows * path.row + 44,
               title);
     svg_text(&path.svg, 24, 28,
              (struct svg_font){.size = 16, .colour = COLOUR_INK, .is_bold = true}, "%s", title);
     svg_text(&path.svg, 24, 47, (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
              "%s, the least possible is %s%s%s", units_seconds_drawn(report->seconds, text[2]),
-             units_seconds_drawn(sweep_bound(one), text[3]),
+             units_seconds_drawn(sweep_bound(one) / one->npieces, text[3]),
              report->nlinks > 0 ? "; the busiest link is " : "",
              report->nlinks > 0 ? report->links[0].name : "");
     draw_legend(&path, report->seconds);

@@ -6,6 +6,7 @@
 #include "common/units.h"
 #include "tuner/explain.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void add_played(struct table *table, const struct sim_case *one)
@@ -13,8 +14,9 @@ static void add_played(struct table *table, const struct sim_case *one)
     const struct tutti_sim_report *report = &one->report;
     char text[UNITS_TEXT];
 
-    table_add(table, "%s", units_seconds(report->seconds, text));
-    table_add(table, "%.1f", report->seconds > 0 ? 100 * sweep_bound(one) / report->seconds : 100);
+    table_add(table, "%s", units_seconds(sweep_seconds(one), text));
+    table_add(table, "%.1f",
+              report->seconds > 0 ? 100 * sweep_bound(one) / sweep_seconds(one) : 100);
     table_add(table, "%s", units_rate(one->bus_bytes_per_s, text));
     table_add(table, "%.0f %.0f %.0f %.0f", 100 * report->latency_share, 100 * report->wire_share,
               100 * report->work_share, 100 * report->wait_share);
@@ -41,7 +43,7 @@ void view_table(const struct sweep *sweep, FILE *out)
     struct table table;
     char text[UNITS_TEXT], choice[96];
 
-    table_init(&table, ">RANKS|>SIZE| |ALGORITHM|>BOUND|>TIME|>EFFICIENCY %|>BUSBW|"
+    table_init(&table, ">RANKS|>SIZE| |ALGORITHM|>PIECES|>BOUND|>TIME|>EFFICIENCY %|>BUSBW|"
                ">LATENCY WIRE WORK WAIT %|BUSIEST LINK");
     for (size_t i = 0; i < sweep->ncases; i++) {
         const struct sim_case *one = &sweep->cases[i];
@@ -51,6 +53,7 @@ void view_table(const struct sweep *sweep, FILE *out)
         table_add(&table, one->is_best ? "*" : "");
         tutti_choice_format(&one->choice, choice, sizeof choice);
         table_add(&table, "%s", choice);
+        table_add(&table, "%.0f", one->npieces);
         table_add(&table, "%s", units_seconds(sweep_bound(one), text));
         if (one->is_left_out)
             add_left_out(&table, one);
@@ -81,14 +84,15 @@ static void write_played(const struct sim_case *one, FILE *out)
     const struct tutti_sim_report *report = &one->report;
 
     fprintf(out, ", \"seconds\": %.9g, \"bus_bytes_per_s\": %.9g, \"best\": %s,\n   ",
-            report->seconds, one->bus_bytes_per_s, one->is_best ? "true" : "false");
-    fprintf(out, "\"messages\": %llu, \"bytes\": %.17g, \"latency_share\": %.6g, \"wire_share\": "
+            sweep_seconds(one), one->bus_bytes_per_s, one->is_best ? "true" : "false");
+    fprintf(out, "\"pieces\": %.0f, \"messages\": %.0f, \"bytes\": %.17g, \"latency_share\": %.6g, \"wire_share\": "
             "%.6g, \"work_share\": %.6g, \"wait_share\": %.6g",
-            (unsigned long long)report->nmessages, report->bytes, report->latency_share,
+            one->npieces, one->npieces * (double)report->nmessages, one->npieces * report->bytes,
+            report->latency_share,
             report->wire_share, report->work_share, report->wait_share);
     if (report->nlinks > 0)
         fprintf(out, ",\n   \"busiest_link\": \"%s\", \"busiest_link_seconds\": %.9g",
-                report->links[0].name, report->links[0].busy_s);
+                report->links[0].name, one->npieces * report->links[0].busy_s);
 }
 
 void view_json(const struct sweep *sweep, FILE *out)
@@ -103,6 +107,8 @@ void view_json(const struct sweep *sweep, FILE *out)
         fprintf(out, ",\n   \"bound_latency_s\": %.9g, \"bound_bandwidth_s\": %.9g, "
                 "\"bound_sum_s\": %.9g", one->bound.latency_s, one->bound.bandwidth_s,
                 one->bound.sum_s);
+        if (!isnan(one->priced_s))
+            fprintf(out, ", \"priced_s\": %.9g", one->priced_s);
         if (one->is_left_out)
             fprintf(out, ", \"left_out_steps\": %llu", (unsigned long long)one->nsteps);
         else

@@ -253,9 +253,11 @@ static void a_price_is_rounds_and_bytes_and_work(void **state)
         {"level top overhead 5us bandwidth 1GB/s; reduce 2GB/s", 3 * (5e-6 + 1e-3 + 5e-4)},
         {"node 4; cores 2; level top overhead 5us bandwidth 1GB/s; reduce 2GB/s",
          3 * (10e-6 + 1e-3 + 1e-3)},
-        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * (5e-6 + 4e-3)},
+        {"node 4; level node overhead 1us bandwidth 10GB/s; level top overhead 5us bandwidth 1GB/s",
+         2 * (1e-6 + 1e-4) + 5e-6 + 1e-3},
+        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * 5e-6 + (1 + 1 + 4) * 1e-3},
         {"node 2; group 2; level top overhead 5us bandwidth 1GB/s; trunk 2GB/s",
-         3 * (5e-6 + 2e-3)},
+         3 * 5e-6 + (1 + 1 + 2) * 1e-3},
     };
 
     (void)state;
@@ -295,9 +297,17 @@ static void a_price_counts_pieces(void **state)
 
     (void)state;
     view.stage_bytes = 400000;
-    close_to(seconds_of(&view, 1000000, "recursive_doubling"), 3 * (3 * 5e-6 + 1e-3));
-    close_to(seconds_of(&view, 800000, "recursive_doubling"), 3 * (2 * 5e-6 + 8e-4));
+    view.scratch_bytes = 500000;
+    close_to(seconds_of(&view, 1000000, "recursive_doubling"), 3 * (2 * 5e-6 + 1e-3));
+    close_to(seconds_of(&view, 1000001, "recursive_doubling"), 3 * (3 * 5e-6 + 1.000001e-3));
     close_to(tutti_price(&view, &query, &choice), 3 * (10 * 5e-6 + 4e-3));
+    query.widening = 1;
+    query.is_scaled = true;
+    close_to(tutti_price(&view, &query, &choice), 3 * (3 * 5e-6 + 1e-3));
+    choice.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "circulant");
+    close_to(tutti_price(&view, &query, &choice), 3 * 6 * 5e-6 + 2 * 7.0 / 8 * 1e-3);
+    query.is_scaled = false;
+    close_to(tutti_price(&view, &query, &choice), 6 * 5e-6 + 2 * 7.0 / 8 * 1e-3);
     tutti_machine_destroy(machine);
 }
 
@@ -340,7 +350,7 @@ static void assumptions_agree_with_what_was_measured(void **state)
     struct tutti_machine machine;
     struct tutti_places places = {.nranks = 2, .node = (const uint32_t[]){0, 0}, .nnodes = 1};
     struct tutti_tuner_view view = {.nranks = 2, .machine = &machine, .places = &places,
-                                    .stage_bytes = 16 << 20};
+                                    .stage_bytes = 16 << 20, .scratch_bytes = 64 << 20};
 
     (void)state;
     tutti_machine_assume(false, 2, &machine);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-sched build: what it costs a rank to have its schedule: time, steps, memory. */
+#include "base/result.h"
+#include "common/table.h"
+#include "common/units.h"
+#include "sched/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char help[] =
+    "usage: tutti-sched build COLLECTIVE --ranks N [options]\n"
+    "\n"
+    "Builds the schedules of some ranks and says what that costs one rank: the mean time and the\n"
+    "worst (of a core), the most steps, and the most memory that a schedule takes (steps and dependencies).\n"
+    "A program pays it once per algorithm, options and root. What takes a rank seconds ends the\n"
+    "sample early; RANKS is how many were built.\n"
+    "\n"
+    "  -n, --ranks N            ranks (default: those of the machine)\n"
+    "  -a, --algorithm NAME     one algorithm, or all (default)\n"
+    "      --option NAME=VALUE  an option of that algorithm; may be repeated\n"
+    "      --root R             the root of a rooted collective (default 0)\n"
+    "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n";
+
+#define SAMPLES 9
+#define ENOUGH_NS 2000000000 /* spent on one algorithm */
+
+struct bill {
+    uint64_t total_ns, worst_ns;
+    uint32_t nranks, most_steps;
+    size_t most_bytes;
+};
+
+/* Of this thread's work: what else the machine does is no cost of the schedule. */
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A time is the least of two, for the first build also pays for memory new to the process. */
+static int build_once(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                      struct bill *bill)
+{
+    uint64_t least_ns = UINT64_MAX;
+
+    for (int turn = 0; turn < 2; turn++) {
+        struct tutti_schedule *schedule;
+        uint64_t begin_ns = now_ns(), spent_ns;
+        size_t size_bytes;
+
+        TUTTI_TRY(tutti_algorithm_schedule(algorithm, shape, &schedule));
+        spent_ns = now_ns() - begin_ns;
+        least_ns = spent_ns < least_ns ? spent_ns : least_ns;
+        size_bytes = sizeof *schedule + schedule->nsteps * sizeof *schedule->steps +
+                     schedule->ndeps * sizeof *schedule->deps;
+        bill->most_steps = schedule->nsteps > bill->most_steps ? schedule->nsteps
+                                                               : bill->most_steps;
+        bill->most_bytes = size_bytes > bill->most_bytes ? size_bytes : bill->most_bytes;
+        tutti_schedule_destroy(schedule);
+    }
+    bill->total_ns += least_ns;
+    bill->worst_ns = least_ns > bill->worst_ns ? least_ns : bill->worst_ns;
+    bill->nranks++;
+    return TUTTI_OK;
+}
+
+/* The root, the first and the last rank, and some in between; each once. */
+static int build_sample(const struct tutti_algorithm *algorithm, struct tutti_shape shape,
+                        struct bill *ret_bill)
+{
+    uint32_t n = shape.nranks, next = 0;
+
+    *ret_bill = (struct bill){.nranks = 0};
+    shape.rank = shape.root;
+    TUTTI_TRY(build_once(algorithm, &shape, ret_bill));
+    for (uint32_t i = 0; i < SAMPLES && ret_bill->total_ns < ENOUGH_NS; i++) {
+        shape.rank = (uint32_t)((uint64_t)i * (n - 1) / (SAMPLES - 1));
+        if (shape.rank < next || shape.rank == shape.root)
+            continue;
+        next = shape.rank + 1;
+        TUTTI_TRY(build_once(algorithm, &shape, ret_bill));
+    }
+    return TUTTI_OK;
+}
+
+static void add_bill(struct table *table, const struct tutti_algorithm *algorithm,
+                     const struct bill *bill)
+{
+    char text[UNITS_TEXT];
+
+    table_add(table, "%s", algorithm->name);
+    table_add(table, "%s", units_count(bill->nranks, text));
+    table_add(table, "%s",
+              units_seconds((double)bill->total_ns / bill->nranks * 1e-9, text));
+    table_add(table, "%s", units_seconds((double)bill->worst_ns * 1e-9, text));
+    table_add(table, "%s", units_count(bill->most_steps, text));
+    table_add(table, "%s", units_bytes((double)bill->most_bytes, text));
+}
+
+static int bill_all(const struct request *request, const struct tutti_algorithm *only,
+                    enum tutti_collective collective, const struct tutti_shape *shape)
+{
+    struct table table;
+    int rc = TUTTI_OK;
+
+    table_init(&table, "ALGORITHM|>RANKS|>MEAN TIME|>WORST TIME|>STEPS|>MEMORY");
+    for (size_t i = 0; i < tutti_algorithm_count() && rc == TUTTI_OK; i++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+        struct bill bill;
+
+        if (algorithm->collective != collective || (only != NULL && algorithm != only))
+            continue;
+        rc = build_sample(algorithm, *shape, &bill);
+        if (rc == TUTTI_OK)
+            add_bill(&table, algorithm, &bill);
+    }
+    if (rc == TUTTI_OK)
+        table_print(&table, stdout);
+    table_fini(&table);
+    return rc == TUTTI_OK ? EXIT_SUCCESS : failure(request, rc);
+}
+
+static int run(const struct request *request)
+{
+    const struct tutti_algorithm *only = NULL;
+    struct tutti_machine *machine = NULL;
+    struct tutti_shape shape = {.root = request->root, .options = request->options};
+    enum tutti_collective collective;
+    int status = request_collective(request, request->words[0], &collective);
+
+    if (status == REQUEST_GO && request->nwords > 1)
+        return mistake(request, "\"%s\" is one word too many; name one algorithm by --algorithm",
+                       request->words[1]);
+    if (status == REQUEST_GO && request->algorithm != NULL &&
+        strcmp(request->algorithm, "all") != 0)
+        status = request_algorithm(request, collective, request->algorithm, &only);
+    if (status == REQUEST_GO && only == NULL && request->has_options)
+        return mistake(request, "--option is one algorithm's; give --algorithm NAME too");
+    if (status == REQUEST_GO)
+        status = request_one_machine(request, &shape.nranks, &machine);
+    if (status == REQUEST_GO)
+        status = request_root(request, collective, shape.nranks);
+    if (status == REQUEST_GO) {
+        shape.places = machine == NULL ? NULL : &machine->places;
+        status = bill_all(request, only, collective, &shape);
+    }
+    tutti_machine_destroy(machine);
+    return status;
+}
+
+const struct command sched_build = {
+    .name = "tutti-sched build",
+    .options = "ranks root option algorithm topo",
+    .help = help,
+    .run = run,
+};
