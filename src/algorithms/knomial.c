@@ -72,6 +72,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 
     if (node.place != 0 && node.nchildren > 0)
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, 1);
+    tutti_build_one_tree(build);
     for (uint32_t i = node.nchildren; i-- > 0;) {
         struct tutti_span next = tutti_span(kept, 0, 1);
 

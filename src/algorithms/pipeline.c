@@ -117,6 +117,8 @@ int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeli
     tutti_build_chunks(build, nchunks);
     if (flow.goes_up && flow.kept == TUTTI_BUF_SCRATCH && has_children)
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, nchunks);
+    if (pipeline->ntrees == 1 && !flow.goes_down)
+        tutti_build_one_tree(build);
     for (int64_t round = -last; round <= end; round++) {
         for (uint32_t t = 0; flow.goes_up && t < pipeline->ntrees; t++)
             TUTTI_TRY(go_up(&flow, t, round));

@@ -276,11 +276,15 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
 {
     uint32_t nranks = machine->places.nranks;
     struct sim_network network;
+    struct tutti_machine at;
     struct bounds bounds = {.network = &network, .places = &machine->places,
                             .collective = collective, .root = root, .block_bytes = block_bytes};
     struct part *parts;
 
-    TUTTI_TRY(tutti_sim_network_init(&network, machine, nranks));
+    tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
+    /* Within a node whatever is faster, messages or loads. */
+    at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
+    TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));
     parts = calloc((size_t)nranks + 1, sizeof(*parts));
     if (parts == NULL) {
         tutti_sim_network_fini(&network);

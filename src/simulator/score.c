@@ -229,6 +229,11 @@ static int load_rank(struct sim_score *score, struct lanes *lanes,
                         source->nranks, schedule->rank, schedule->nranks);
     else
         rc = load_schedule(score, lanes, schedule, source);
+    score->footprint_bytes =
+        source->footprint_bytes > 0
+            ? source->footprint_bytes
+            : tutti_machine_footprint(schedule->collective, source->nranks,
+                                      (double)source->block_count * (double)source->element_bytes);
     source->drop(source->context, schedule);
     return rc;
 }

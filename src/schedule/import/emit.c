@@ -377,7 +377,7 @@ static void release(struct tutti_import_emitter *emitter)
 }
 
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, bool is_fused,
+                      const struct tutti_import_trace *trace, bool is_bold,
                       struct tutti_ensemble *ret_ensemble)
 {
     struct tutti_import_emitter emitter = {.program = program, .trace = trace};
@@ -387,8 +387,8 @@ int tutti_import_emit(const struct tutti_import_program *program,
     TUTTI_TRY(tutti_ensemble_init(&ensemble, program->nranks));
     rc = tutti_import_places_init(&emitter.places, program);
     rc = rc != TUTTI_OK ? rc : emit_all(&emitter, &ensemble);
-    for (uint32_t rank = 0; rc == TUTTI_OK && is_fused && rank < program->nranks; rank++)
-        rc = tutti_schedule_fuse(ensemble.schedules[rank]);
+    for (uint32_t rank = 0; rc == TUTTI_OK && rank < program->nranks; rank++)
+        rc = tutti_schedule_fuse(ensemble.schedules[rank], is_bold);
     release(&emitter);
     if (rc != TUTTI_OK) {
         tutti_ensemble_fini(&ensemble);

@@ -217,11 +217,9 @@ int tutti_import_finish(struct tutti_import_program *program)
     return TUTTI_OK;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Fused, unless that deadlocks: what a step without a store holds up, its rank alone cannot tell.
- */
+/* Fused boldly; where that deadlocks, as is right anyhow. */
 static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
                 struct tutti_ensemble *ret_ensemble)
 {

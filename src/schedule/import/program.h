@@ -165,13 +165,11 @@ int tutti_import_play(const struct tutti_import_program *program,
                       struct tutti_import_trace *ret_trace);
 void tutti_import_trace_fini(struct tutti_import_trace *trace);
 
-/* ---- steps: emit.c ----------------------------------------------------------------------------
- */
+/* ---- steps: emit.c --------------------------------------------------------------------------- */
 
-/* Fused: each receive is joined with the send that passes the same chunks on, where that is
- * possible. */
+/* Fused: boldly (build.h), or as is right anyhow. */
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, bool is_fused,
+                      const struct tutti_import_trace *trace, bool is_bold,
                       struct tutti_ensemble *ret_ensemble);
 
 /* All of it: finish, play, emit; where a collective has a root that the file does not name

@@ -63,10 +63,11 @@ static const char *objection(const char *from, const char *to)
     if (room->level == LEVEL_TOOL)
         return other->level <= 1 || strcmp(other->path, "src/topology") == 0 ||
                        strcmp(other->path, "src/algorithms") == 0 ||
+                       strcmp(other->path, "src/device") == 0 ||
                        strcmp(other->path, "src/simulator") == 0 ||
                        strcmp(other->path, "src/tuner") == 0
                    ? NULL
-                   : "tools see base, schedule, algorithms, topology, simulator and tuner";
+                   : "tools see base, schedule, algorithms, device, topology, simulator and tuner";
     if (other->level == room->level)
         return "rooms of one level do not see each other";
     return other->level > room->level ? "the header stands above" : NULL;
