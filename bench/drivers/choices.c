@@ -25,6 +25,9 @@
 
 enum { CANDIDATES = 48, ROUNDS = 60, CELLS = 128, FEW_ROUNDS = 3, LEAST_ROUNDS = 8 };
 
+/* With so many times a cell's time spent, few rounds are enough. */
+enum { PATIENCE = 4 };
+
 /* A sample is about so long: many turns of the scheduler when ranks share cores. */
 #define SAMPLE_S 2e-3
 #define SAMPLE_CROWDED_S 8e-3
@@ -139,16 +142,21 @@ static bool is_live(const struct race *race, uint32_t index)
     return (race->verdict.live >> index & 1) != 0;
 }
 
+static void run(struct race *race, uint32_t index, uint32_t repeats)
+{
+    comm->trial = &race->cell->candidates[index];
+    for (uint32_t i = 0; i < repeats; i++)
+        must(comm->trial->algorithm->name, tutti_batch_run_now(comm, &race->call));
+    comm->trial = NULL;
+}
+
 static double sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
 
     must("a barrier", tutti_batch_run_now(comm, &race->barrier));
     since_ns = tutti_now_ns();
-    comm->trial = &race->cell->candidates[index];
-    for (uint32_t i = 0; i < repeats; i++)
-        must(comm->trial->algorithm->name, tutti_batch_run_now(comm, &race->call));
-    comm->trial = NULL;
+    run(race, index, repeats);
     must("a barrier", tutti_batch_run_now(comm, &race->barrier));
     return (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
 }
@@ -183,7 +191,7 @@ static void warm_up(struct race *race)
             must("a program", rc);
         if (!is_live(race, i))
             continue;
-        sample(race, i, 1);
+        run(race, i, 1);
         repeats = wanted_s / sample(race, i, 2);
         race->verdict.repeats[i] = repeats < 1 ? 1 : repeats > 4096 ? 4096 : (uint32_t)repeats;
     }
@@ -207,21 +215,22 @@ static double median(const double *samples, uint32_t count)
 }
 
 /* On rank 0, after round number `round`. */
-static void judge(struct race *race, uint32_t round, uint64_t deadline_ns)
+static void judge(struct race *race, uint32_t round, uint64_t since_ns, uint64_t cell_ns)
 {
+    uint64_t spent_ns = tutti_now_ns() - since_ns;
     double limit = round < FEW_ROUNDS ? 4 : round < 2 * FEW_ROUNDS ? 1.7 : 1.4, best = 1e9;
     const struct cell *cell = race->cell;
     uint64_t keep = UINT64_C(1) << cell->twin[cell->usual] | UINT64_C(1) << cell->twin[cell->tuned];
 
-    for (uint32_t i = 0; i < race->cell->ncandidates; i++)
+    for (uint32_t i = 0; i < cell->ncandidates; i++)
         if (is_live(race, i) && median(race->samples[i], race->nsamples[i]) < best)
             best = median(race->samples[i], race->nsamples[i]);
-    for (uint32_t i = 0; i < race->cell->ncandidates; i++)
+    for (uint32_t i = 0; i < cell->ncandidates; i++)
         if (is_live(race, i) && (keep >> i & 1) == 0 &&
             median(race->samples[i], race->nsamples[i]) > limit * best)
             race->verdict.live &= ~(UINT64_C(1) << i);
-    race->verdict.is_over = round == ROUNDS ||
-                            (round >= LEAST_ROUNDS && tutti_now_ns() >= deadline_ns);
+    race->verdict.is_over = round == ROUNDS || (round >= LEAST_ROUNDS && spent_ns >= cell_ns) ||
+                            (round >= FEW_ROUNDS && spent_ns >= PATIENCE * cell_ns);
 }
 
 /* Of what the ranks' clocks say, the longest counts: who was woken late has begun late. */
@@ -236,7 +245,7 @@ static void keep_longest(struct race *race)
 
 static void run_race(struct race *race, uint64_t cell_ns)
 {
-    uint64_t deadline_ns = tutti_now_ns() + cell_ns;
+    uint64_t since_ns = tutti_now_ns();
     uint32_t count = race->cell->ncandidates;
 
     race->verdict.live = (UINT64_C(1) << count) - 1;
@@ -247,13 +256,15 @@ static void run_race(struct race *race, uint64_t cell_ns)
 
             if (!is_live(race, i))
                 continue;
-            /* Its program may have had to make room for another one's. */
-            sample(race, i, 1);
+            /* Its program may have had to make room for another one's, which does not count
+             * beside one long call. */
+            if (race->verdict.repeats[i] > 1)
+                run(race, i, 1);
             race->latest[i] = sample(race, i, race->verdict.repeats[i]);
         }
         keep_longest(race);
         if (rank == 0)
-            judge(race, round, deadline_ns);
+            judge(race, round, since_ns, cell_ns);
         share(&race->verdict);
     }
 }
