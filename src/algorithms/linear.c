@@ -64,7 +64,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->root, 1), own);
 }
 
-/* The root's messages are the longest path, each of a block: of broadcast, gather and scatter alike. */
+/* The root's messages are the longest path, each of a block: broadcast, gather, scatter alike. */
 static void cost_copies(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

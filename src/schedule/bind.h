@@ -63,8 +63,8 @@ size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct
 /* Free what bind allocated; a zeroed object is ignored. */
 void tutti_bound_fini(struct tutti_bound *bound);
 
-/* Two-sided calls run in pieces of about so much of the larger buffer: bounds the staging memory that
- * a communicator holds. Here, for predictions know it too. */
+/* Two-sided calls run in pieces of about so much of the larger buffer: bounds the staging memory
+ * that a communicator holds. Here, for predictions know it too. */
 #define TUTTI_STAGE_BYTES ((size_t)16 << 20)
 
 /* Elements per block that one run may cover when a rank's window half has `half_bytes`: as many as
