@@ -32,8 +32,8 @@ docs: build-dev
 setup:
 	@sh scripts/setup
 
-.PHONY: build-release build-dev build-nightly build-asan build-tsan
-build-release build-dev build-nightly build-asan build-tsan: build-%: setup
+.PHONY: build-release build-ci build-dev build-nightly build-asan build-tsan
+build-release build-ci build-dev build-nightly build-asan build-tsan: build-%: setup
 	cmake --preset $*
 	cmake --build build/$* -j $(JOBS)
 

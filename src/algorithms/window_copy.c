@@ -15,6 +15,7 @@
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
+#include "algorithms/window.h"
 
 static int declare(struct tutti_build *build, uint32_t slots)
 {
@@ -42,18 +43,6 @@ static int take_from_all(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* INPUT blocks for all other ranks into the slots of their numbers. */
-static int lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    uint32_t above = shape->rank + 1;
-
-    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->rank),
-                               tutti_span(TUTTI_BUF_WINDOW, 0, shape->rank)));
-    return tutti_build_copy(build,
-                            tutti_span(TUTTI_BUF_INPUT, above, shape->nranks - above),
-                            tutti_span(TUTTI_BUF_WINDOW, above, shape->nranks - above));
-}
-
 static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -68,7 +57,7 @@ static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *b
 static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
 {
     TUTTI_TRY(declare(build, shape->nranks));
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
@@ -110,7 +99,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
         TUTTI_TRY(take(build, shape->root, shape->rank, 0));
         return tutti_build_signal(build);
     }
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));

@@ -32,15 +32,15 @@ void tutti_build_fini(struct tutti_build *build);
 /* Declarations, before the first step. k = 1 when not called. */
 void tutti_build_chunks(struct tutti_build *build, uint32_t chunks_per_block);
 void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like, uint32_t chunks);
-/* Whoever finds out while emitting how much it takes declares plenty, and here, at the end, less. */
+/* Who finds out while emitting how much it takes declares plenty, and here, at the end, less. */
 void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks);
 void tutti_build_window(struct tutti_build *build, uint32_t chunks);
 /* Signal numbers one run uses up: the most SIGNALs that any rank gives. */
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
 void tutti_build_needs(struct tutti_build *build, uint32_t needs);
-/* All goes up one tree. On every rank: all sends are to one peer on one channel, its parent; the k-th
- * send depends on k-th receives of their lanes alone, and these on others such; nothing depends on a
- * send. */
+/* All goes up one tree. On every rank: all sends are to one peer on one channel, its parent; the
+ * k-th send depends on k-th receives of their lanes alone, and these on others such; nothing depends
+ * on a send. */
 void tutti_build_one_tree(struct tutti_build *build);
 
 static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t first, uint32_t count)

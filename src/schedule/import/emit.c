@@ -18,8 +18,7 @@
 
 #define NOWHERE TUTTI_IMPORT_NOWHERE
 
-/* ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* The places of what a ref reads. */
 static int load(struct tutti_import_emitter *emitter, uint32_t op,
@@ -126,8 +125,7 @@ static void store(struct tutti_import_emitter *emitter, const struct tutti_impor
     }
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* The destinations' places come before the sources', for saving an input moves these. */
 static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
@@ -240,8 +238,7 @@ static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
     return note_steps(emitter, op);
 }
 
-/* ---- before and after -------------------------------------------------------------------------
- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 static void note_read(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
                       uint32_t event)

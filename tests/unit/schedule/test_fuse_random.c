@@ -67,14 +67,15 @@ static void draw_message(struct drawn *drawn)
     struct program *sender = &drawn->programs[from], *receiver = &drawn->programs[to];
     uint8_t channel = draw(drawn, 8) == 0;
     bool passes_on = sender->received.count > 0 && draw(drawn, 3) > 0;
-    struct tutti_step recv = {.kind = draw(drawn, 3) == 0 ? TUTTI_STEP_RECV : TUTTI_STEP_RECV_REDUCE,
+    bool adds = draw(drawn, 3) > 0;
+    struct tutti_step recv = {.kind = adds ? TUTTI_STEP_RECV_REDUCE : TUTTI_STEP_RECV,
                               .channel = channel, .from = (int32_t)from, .to = TUTTI_NO_RANK,
                               .dst = draw_target(drawn)};
 
     add(sender, (struct tutti_step){.kind = TUTTI_STEP_SEND, .channel = channel,
                                     .from = TUTTI_NO_RANK, .to = (int32_t)to,
                                     .src = passes_on ? sender->received : draw_source(drawn)});
-    if (recv.kind == TUTTI_STEP_RECV_REDUCE)
+    if (adds)
         recv.src = draw_source(drawn);
     add(receiver, recv);
     receiver->received = recv.dst;
@@ -139,7 +140,7 @@ static struct drawn draw_tree(uint32_t number)
     return drawn;
 }
 
-/* ---- another order ---------------------------------------------------------------------------- */
+/* ---- another order --------------------------------------------------------------------------- */
 
 /* In place the output is the rank's own block of the input. */
 static uint32_t cell_of(struct tutti_span span, uint32_t rank)
@@ -194,7 +195,7 @@ static void shuffle(struct drawn *drawn, uint32_t rank)
     }
 }
 
-/* ---- fused or not ----------------------------------------------------------------------------- */
+/* ---- fused or not ---------------------------------------------------------------------------- */
 
 static struct tutti_schedule *build(const struct drawn *drawn, uint32_t rank)
 {
@@ -272,7 +273,7 @@ static void without_stores_trees_deadlock_nowhere(void **state)
     assert_true(joined > CASES / 10);
 }
 
-/* ---- why it takes one tree -------------------------------------------------------------------- */
+/* ---- why it takes one tree ------------------------------------------------------------------- */
 
 /* The three ranks in the head of fuse.c: what 1 passes on without storing it, 2 takes only after
  * what 0 sends when 1 has taken everything. */
