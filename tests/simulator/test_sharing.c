@@ -302,9 +302,10 @@ static void loads_have_a_speed_of_their_own(void **state)
     struct stage stage;
 
     (void)state;
-    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "one_shot", MIB), 1.5 * n_s);
-    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "two_shot", MIB), 0.75 * n_s);
-    /* And the bound knows. */
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "one_shot", MIB), 2 * n_s);
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "two_shot", MIB), 1.125 * n_s);
+    /* The first copies to the window are stores to memory that others load from; and the bound
+     * knows. */
     stage_open(&stage, machine, 0);
     assert_int_equal(tutti_sim_bound(stage.machine, TUTTI_ALLREDUCE, 0, MIB, &bound), TUTTI_OK);
     assert_true(bound.bandwidth_s <= 0.75 * n_s * (1 + 1e-9));
