@@ -53,13 +53,14 @@ def heading(results):
 def summary(results):
     lines = []
     for transport in sorted({part[0] for part in parts(results)}):
-        lines.append(f"{transport}: above 64 KiB missed by {percent(mean_miss(large(of_part(results, transport))))}"
-                     f" (geometric mean), all sizes by {percent(mean_miss(of_part(results, transport)))}")
+        cells = of_part(results, transport)
+        lines.append(f"{transport}: above 64 KiB missed by {percent(mean_miss(large(cells)))} "
+                     f"(geometric mean), all sizes by {percent(mean_miss(cells))}")
         for _, ranks in (part for part in parts(results) if part[0] == transport):
             cells = of_part(results, transport, ranks)
             own = [cell for cell in cells if cell["by"] == "choice"]
-            lines.append(f"  {ranks} ranks: {percent(mean_miss(large(cells)))}; of what the library "
-                         f"chooses {percent(mean_miss(large(own)))}")
+            lines.append(f"  {ranks} ranks: {percent(mean_miss(large(cells)))}; of what the "
+                         f"library chooses {percent(mean_miss(large(own)))}")
     return lines
 
 

@@ -402,6 +402,8 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
     case TUTTI_STEP_GET: TUTTI_TRY(route_peer(network, step, route)); break;
     case TUTTI_STEP_COPY:
         route->bytes_per_s = network->machine->copy_bytes_per_s;
+        if (step->is_shared)
+            route->bytes_per_s = lesser(route->bytes_per_s, network->machine->load_bytes_per_s);
         TUTTI_TRY(cross_memory(network, step->rank, 2, route));
         break;
     default: /* two loads and a store */

@@ -62,7 +62,8 @@ struct sim_network {
     uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
 };
 
-/* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. Init checks, too. */
+/* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. Init checks,
+ * too. */
 int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks);
 int tutti_sim_network_init(struct sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks);

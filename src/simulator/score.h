@@ -27,6 +27,7 @@ struct sim_cause {
 struct sim_step {
     uint8_t kind;       /* enum tutti_step_kind */
     uint8_t halves;     /* receiving and sending that is left of a two-sided step */
+    bool is_shared;     /* a copy to or from a window: others load and store there */
     bool has_head;      /* the first slice is there */
     bool is_received;   /* the receiving half is over */
     bool is_worked;     /* its arithmetic is over */

@@ -23,8 +23,8 @@
  *                             # what others load and store there goes through it too
  *   copy 10GB/s               # one rank, from place to place in its memory; default: free
  *   reduce 8GB/s              # one rank, bytes of result per second; default: free
- *   load 9GB/s                # one rank, from and to the memory of others of its node, in one-sided
- *                             # steps; default: the bandwidth of level node
+ *   load 9GB/s                # one rank, from and to memory that others of its node store to and
+ *                             # load from, windows too; default: the bandwidth of level node
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
  *   tree -1 0 0 1             # parents of all ranks; may be repeated
  *

@@ -295,6 +295,23 @@ static void one_sided_schedules_pay_for_signals_and_for_what_they_read(void **st
     assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "mapped", MIB), 6e-6 + 1.5 * n_s);
 }
 
+static void loads_have_a_speed_of_their_own(void **state)
+{
+    const char *machine = "node 4; ranks 4; load 20GB/s; level node bandwidth 10GB/s core 10GB/s";
+    struct tutti_sim_bound bound;
+    struct stage stage;
+
+    (void)state;
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "one_shot", MIB), 2 * n_s);
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "two_shot", MIB), 1.125 * n_s);
+    /* The first copies to the window are stores to memory that others load from; and the bound
+     * knows. */
+    stage_open(&stage, machine, 0);
+    assert_int_equal(tutti_sim_bound(stage.machine, TUTTI_ALLREDUCE, 0, MIB, &bound), TUTTI_OK);
+    assert_true(bound.bandwidth_s <= 0.75 * n_s * (1 + 1e-9));
+    stage_close(&stage);
+}
+
 static void memory_bounds_an_allreduce_on_one_node(void **state)
 {
     const char *machine = "node 8; ranks 8; memory 10GB/s; level node bandwidth 1000GB/s";
@@ -395,6 +412,7 @@ int main(void)
         cmocka_unit_test(more_ranks_than_cores_take_turns),
         cmocka_unit_test(all_ranks_of_a_node_share_its_memory),
         cmocka_unit_test(one_sided_schedules_pay_for_signals_and_for_what_they_read),
+        cmocka_unit_test(loads_have_a_speed_of_their_own),
         cmocka_unit_test(memory_bounds_an_allreduce_on_one_node),
         cmocka_unit_test(arithmetic_follows_the_bytes_slice_by_slice),
         cmocka_unit_test(schedules_that_cannot_be_played_are_refused),

@@ -29,7 +29,7 @@ static void receive(const struct link *link, size_t size)
               tuttiRecv(link->in, size, tuttiUint8, link->peer, link->crew->comm, NULL));
 }
 
-/* ---- patterns: `count` times, then both are done ----------------------------------------------- */
+/* ---- patterns: `count` times, then both are done --------------------------------------------- */
 
 static void there_and_back(const struct link *link, size_t size, int count)
 {
@@ -65,7 +65,7 @@ static void both_ways(const struct link *link, size_t size, int count)
     }
 }
 
-/* ---- timing ------------------------------------------------------------------------------------- */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
 /* How often at once: long enough for the clock, short enough for many sizes. */
 static int repetitions(const struct crew *crew, size_t size)

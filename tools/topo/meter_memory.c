@@ -15,9 +15,10 @@
 enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };
 
 struct place {
-    uint8_t *src, *dst, *incoming;
+    uint8_t *src, *dst, *incoming, *given;
     size_t size_bytes; /* of each of the first two */
     int core;          /* that the process is on */
+    double store_s;    /* what the thread took */
     bool streams;      /* past the cache, as the executor does where all ranks' buffers exceed it */
 };
 
@@ -47,17 +48,21 @@ static void move_away(int core)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/* A thread on another core stores what is then loaded. */
+/* A thread on another core stores what is then loaded, into what was loaded before. */
 static void *store(void *argument)
 {
-    const struct place *place = argument;
+    struct place *place = argument;
+    double begin_s;
 
     move_away(place->core);
-    memset(place->src, 3, place->size_bytes);
+    memset(place->given, 3, place->size_bytes); /* in this core's cache */
+    begin_s = timing_now_s();
+    tutti_cpu_copy(place->src, place->given, place->size_bytes, false);
+    place->store_s = timing_now_s() - begin_s;
     return NULL;
 }
 
-static void prepare_load(const struct crew *crew, struct place *place)
+static void run_store(const struct crew *crew, struct place *place)
 {
     pthread_t thread;
 
@@ -67,21 +72,37 @@ static void prepare_load(const struct crew *crew, struct place *place)
     pthread_join(thread, NULL);
 }
 
-static double time_work(const struct crew *crew, struct place *place,
-                        void (*work)(const struct place *place), bool is_load)
+/* From one core's memory to the other's: the mean of storing and of loading. */
+static double time_load(const struct crew *crew, struct place *place)
+{
+    double loads[TIMING_BLOCKS], stores[TIMING_BLOCKS];
+    int nblocks = timing_blocks(crew);
+
+    do_copy(place);
+    for (int i = 0; i < nblocks; i++) {
+        double begin_s;
+
+        run_store(crew, place);
+        stores[i] = place->store_s;
+        begin_s = timing_now_s();
+        do_copy(place);
+        loads[i] = timing_now_s() - begin_s;
+    }
+    return (timing_median(loads, nblocks) + timing_median(stores, nblocks)) / 2;
+}
+
+static double time_work(const struct crew *crew, const struct place *place,
+                        void (*work)(const struct place *place))
 {
     double blocks[TIMING_BLOCKS];
     int nblocks = timing_blocks(crew);
-    size_t count = is_load ? 1 : (crew->is_quick ? 1 << 20 : 8 << 20) / place->size_bytes;
+    size_t count = (crew->is_quick ? 1 << 20 : 8 << 20) / place->size_bytes;
 
     count = count == 0 ? 1 : count;
     work(place);
     for (int i = 0; i < nblocks; i++) {
-        double begin_s;
+        double begin_s = timing_now_s();
 
-        if (is_load)
-            prepare_load(crew, place);
-        begin_s = timing_now_s();
         for (size_t k = 0; k < count; k++)
             work(place);
         blocks[i] = (timing_now_s() - begin_s) / (double)count;
@@ -95,7 +116,7 @@ static void time_together(struct crew *crew, struct place *place, int mates,
     double mine, *all = must_take((size_t)crew->nranks, sizeof *all);
 
     crew_meet(crew);
-    mine = time_work(crew, place, do_copy, false);
+    mine = time_work(crew, place, do_copy);
     crew_gather(crew, &mine, sizeof mine, all);
     mine = timing_median(all, crew->nranks);
     samples_add(&times->together, 2.0 * mates * (double)place->size_bytes,
@@ -108,7 +129,8 @@ void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
     size_t most = crew->is_quick ? MOST_QUICK : MOST;
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     struct place place = {.src = must_take(MOST / 2, 1), .dst = must_take(MOST / 2, 1),
-                          .incoming = must_take(INCOMING, 1)};
+                          .incoming = must_take(INCOMING, 1),
+                          .given = must_take(MOST / 2, 1)};
 
     *ret_times = (struct memory_times){.copy = {.count = 0}};
     memset(place.src, 0, MOST / 2);
@@ -122,15 +144,15 @@ void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
         time_together(crew, &place, mates, ret_times);
         if (crew->rank == 0) {
             samples_add(&ret_times->copy, bytes, 2 * bytes,
-                        time_work(crew, &place, do_copy, false));
+                        time_work(crew, &place, do_copy));
             samples_add(&ret_times->reduce, bytes, 2 * bytes,
-                        time_work(crew, &place, do_reduce, false));
-            samples_add(&ret_times->load, bytes, 2 * bytes,
-                        time_work(crew, &place, do_copy, true));
+                        time_work(crew, &place, do_reduce));
+            samples_add(&ret_times->load, bytes, 2 * bytes, time_load(crew, &place));
         }
     }
     crew_meet(crew);
     free(place.src);
     free(place.dst);
     free(place.incoming);
+    free(place.given);
 }

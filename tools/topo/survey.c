@@ -35,7 +35,7 @@ struct survey {
     int stranger;   /* on another node; -1: none */
 };
 
-/* ---- who lives where ---------------------------------------------------------------------------- */
+/* ---- who lives where ------------------------------------------------------------------------- */
 
 int survey_cores(void)
 {
@@ -87,7 +87,7 @@ static void look_around(struct crew *crew, struct survey *survey)
     free(all);
 }
 
-/* ---- the description ---------------------------------------------------------------------------- */
+/* ---- the description ------------------------------------------------------------------------- */
 
 static void note(FILE *out, const char *what, const struct samples *samples, const struct fit *fit)
 {
@@ -198,7 +198,7 @@ static void round_all(struct tutti_machine *machine)
     round_beyond(machine->load_beyond);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int survey_write(const char *file, const char *text)
 {

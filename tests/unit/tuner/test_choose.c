@@ -190,6 +190,38 @@ static double least_of(const struct tutti_tuner_view *view, const struct tutti_t
     return least;
 }
 
+static double price_on(const char *text, const char *algorithm)
+{
+    struct tutti_machine *machine = machine_of(text, 4);
+    struct tutti_tuner_view view = view_of(machine);
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = 1 << 20};
+    struct tutti_choice choice = {.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, algorithm)};
+    double seconds = tutti_price(&view, &query, &choice);
+
+    tutti_machine_destroy(machine);
+    return seconds;
+}
+
+static void a_price_knows_cores_and_footprints(void **state)
+{
+    double plain = price_on("node 4; level node bandwidth 10GB/s", "ring");
+
+    (void)state;
+    assert_true(plain > 0);
+    /* Both ways on one core; and on half a core. */
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s core 10GB/s", "ring"),
+                       2 * plain, 1e-9);
+    assert_float_equal(price_on("node 4; cores 2; level node bandwidth 10GB/s core 10GB/s", "ring"),
+                       4 * plain, 1e-9);
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s core 20GB/s", "ring"), plain,
+                       1e-9);
+    /* INPUT and OUTPUT are 2 MiB together. */
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s beyond 1.9MiB 5GB/s", "ring"),
+                       2 * plain, 1e-9);
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s beyond 2MiB 5GB/s", "ring"),
+                       plain, 1e-9);
+}
+
 /* Powers of two stand for what lies between them. */
 static void the_cheapest_is_as_cheap_as_any(void **state)
 {
@@ -474,6 +506,7 @@ int main(void)
         cmocka_unit_test(authorities_are_asked_in_their_order),
         cmocka_unit_test(memory_is_used_as_cores_and_threads_have_it),
         cmocka_unit_test(a_choice_has_all_its_options),
+        cmocka_unit_test(a_price_knows_cores_and_footprints),
         cmocka_unit_test(the_cheapest_is_as_cheap_as_any),
         cmocka_unit_test(a_price_is_rounds_and_bytes_and_work),
         cmocka_unit_test(a_price_counts_posted_messages),
