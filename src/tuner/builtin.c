@@ -3,9 +3,9 @@
  *
  * The limits are coarse. Those of rows for ranks that share memory were measured on a two-core host
  * with 2 to 16 ranks while others used it too (bench/choices), but for ranks of one process; the
- * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided algorithms is not in the counts
- * that prices are made of, so rows for ranks that share memory stand above prices, and the others
- * below.
+ * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
+ * algorithms is not in the counts that prices are made of, so rows for ranks that share memory stand
+ * above prices, and the others below.
  */
 #include "tuner/builtin.h"
 
@@ -16,7 +16,7 @@ enum {
     ALL = 0,
     IN_MEMORY = 1,     /* all ranks share memory */
     IN_PROCESS = 2,    /* and are threads of one process: they read and write each other's buffers */
-    /* In memory, and more than cores. A signal waits for all ranks, so that each call costs a turn of
+    /* In memory, and more than cores. A signal waits for all ranks, so each call costs a turn of the
      * the scheduler; messages wait in FIFOs, so that who has given can go on. */
     CROWDED = 4,
     PAIR = 8,          /* in memory, and two */
@@ -42,8 +42,8 @@ static const struct rule rules[] = {
     {TUTTI_ALLREDUCE, ANY, 1, ALL, "circulant"},
 
     {TUTTI_REDUCE, 32 << 10, 2, CROWDED, "knomial"},
-    {TUTTI_REDUCE, 32 << 10, 2, PAIR, "knomial"},
     {TUTTI_REDUCE, 4 << 10, 2, IN_MEMORY, "direct_one_shot"},
+    {TUTTI_REDUCE, 32 << 10, 2, PAIR, "knomial"},
     {TUTTI_REDUCE, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_REDUCE, ANY, 2, IN_MEMORY, "direct"},
     {TUTTI_REDUCE, 64 << 10, 2, ALL, "knomial"},
@@ -60,8 +60,7 @@ static const struct rule rules[] = {
 
     {TUTTI_ALLGATHER, 64 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_ALLGATHER, 512 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLGATHER, 4 << 20, 3, IN_MEMORY, "direct"},
+    {TUTTI_ALLGATHER, 4 << 20, 2, IN_MEMORY, "direct"},
     {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "mapped"},
     {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "direct"},
     {TUTTI_ALLGATHER, ANY, 1, ALL, "circulant"},
