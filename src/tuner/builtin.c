@@ -4,8 +4,8 @@
  * The limits are coarse. Those of rows for ranks that share memory were measured on a two-core host
  * with 2 to 16 ranks while others used it too (bench/choices), but for ranks of one process; the
  * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
- * algorithms is not in the counts that prices are made of, so rows for ranks that share memory stand
- * above prices, and the others below.
+ * algorithms is not in the counts that prices are made of, so rows for ranks that share memory
+ * stand above prices, and the others below.
  */
 #include "tuner/builtin.h"
 
@@ -15,8 +15,8 @@
 enum {
     ALL = 0,
     IN_MEMORY = 1,     /* all ranks share memory */
-    IN_PROCESS = 2,    /* and are threads of one process: they read and write each other's buffers */
-    /* In memory, and more than cores. A signal waits for all ranks, so each call costs a turn of the
+    IN_PROCESS = 2,    /* and are threads of a process: they read and write each other's buffers */
+    /* In memory, and more than cores. A signal waits for all ranks, so each call costs a turn of
      * the scheduler; messages wait in FIFOs, so that who has given can go on. */
     CROWDED = 4,
     PAIR = 8,          /* in memory, and two */
