@@ -176,7 +176,7 @@ struct bench {
     size_t left;              /* trials to come */
 };
 
-/* The size after `bytes`; the last one is the greatest, for beyond it nothing is claimed. 0: none. */
+/* The size after `bytes`, 0: none. The last is the greatest: beyond it nothing is claimed. */
 static uint64_t size_after(const struct order *order, uint64_t bytes)
 {
     if (bytes >= order->max_bytes)

@@ -2,10 +2,10 @@
  * The built-in table, the first row that fits wins.
  *
  * The limits are coarse. Those of rows for ranks that share memory were measured on a two-core host
- * with 2 to 16 ranks (bench/choices), but for ranks of one process; the others follow from rounds
- * and bytes alone. What memory, caches and cores do to one-sided algorithms is not in the counts
- * that prices are made of, so rows for ranks that share memory stand above prices, and the others
- * below.
+ * with 2 to 16 ranks while others used it too (bench/choices), but for ranks of one process; the
+ * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
+ * algorithms is not in the counts that prices are made of, so rows for ranks that share memory
+ * stand above prices, and the others below.
  */
 #include "tuner/builtin.h"
 
@@ -15,10 +15,11 @@
 enum {
     ALL = 0,
     IN_MEMORY = 1,     /* all ranks share memory */
-    IN_PROCESS = 2,    /* and are threads of one process: they read and write each other's buffers */
-    /* In memory, and two, or more than cores. A signal waits for all ranks, so that each call costs
-     * a turn of the scheduler; messages wait in FIFOs, so that who has given can go on. */
-    BY_MESSAGES = 4,
+    IN_PROCESS = 2,    /* and are threads of a process: they read and write each other's buffers */
+    /* In memory, and more than cores. A signal waits for all ranks, so each call costs a turn of
+     * the scheduler; messages wait in FIFOs, so that who has given can go on. */
+    CROWDED = 4,
+    PAIR = 8,          /* in memory, and two */
 };
 
 struct rule {
@@ -40,14 +41,15 @@ static const struct rule rules[] = {
     {TUTTI_ALLREDUCE, 64 << 10, 2, ALL, "recursive_doubling"},
     {TUTTI_ALLREDUCE, ANY, 1, ALL, "circulant"},
 
-    {TUTTI_REDUCE, 32 << 10, 2, BY_MESSAGES, "knomial"},
+    {TUTTI_REDUCE, 32 << 10, 2, CROWDED, "knomial"},
     {TUTTI_REDUCE, 4 << 10, 2, IN_MEMORY, "direct_one_shot"},
+    {TUTTI_REDUCE, 32 << 10, 2, PAIR, "knomial"},
     {TUTTI_REDUCE, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_REDUCE, ANY, 2, IN_MEMORY, "direct"},
     {TUTTI_REDUCE, 64 << 10, 2, ALL, "knomial"},
     {TUTTI_REDUCE, ANY, 1, ALL, "chain"},
 
-    {TUTTI_BROADCAST, 32 << 10, 2, BY_MESSAGES, "knomial"},
+    {TUTTI_BROADCAST, 32 << 10, 2, CROWDED, "knomial"},
     {TUTTI_BROADCAST, 32 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_BROADCAST, 512 << 10, 2, IN_MEMORY, "direct"},
@@ -71,13 +73,14 @@ static const struct rule rules[] = {
     {TUTTI_ALLTOALL, 64 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_ALLTOALL, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_ALLTOALL, 512 << 10, 2, IN_MEMORY, "direct"},
+    {TUTTI_ALLTOALL, 1 << 20, 3, IN_MEMORY, "direct"},
     {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "mapped"},
     {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "direct"},
     {TUTTI_ALLTOALL, 2 << 10, 8, ALL, "bruck"},
     {TUTTI_ALLTOALL, ANY, 1, ALL, "spread_out"},
 
-    {TUTTI_GATHER, 16 << 10, 2, BY_MESSAGES, "knomial"},
-    {TUTTI_GATHER, 256 << 10, 2, BY_MESSAGES, "linear"},
+    {TUTTI_GATHER, 512, 2, CROWDED, "knomial"},
+    {TUTTI_GATHER, 256 << 10, 2, CROWDED, "linear"},
     {TUTTI_GATHER, 64 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_GATHER, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_GATHER, 2 << 20, 2, IN_MEMORY, "direct"},
@@ -86,8 +89,8 @@ static const struct rule rules[] = {
     {TUTTI_GATHER, 16 << 10, 2, ALL, "knomial"},
     {TUTTI_GATHER, ANY, 1, ALL, "linear"},
 
-    {TUTTI_SCATTER, 16 << 10, 2, BY_MESSAGES, "knomial"},
-    {TUTTI_SCATTER, 256 << 10, 2, BY_MESSAGES, "linear"},
+    {TUTTI_SCATTER, 512, 2, CROWDED, "knomial"},
+    {TUTTI_SCATTER, 256 << 10, 2, CROWDED, "linear"},
     {TUTTI_SCATTER, 64 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "mapped"},
     {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "direct"},
@@ -103,7 +106,7 @@ static int whom(const struct tutti_tuner_view *view)
     if (!view->is_one_domain)
         return ALL;
     return IN_MEMORY | (view->all_store ? IN_PROCESS : 0) |
-           (view->nranks == 2 || (cores != 0 && view->nranks > cores) ? BY_MESSAGES : 0);
+           (cores != 0 && view->nranks > cores ? CROWDED : 0) | (view->nranks == 2 ? PAIR : 0);
 }
 
 const struct tutti_algorithm *tutti_builtin_find(const struct tutti_tuner_view *view,

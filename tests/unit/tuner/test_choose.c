@@ -93,7 +93,9 @@ static void memory_is_used_as_cores_and_threads_have_it(void **state)
         {TUTTI_BROADCAST, 1 << 10, 4, 0, false, "direct"},
         {TUTTI_BROADCAST, 1 << 10, 4, 4, false, "direct"},
         {TUTTI_BROADCAST, 1 << 10, 4, 3, false, "knomial"},
-        {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "knomial"},
+        {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "direct"},
+        {TUTTI_BROADCAST, 1 << 10, 2, 1, false, "knomial"},
+        {TUTTI_REDUCE, 16 << 10, 2, 2, false, "knomial"},
         {TUTTI_BROADCAST, 64 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "mapped"},
         {TUTTI_BROADCAST, 1 << 20, 4, 3, false, "mapped"},
@@ -104,6 +106,7 @@ static void memory_is_used_as_cores_and_threads_have_it(void **state)
         {TUTTI_GATHER, 128 << 10, 4, 4, false, "direct"},
         {TUTTI_ALLGATHER, 1 << 20, 4, 2, false, "direct"},
         {TUTTI_ALLGATHER, 1 << 20, 4, 2, true, "mapped"},
+        {TUTTI_ALLTOALL, 1 << 20, 2, 2, false, "mapped"},
         {TUTTI_ALLREDUCE, 32 << 10, 4, 2, false, "one_shot"},
         {TUTTI_ALLREDUCE, 64 << 10, 4, 2, false, "two_shot"},
         {TUTTI_ALLREDUCE, 64 << 10, 4, 2, true, "mapped"},
@@ -117,7 +120,8 @@ static void memory_is_used_as_cores_and_threads_have_it(void **state)
             .nranks = habit->nranks, .is_one_domain = true, .all_read = true,
             .all_store = habit->is_process, .half_bytes = 1 << 18, .machine = &machine};
         bool has_blocks = habit->collective == TUTTI_GATHER ||
-                          habit->collective == TUTTI_ALLGATHER;
+                          habit->collective == TUTTI_ALLGATHER ||
+                          habit->collective == TUTTI_ALLTOALL;
         struct tutti_tuner_query query = {
             .collective = habit->collective,
             .block_bytes = habit->bytes / (has_blocks ? habit->nranks : 1)};
