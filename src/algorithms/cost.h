@@ -61,7 +61,7 @@ static inline double tutti_cost_sum(const struct tutti_cost *cost,
 /* The level that the outermost pair of ranks is apart. */
 enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
 
-/* The most ranks such that all of them, from each multiple of this number on, live in one node; ranks
+/* The most ranks such that from each multiple of this number on they live in one node; ranks
  * are counted from `first` on, in a circle. 1: none do, or nothing is known. */
 uint32_t tutti_shape_together(const struct tutti_shape *shape, uint32_t first);
 
