@@ -21,9 +21,9 @@ nightly: build-nightly
 asan: build-asan
 	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly
 
-# The slow tests and those between two hosts would take too long here; the checker has one thread.
+# The slow tests and those between two hosts would take too long here; checker and simulator have one thread.
 tsan: build-tsan
-	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE "slow|network|schedule|nightly"
+	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE "slow|network|schedule|simulator|tools|nightly"
 
 # Print docs/environment.md anew.
 docs: build-dev
@@ -32,8 +32,8 @@ docs: build-dev
 setup:
 	@sh scripts/setup
 
-.PHONY: build-release build-dev build-nightly build-asan build-tsan
-build-release build-dev build-nightly build-asan build-tsan: build-%: setup
+.PHONY: build-release build-ci build-dev build-nightly build-asan build-tsan
+build-release build-ci build-dev build-nightly build-asan build-tsan: build-%: setup
 	cmake --preset $*
 	cmake --build build/$* -j $(JOBS)
 

@@ -293,8 +293,8 @@ typedef struct {
     /* Comma-separated, as in TUTTI_ALGORITHM: allreduce, reduce, broadcast, allgather,
      * reduce_scatter, alltoall, gather, scatter, barrier. NULL: all of them. */
     const char *collectives;
-    /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4 up
-     * to maxBytes (4 MiB, at most 1 GiB). Each rank allocates two buffers of maxBytes meanwhile. */
+    /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4,
+     * and maxBytes (4 MiB, at most 1 GiB). Each rank allocates two buffers of maxBytes meanwhile. */
     size_t minBytes, maxBytes;
     /* About how long it may take, in ms (10000). What is not measured by then is left out. */
     int budgetMs;

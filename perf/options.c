@@ -82,7 +82,8 @@ static const struct option long_options[] = {
     {"report_cputime", 1, NULL, 'C'}, {"samples", 1, NULL, 'I'}, {"skip", 1, NULL, 'K'},
     {"memory", 1, NULL, 'M'}, {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'},
     {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
-    {"tune", 1, NULL, OPTION_TUNE}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'}, {NULL, 0, NULL, 0},
+    {"tune", 1, NULL, OPTION_TUNE}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
+    {NULL, 0, NULL, 0},
 };
 
 /* nccl-tests' options that have no meaning here, and what to do instead. */

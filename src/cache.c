@@ -3,6 +3,9 @@
  * programs (a collision drops the older one) over a list of plans. */
 #include "comm.h"
 
+#include "base/log.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +241,24 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     return total / nranks * tutti_type_size(call->type);
 }
 
+/* Once per kind of call: what it will run by, every option spelt out. */
+static void log_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                       const struct tutti_choice *choice)
+{
+    char text[256] = "";
+    int at = 0;
+
+    if (comm->rank != 0 || !tutti_log_is_on(TUTTI_LOG_TRACE))
+        return;
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
+        if (choice->options.value[i] != 0 && (size_t)at < sizeof text)
+            at += snprintf(text + at, sizeof text - (size_t)at, " %s=%u",
+                           tutti_option_name((enum tutti_option)i), choice->options.value[i]);
+    tutti_log(TUTTI_LOG_TRACE, "%s of %zu bytes a block runs by %s%s",
+              tutti_collective_name(query->collective), query->block_bytes,
+              choice->algorithm->name, text);
+}
+
 static int make(struct tutti_comm *comm, const struct tutti_call *call,
                 struct tutti_program **ret_program)
 {
@@ -259,6 +280,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
         return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
     else
         TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, NULL));
+    log_choice(comm, &query, &choice);
     TUTTI_TRY(find_plan(comm, &choice, call->root, &plan));
     return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
 }

@@ -32,7 +32,7 @@ enum tutti_comm_state {
     TUTTI_COMM_FAILED,
 };
 
-/* What a rank says in the second round of forming: its fabric's verdict, and what rank 0 will share. */
+/* What a rank says in the second round of forming: its fabric's verdict, what rank 0 will share. */
 #define TUTTI_COMM_VERDICT_BYTES (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
 
 struct tutti_redop {

@@ -68,14 +68,15 @@ static void learn_places(struct tutti_comm *comm, uint32_t nhosts)
 
     *places = comm->machine->places;
     places->nranks = (uint32_t)comm->nranks;
-    if (places->node != NULL)
-        return;
-    places->node = comm->hosts;
-    places->nnodes = nhosts;
-    if (nhosts < (uint32_t)comm->nranks) {
-        places->group = NULL;
-        places->ngroups = 0;
+    if (places->node == NULL) {
+        places->node = comm->hosts;
+        places->nnodes = nhosts;
+        if (nhosts < (uint32_t)comm->nranks) {
+            places->group = NULL;
+            places->ngroups = 0;
+        }
     }
+    tutti_places_align(places);
 }
 
 /* With the policy that there is. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One trial: all candidates for one call, measured in turns.
  *
- *   round 0   every candidate once, unmeasured: schedules, connections, first touches
+ *   round 0   every candidate twice: schedules, connections, first touches; then to learn how often
+ *             it is to be called in a sample. Of those with the same schedules the first stays
  *   round 1   A B C D     in turns, so that what disturbs the machine for a while disturbs all
  *   round 2   A B C D     after each round rank 0 drops those that are far behind
  *   round 3   A   C       the median of a candidate's rounds counts
@@ -22,9 +23,17 @@ enum { VARIANTS = 3 };
 
 /* Of what is known to cost so many times the lowest price nothing is expected. */
 #define HOPELESS 6.0
-/* A candidate whose median is so many times the best one's is dropped, after three rounds. */
+/* A candidate whose median is so many times the best one's is dropped: after each of the first
+ * rounds, and from the third one on. */
+#define FAR_BEHIND 4.0
 #define BEHIND 1.3
-/* What would be chosen anyway stays, unless another one is faster by more than this. */
+/* A sample takes such a share of the time that is left for each candidate, within limits: so many
+ * calls that the barriers around them do not count, and what disturbs them does on average. */
+#define SAMPLES_HOPED_FOR 12
+#define SAMPLE_LEAST_S 50e-6
+#define SAMPLE_MOST_S 8e-3
+/* What would be chosen anyway stays, unless another one is faster by more than this, and in three
+ * of four rounds: where rounds differ more than candidates do, nothing was learned. */
 #define INERTIA 1.03
 
 /* ---- candidates ---------------------------------------------------------------------------- */
@@ -115,6 +124,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 struct verdict {
     uint64_t live;
     uint32_t is_over, winner;
+    uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* calls per sample */
 };
 
 /* A race on its way. */
@@ -122,23 +132,24 @@ struct race {
     struct tutti_comm *comm;
     struct tutti_trial *trial;
     struct tutti_call call, barrier;
-    int repeats;            /* calls per sample */
+    struct verdict verdict;
     uint32_t rounds;        /* measured */
     uint64_t deadline_ns;
+    double sample_s;        /* so long a sample should be */
+    double latest[TUTTI_TRIAL_CHOICES]; /* of this round, by this rank's clock */
     double samples[TUTTI_TRIAL_CHOICES][TUTTI_TRIAL_ROUNDS];
 };
-
-/* Bytes moved decide, so that all ranks repeat alike. */
-static int repeats_of(size_t bytes)
-{
-    return bytes <= 16 << 10 ? 16 : bytes <= 1 << 20 ? 4 : 1;
-}
 
 static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial *trial,
                   const void *input, void *output, uint64_t deadline_ns)
 {
-    *race = (struct race){.comm = comm, .trial = trial, .repeats = repeats_of(trial->bytes),
-                          .deadline_ns = deadline_ns};
+    uint64_t now_ns = tutti_now_ns();
+    double left_s = deadline_ns > now_ns ? (double)(deadline_ns - now_ns) * 1e-9 : 0;
+
+    *race = (struct race){.comm = comm, .trial = trial, .deadline_ns = deadline_ns,
+                          .verdict = {.is_over = now_ns >= deadline_ns}};
+    race->sample_s = fmin(fmax(left_s / trial->nchoices / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S),
+                          SAMPLE_MOST_S);
     tutti_call_of_bytes(trial->collective, input, output, trial->count, &race->call);
     tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &race->barrier);
     race->call.type = TUTTI_FLOAT32;
@@ -147,53 +158,82 @@ static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial
         race->call.signature.op = TUTTI_SUM;
 }
 
-static int run_choice(struct race *race, uint32_t index, int repeats)
+static int run_choice(struct race *race, uint32_t index, uint32_t repeats)
 {
     int rc = TUTTI_OK;
 
     race->comm->trial = &race->trial->choices[index];
-    for (int i = 0; i < repeats && rc == TUTTI_OK; i++)
+    for (uint32_t i = 0; i < repeats && rc == TUTTI_OK; i++)
         rc = tutti_batch_run_now(race->comm, &race->call);
     race->comm->trial = NULL;
     return rc;
 }
 
-/* Once each, if there is a program for it at all: a window may have no room for its slots, which
- * all ranks find alike. */
-static int warm_up(struct race *race)
-{
-    for (uint32_t i = 0; i < race->trial->nchoices; i++) {
-        const struct tutti_program *ignored;
-        int rc;
-
-        race->comm->trial = &race->trial->choices[i];
-        rc = tutti_cache_program(race->comm, &race->call, &ignored);
-        race->comm->trial = NULL;
-        if (rc == TUTTI_ERR_USAGE)
-            race->trial->live &= ~(UINT64_C(1) << i);
-        else if (rc == TUTTI_OK)
-            rc = run_choice(race, i, 1);
-        if (rc != TUTTI_ERR_USAGE || tutti_load_acquire(&race->comm->error) != 0)
-            TUTTI_TRY(rc);
-    }
-    return TUTTI_OK;
-}
-
 /* From the moment when all are here until all are done, by this rank's clock. */
-static int sample(struct race *race, uint32_t index)
+static int sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
 
-    /* Its program may have had to make room for another one's. */
-    if (race->repeats > 1)
-        TUTTI_TRY(run_choice(race, index, 1));
     TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier));
     since_ns = tutti_now_ns();
-    TUTTI_TRY(run_choice(race, index, race->repeats));
+    TUTTI_TRY(run_choice(race, index, repeats));
     TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier));
-    race->samples[index][race->rounds] =
-        (double)(tutti_now_ns() - since_ns) * 1e-9 / race->repeats;
+    race->latest[index] = (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
     return TUTTI_OK;
+}
+
+/* Each, if there is a program for it at all: a window may have no room for its slots, which all
+ * ranks find alike. */
+static int warm_up(struct race *race)
+{
+    struct tutti_trial *trial = race->trial;
+    uint32_t twins[TUTTI_TRIAL_CHOICES];
+
+    TUTTI_TRY(tutti_trial_find_twins(race->comm, trial->choices, trial->nchoices, twins));
+    for (uint32_t i = 0; i < trial->nchoices; i++) {
+        const struct tutti_program *ignored;
+        int rc = TUTTI_ERR_USAGE;
+
+        race->comm->trial = &trial->choices[i];
+        if (twins[i] == i)
+            rc = tutti_cache_program(race->comm, &race->call, &ignored);
+        race->comm->trial = NULL;
+        if (rc == TUTTI_ERR_USAGE) {
+            trial->live &= ~(UINT64_C(1) << i);
+            continue;
+        }
+        TUTTI_TRY(rc);
+        TUTTI_TRY(run_choice(race, i, 1));
+        TUTTI_TRY(sample(race, i, 2));
+    }
+    race->verdict.live = trial->live;
+    return TUTTI_OK;
+}
+
+/* One of each. */
+static int run_round(struct race *race)
+{
+    for (uint32_t i = 0; i < race->trial->nchoices; i++)
+        if (race->trial->live >> i & 1) {
+            /* Its program may have had to make room for another one's, which does not count
+             * beside one long call. */
+            if (race->verdict.repeats[i] > 1)
+                TUTTI_TRY(run_choice(race, i, 1));
+            TUTTI_TRY(sample(race, i, race->verdict.repeats[i]));
+        }
+    return TUTTI_OK;
+}
+
+/* Of what the ranks' clocks say, the longest: who was woken late has begun late. */
+static int gather_samples(struct race *race)
+{
+    struct tutti_call call;
+
+    tutti_call_of_bytes(TUTTI_ALLREDUCE, race->latest, race->latest, race->trial->nchoices, &call);
+    call.type = TUTTI_FLOAT64;
+    call.signature.type = TUTTI_FLOAT64;
+    call.signature.op = TUTTI_MAX;
+    return tutti_batch_run_now(race->comm, &call);
 }
 
 /* ---- judging, on rank 0 -------------------------------------------------------------------- */
@@ -219,58 +259,84 @@ static bool is_live(const struct tutti_trial *trial, uint32_t index)
     return (trial->live >> index & 1) != 0;
 }
 
-static struct verdict judge(struct race *race)
+/* How often each is to be called next. */
+static void set_repeats(struct race *race)
+{
+    for (uint32_t i = 0; i < race->trial->nchoices; i++) {
+        double repeats = is_live(race->trial, i) ? race->sample_s / race->latest[i] : 1;
+
+        race->verdict.repeats[i] = repeats < 1 ? 1 : repeats > 4096 ? 4096 : (uint32_t)repeats;
+    }
+}
+
+/* Is what would be chosen anyway as good as the winner, as far as anybody can tell? */
+static bool stays(const struct race *race, uint32_t winner)
+{
+    const struct tutti_trial *trial = race->trial;
+    uint32_t lost = 0;
+
+    for (uint32_t round = 0; round < race->rounds; round++)
+        lost += race->samples[winner][round] < race->samples[0][round];
+    return is_live(trial, 0) && (race->rounds < 3 || 4 * lost < 3 * race->rounds ||
+                                 trial->seconds[0] <= INERTIA * trial->seconds[winner]);
+}
+
+static void judge(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
-    struct verdict verdict = {.live = trial->live};
-    bool is_late = tutti_now_ns() >= race->deadline_ns;
+    struct verdict *verdict = &race->verdict;
+    double limit = race->rounds < 3 ? FAR_BEHIND : BEHIND;
 
     for (uint32_t i = 0; i < trial->nchoices; i++)
         trial->seconds[i] = is_live(trial, i) ? median(race->samples[i], race->rounds)
                                               : trial->seconds[i];
     for (uint32_t i = 0, best = UINT32_MAX; i < trial->nchoices; i++)
         if (is_live(trial, i) && (best == UINT32_MAX || trial->seconds[i] < trial->seconds[best]))
-            verdict.winner = best = i;
-    for (uint32_t i = 0; race->rounds >= 3 && i < trial->nchoices; i++)
-        if (is_live(trial, i) && trial->seconds[i] > BEHIND * trial->seconds[verdict.winner])
-            verdict.live &= ~(UINT64_C(1) << i);
-    if (is_live(trial, 0) && trial->seconds[0] <= INERTIA * trial->seconds[verdict.winner])
-        verdict.winner = 0;
-    verdict.is_over = race->rounds == TUTTI_TRIAL_ROUNDS || is_late ||
-                      (race->rounds >= 3 && (verdict.live & (verdict.live - 1)) == 0);
-    return verdict;
+            verdict->winner = best = i;
+    for (uint32_t i = 0; i < trial->nchoices; i++)
+        if (is_live(trial, i) && trial->seconds[i] > limit * trial->seconds[verdict->winner])
+            verdict->live &= ~(UINT64_C(1) << i);
+    if (stays(race, verdict->winner))
+        verdict->winner = 0;
+    verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS ||
+                       tutti_now_ns() >= race->deadline_ns ||
+                       (race->rounds >= 3 && (verdict->live & (verdict->live - 1)) == 0);
 }
 
 /* Rank 0's verdict, for all. */
-static int agree(struct race *race, struct verdict *verdict)
+static int agree(struct race *race)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_BROADCAST, verdict, verdict, sizeof *verdict, &call);
+    tutti_call_of_bytes(TUTTI_BROADCAST, &race->verdict, &race->verdict, sizeof race->verdict,
+                        &call);
     return tutti_batch_run_now(race->comm, &call);
 }
 
 int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,
                     uint64_t deadline_ns)
 {
-    struct verdict verdict = {.live = trial->live, .is_over = tutti_now_ns() >= deadline_ns};
     struct race race;
 
     begin(&race, comm, trial, input, output, deadline_ns);
-    TUTTI_TRY(agree(&race, &verdict));
-    trial->is_over = verdict.is_over != 0;
+    TUTTI_TRY(agree(&race));
+    trial->is_over = race.verdict.is_over != 0;
     if (!trial->is_over)
         TUTTI_TRY(warm_up(&race));
-    while (verdict.is_over == 0) {
+    while (race.verdict.is_over == 0) {
+        if (comm->rank == 0)
+            set_repeats(&race);
+        TUTTI_TRY(agree(&race));
+        TUTTI_TRY(run_round(&race));
+        TUTTI_TRY(gather_samples(&race));
         for (uint32_t i = 0; i < trial->nchoices; i++)
-            if (is_live(trial, i))
-                TUTTI_TRY(sample(&race, i));
+            race.samples[i][race.rounds] = race.latest[i];
         race.rounds++;
         if (comm->rank == 0)
-            verdict = judge(&race);
-        TUTTI_TRY(agree(&race, &verdict));
-        trial->live = verdict.live;
-        trial->winner = verdict.winner;
+            judge(&race);
+        TUTTI_TRY(agree(&race));
+        trial->live = race.verdict.live;
+        trial->winner = race.verdict.winner;
     }
     return TUTTI_OK;
 }

@@ -176,13 +176,21 @@ struct bench {
     size_t left;              /* trials to come */
 };
 
+/* The size after `bytes`; the last one is the greatest, for beyond it nothing is claimed. 0: none. */
+static uint64_t size_after(const struct order *order, uint64_t bytes)
+{
+    if (bytes >= order->max_bytes)
+        return 0;
+    return bytes * STEP < order->max_bytes ? bytes * STEP : order->max_bytes;
+}
+
 /* Sizes of a collective, each once: small ones may come to the same number of elements. */
 static int prepare(struct bench *bench, enum tutti_collective collective, size_t *ret_count)
 {
     size_t count = 0;
 
-    for (uint64_t bytes = bench->order->min_bytes;
-         bytes <= bench->order->max_bytes && count < SIZES; bytes *= STEP) {
+    for (uint64_t bytes = bench->order->min_bytes; bytes != 0 && count < SIZES;
+         bytes = size_after(bench->order, bytes)) {
         struct tutti_trial *trial = &bench->trials[count];
 
         TUTTI_TRY(tutti_trial_prepare(bench->comm, collective, bytes, trial));
@@ -219,10 +227,11 @@ static int measure(struct bench *bench, enum tutti_collective collective)
 static int measure_all(struct bench *bench)
 {
     size_t most = bench->order->max_bytes, least = sizeof(float) * (size_t)bench->comm->nranks;
-    size_t sizes = 1;
+    size_t sizes = 0;
     struct tutti_call barrier;
 
-    for (uint64_t bytes = bench->order->min_bytes; bytes * STEP <= most; bytes *= STEP)
+    for (uint64_t bytes = bench->order->min_bytes; bytes != 0;
+         bytes = size_after(bench->order, bytes))
         sizes++;
     for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
         if (bench->order->collectives >> i & 1)

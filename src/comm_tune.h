@@ -5,7 +5,7 @@
 
 #include "batch.h"
 
-enum { TUTTI_TRIAL_CHOICES = 24, TUTTI_TRIAL_ROUNDS = 15 };
+enum { TUTTI_TRIAL_CHOICES = 40, TUTTI_TRIAL_ROUNDS = 15, TUTTI_TWINS_MOST = 64 };
 
 struct tutti_trial {
     enum tutti_collective collective;
@@ -15,7 +15,7 @@ struct tutti_trial {
     struct tutti_choice choices[TUTTI_TRIAL_CHOICES];
     uint32_t nchoices;
     uint64_t live; /* bit per choice that is still in the race */
-    /* On rank 0: the medians, and the fastest; within 3 % of it, the first one. */
+    /* On rank 0: the medians, and the fastest; the first one, unless that is clearly slower. */
     double seconds[TUTTI_TRIAL_CHOICES];
     uint32_t winner;
     bool is_over; /* before it had begun: there was no time left */
@@ -29,5 +29,10 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
  * have trial->bytes each. Nothing else may be under way on the communicator. */
 int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,
                     uint64_t deadline_ns);
+
+/* For each choice of at most TUTTI_TWINS_MOST the first one with the same schedules on all ranks,
+ * itself or an earlier one. To be called by all ranks alike. */
+int tutti_trial_find_twins(struct tutti_comm *comm, const struct tutti_choice *choices,
+                           uint32_t count, uint32_t *ret_twins);
 
 #endif

@@ -199,8 +199,7 @@ static int load(const struct entry *entry, const char *text, size_t size_bytes, 
     return rc;
 }
 
-/* ---- sharing -----------------------------------------------------------------------------------
- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 /* Entry after entry: its text, a zero, the size of its file in decimal, a zero, the file, a zero.
  */
@@ -302,8 +301,7 @@ int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint3
     return TUTTI_OK;
 }
 
-/* ---- using -------------------------------------------------------------------------------------
- */
+/* ---- using ----------------------------------------------------------------------------------- */
 
 void tutti_schedules_destroy(struct tutti_schedules *schedules)
 {

@@ -13,8 +13,8 @@ int tutti_stream_check(tuttiStream_t stream, const char *function);
 struct tutti_stream_item;
 struct tutti_stream_item *tutti_stream_item_create(void);
 
-/* Queue `batch` (one reference, which the stream takes) in `item`, which it takes too. `moves`: this
- * stream's thread is the one to move it; otherwise the stream only waits for it to be done. */
+/* Queue `batch` (one reference, which the stream takes) in `item`, which it takes too. `moves`:
+ * this stream's thread is the one to move it; otherwise the stream only waits for it to be done. */
 void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
                        struct tutti_batch *batch, bool moves);
 

@@ -19,13 +19,13 @@ def run(command, cwd):
         raise Failure(f"\"{' '.join(command)}\" failed:\n{done.stdout[-4000:]}")
 
 
-def build_library(root):
+def build_library(root, target="tutti"):
     """Build build/release, whatever generator it was made with."""
     directory = os.path.join(root, "build", "release")
     if not os.path.exists(os.path.join(directory, "CMakeCache.txt")):
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
         run(["cmake", "--preset", "release", *generator], root)
-    run(["cmake", "--build", directory, "--target", "tutti", "-j", str(os.cpu_count() or 2)], root)
+    run(["cmake", "--build", directory, "--target", target, "-j", str(os.cpu_count() or 2)], root)
     return directory
 
 
@@ -49,4 +49,19 @@ def build(root, library_directory, workdir):
     for mpi in ("openmpi", "mpich"):
         run([f"mpicc.{mpi}", "-std=c11", *FLAGS, "mpi.c", common, "-o", out[mpi]], source)
     run(["g++", *FLAGS, "gloo.cc", common, "-o", out["gloo"], "-lgloo", "-pthread"], source)
+    return out
+
+
+def build_choices(root, library_directory, workdir):
+    """Returns the path of the driver that races the tuner's candidates. It sees the library's
+    inside, so it is built on the archive."""
+    print("building", file=sys.stderr)
+    library_directory = os.path.abspath(library_directory or build_library(root, "tutti-internal"))
+    archive = os.path.join(library_directory, "libtutti-internal.a")
+    if not os.path.exists(archive):
+        raise Failure(f"there is no libtutti-internal.a in {library_directory}; "
+                      "build its target tutti-internal")
+    out = os.path.join(workdir, "choices")
+    run(["gcc", "-std=c11", *FLAGS, "-I", "src", "-I", "include", "bench/drivers/choices.c",
+         "-o", out, archive, "-lsodium", "-lexpat", "-ljansson", "-lm", "-pthread"], root)
     return out

@@ -17,8 +17,8 @@ enum {
     TUTTI_USES_TORUS = 1u << 4,
 };
 
-/* Values an option may have; all 0: the algorithm does not have it. `usual` 0: what is usual depends
- * on the shape, and 0 is what emit and cost are given. */
+/* Values an option may have; all 0: the algorithm does not have it. `usual` 0: what is usual
+ * depends on the shape, and 0 is what emit and cost are given. */
 struct tutti_option_range {
     uint32_t least, most, usual;
 };

@@ -31,16 +31,46 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
                                    .segments = shape->options.value[TUTTI_SEGMENTS]});
 }
 
+/* Hops along which the first segment leaves a node: in a row of neighbours, at the end of each but
+ * the last; once more if the row begins within a node. */
+static uint32_t hops_outside(const struct tutti_shape *shape)
+{
+    const struct tutti_places *places = shape->places;
+    uint32_t hops = shape->nranks - 1, root = shape->root;
+
+    if (places == NULL || places->node == NULL || !places->is_block)
+        return hops;
+    if (root == 0 || places->node[root] != places->node[root - 1])
+        return places->nnodes - 1;
+    return places->nnodes < hops ? places->nnodes : hops;
+}
+
+/* What leaves no node is that much faster. */
+static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
+                 double block_bytes, struct tutti_cost *ret_cost)
+{
+    uint32_t hops = shape->nranks - 1, inside = hops - hops_outside(shape);
+    double segment_bytes = block_bytes / shape->options.value[TUTTI_SEGMENTS];
+    enum tutti_level level = tutti_shape_level(shape);
+
+    tutti_pipeline_cost(shape, collective, hops, 1, 1, block_bytes, ret_cost);
+    ret_cost->level[level].rounds -= inside;
+    ret_cost->level[level].bytes -= inside * segment_bytes;
+    ret_cost->level[TUTTI_LEVEL_NODE].rounds += inside;
+    ret_cost->level[TUTTI_LEVEL_NODE].bytes += inside * segment_bytes;
+    ret_cost->is_alone = tutti_shape_is_block(shape);
+}
+
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    tutti_pipeline_cost(shape, TUTTI_BROADCAST, shape->nranks - 1, 1, 1, block_bytes, ret_cost);
+    cost(shape, TUTTI_BROADCAST, block_bytes, ret_cost);
 }
 
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    tutti_pipeline_cost(shape, TUTTI_REDUCE, shape->nranks - 1, 1, 1, block_bytes, ret_cost);
+    cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
 }
 
 /* Enough to keep a chain of a handful of ranks busy where nothing is fused; slices do the rest. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Circulant pipeline: broadcast of N segments in N - 1 + q rounds, q = ceil(log2 p): as few as there
- * can be, for any number of ranks. Reduce runs the same rounds backwards; all-reduce is one after
- * the other.
+ * Circulant pipeline: broadcast of N segments in N - 1 + q rounds, q = ceil(log2 p): as few as
+ * there can be, for any number of ranks. Reduce runs the same rounds backwards; all-reduce is one
+ * after the other.
  *
  * Places count from the root. The skips are p halved, rounding up, again and again: skips[0] = 1,
  * ..., skips[q] = p. The rounds take them in turns: in round i everyone sends to the place skips[k]
@@ -33,7 +33,7 @@ struct rounds {
     int32_t recv[MOST_SKIPS], send[MOST_SKIPS];
 };
 
-/* ---- schedules of segments -------------------------------------------------------------------- */
+/* ---- schedules of segments ------------------------------------------------------------------- */
 
 static void find_skips(struct rounds *rounds)
 {
@@ -62,8 +62,8 @@ static uint32_t find_base(const struct rounds *rounds, uint32_t place)
 }
 
 /* Has one of the places low .. high - 1 this base? 1 <= low, high <= skips[k], base < q. The places
- * from skips[k-1] + 1 on have the bases of places 1, 2, ..., and a run from 1 to a skip has all bases
- * below, so only its two ends need a closer look. */
+ * from skips[k-1] + 1 on have the bases of places 1, 2, ..., and a run from 1 to a skip has all
+ * bases below, so only its two ends need a closer look. */
 static bool has_base(const struct rounds *rounds, uint32_t base, uint32_t low, uint32_t high,
                      uint32_t k)
 {
@@ -142,7 +142,7 @@ static struct rounds find_rounds(const struct tutti_shape *shape)
     return rounds;
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* What happens in a round: a segment each way, or count 0. */
 struct round {
@@ -277,7 +277,7 @@ static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *b
     return broadcast(shape, &rounds, TUTTI_BUF_OUTPUT, build);
 }
 
-/* ---- costs ------------------------------------------------------------------------------------ */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static void cost(const struct tutti_shape *shape, uint32_t times, double reduced, double copied,
                  double block_bytes, struct tutti_cost *ret_cost)

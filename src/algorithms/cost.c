@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far apart the ranks of a shape live. */
+ * How far apart the ranks of a shape live.
+ *
+ *   nodes of 8 and 4      0 1 2 3 4 5 6 7 | 8 9 10 11      node_align 4 is the divisor of all
+ *   runs of 4 from 0      ------- -------   ---------      ranks where a node begins: runs whose
+ *   runs of 4 from 2          ------- ------- ---------    length divides it, and the first of
+ *                                                          which begins at a multiple, lie in one
+ */
 #include "algorithms/cost.h"
 
 #include <stddef.h>
@@ -15,31 +21,60 @@ enum tutti_level tutti_shape_level(const struct tutti_shape *shape)
     return places->group != NULL && places->ngroups == 1 ? TUTTI_LEVEL_GROUP : TUTTI_LEVEL_TOP;
 }
 
-static uint32_t common_divisor(uint32_t a, uint32_t b)
+bool tutti_shape_is_block(const struct tutti_shape *shape)
 {
-    while (b != 0) {
-        uint32_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
+    return shape->places == NULL || shape->places->is_block;
 }
 
-/* It divides all distances from the first rank to borders between nodes. */
-uint32_t tutti_shape_together(const struct tutti_shape *shape, uint32_t first)
+/* Is every run within one home, when homes begin at multiples of `align`? A run that goes over the
+ * last rank to the first one begins at no multiple of its length. */
+static bool is_inside(const struct tutti_shape *shape, uint32_t align, uint32_t first, uint32_t run)
+{
+    return align % run == 0 && first % run == 0 && (first == 0 || shape->nranks % run == 0);
+}
+
+enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
+                                       uint32_t run)
 {
     const struct tutti_places *places = shape->places;
-    uint32_t together = shape->nranks;
+    enum tutti_level outermost = tutti_shape_level(shape);
 
-    if (places == NULL || places->node == NULL)
-        return 1;
-    for (uint32_t i = 1; i < shape->nranks && together > 1; i++) {
-        uint32_t rank = (uint32_t)(((uint64_t)first + i) % shape->nranks);
-        uint32_t before = rank > 0 ? rank - 1 : shape->nranks - 1;
+    if (run == 0 || outermost == TUTTI_LEVEL_NODE || places == NULL || places->node == NULL)
+        return outermost;
+    if (places->node_align > 0 && is_inside(shape, places->node_align, first, run))
+        return TUTTI_LEVEL_NODE;
+    if (places->group_align > 0 && is_inside(shape, places->group_align, first, run))
+        return TUTTI_LEVEL_GROUP;
+    return outermost;
+}
 
-        if (places->node[rank] != places->node[before])
-            together = common_divisor(together, i);
+void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
+                    double bytes, struct tutti_cost *cost)
+{
+    enum tutti_level level = tutti_shape_run_level(shape, first, run);
+
+    cost->level[level].rounds += rounds;
+    cost->level[level].bytes += bytes;
+}
+
+void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
+                        uint32_t ret_count[TUTTI_LEVEL_COUNT])
+{
+    const struct tutti_places *places = shape->places;
+    enum tutti_level outermost = tutti_shape_level(shape);
+
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
+        ret_count[level] = 0;
+    if (places == NULL || places->node == NULL) {
+        ret_count[outermost] = shape->nranks - 1;
+        return;
     }
-    return together;
+    for (uint32_t other = 0; other < shape->nranks; other++) {
+        bool is_in_group = places->group != NULL && places->group[other] == places->group[rank];
+
+        if (places->node[other] == places->node[rank])
+            ret_count[TUTTI_LEVEL_NODE] += other != rank;
+        else
+            ret_count[is_in_group ? TUTTI_LEVEL_GROUP : outermost]++;
+    }
 }

@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-/* How far a message goes. Flat algorithms on a machine of several nodes pay the outermost. */
+/* How far a message goes. A round costs what its outermost pair of ranks is apart. */
 enum tutti_level {
     TUTTI_LEVEL_NODE,  /* between ranks of a node */
     TUTTI_LEVEL_GROUP, /* between nodes of a group */
@@ -34,11 +34,18 @@ struct tutti_cost {
     /* Above 1: the levels work at the same time, on one of so many segments each. The counts above
      * are those of all segments together. */
     double segments;
+    /* No two ranks of a node leave it at the same time, the same way: where ranks share a network
+     * port, whoever does has it for itself. */
+    bool is_alone;
     double reduced; /* bytes that the busiest rank combines */
     double copied;  /* bytes that it copies from place to place in its own memory */
     /* Bytes of memory of a node that all its ranks together load and store in one-sided steps:
      * what bounds them when cores or memory are shared. */
     double memory;
+    /* Of one-sided steps, where each rank's memory lies behind a port of its own: bytes through the
+     * busiest of all those ports, where that is not the port of the rank that loads and stores.
+     * Where ranks share memory, nobody but whoever loads and stores is busy. */
+    double served;
 };
 
 /* Of an algorithm whose cost could not be counted, for want of memory: never the best. */
@@ -61,11 +68,23 @@ static inline double tutti_cost_sum(const struct tutti_cost *cost,
 /* The level that the outermost pair of ranks is apart. */
 enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
 
-/* The most ranks such that from each multiple of this number on they live in one node; ranks
- * are counted from `first` on, in a circle. 1: none do, or nothing is known. */
-uint32_t tutti_shape_together(const struct tutti_shape *shape, uint32_t first);
+/* Are the ranks of every node neighbours? What then goes from rank to rank leaves a node once. */
+bool tutti_shape_is_block(const struct tutti_shape *shape);
 
-/* The common case: everything at that level. */
+/* The level that two of a run are apart at most, for runs of `run` neighbours that follow each other
+ * around the circle from rank `first` on. O(1). */
+enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
+                                       uint32_t run);
+
+/* Add rounds in which ranks of such runs have to do with each other, with so many bytes together. */
+void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
+                    double bytes, struct tutti_cost *cost);
+
+/* Ranks other than `rank`, by how far they are from it. O(p). */
+void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
+                        uint32_t ret_count[TUTTI_LEVEL_COUNT]);
+
+/* The common case: everything at the outermost level. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,
                                    double reduced, double copied, struct tutti_cost *ret_cost)
 {

@@ -15,9 +15,9 @@
  *            / \   /              \   / \                   / \              / \
  *           1   3 5                2 4   6                 1   3            2   4
  *
- * Even and odd rounds take turns: the edges are coloured such that a rank hears from its two parents
- * in rounds of different colour, and tells its two children likewise. So it never has more than one
- * message each way in a round.
+ * Even and odd rounds take turns: the edges are coloured such that a rank hears from its two
+ * parents in rounds of different colour, and tells its two children likewise. So it never has more
+ * than one message each way in a round.
  *
  * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
  * and scan", 2009.
@@ -75,7 +75,7 @@ static uint32_t place_of(uint32_t number, uint32_t tree, uint32_t most)
     return number == most ? 1 : number + 1;
 }
 
-/* ---- colours ---------------------------------------------------------------------------------- */
+/* ---- colours --------------------------------------------------------------------------------- */
 
 /* The edge above a place in a tree. */
 struct edge {
@@ -138,7 +138,7 @@ static void colour_edges(uint8_t *colours[TREES], uint32_t most)
                 colour_way(colours, (struct edge){t, place}, most);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* The first round of the place's colour after that of its parent, where 0 has none before. */
 static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, uint32_t most)

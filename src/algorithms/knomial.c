@@ -72,6 +72,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 
     if (node.place != 0 && node.nchildren > 0)
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, 1);
+    tutti_build_one_tree(build);
     for (uint32_t i = node.nchildren; i-- > 0;) {
         struct tutti_span next = tutti_span(kept, 0, 1);
 
@@ -157,49 +158,47 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
 }
 
 /* The root deals with its children one after the other; whom it served last, or waits for first, is
- * a leaf. Any other path is no longer. */
-static double root_rounds(const struct tutti_shape *shape)
+ * a leaf. Any other path is no longer. Returns the number of children. Those at one step share out a
+ * run of places, which are `step` blocks for each; a message has `bytes`, or these blocks. */
+static double add_children(const struct tutti_shape *shape, double bytes, bool has_subtree,
+                           struct tutti_cost *cost)
 {
-    return knomial_children(0, shape->nranks, shape->options.value[TUTTI_RADIX]);
-}
+    uint32_t n = shape->nranks, radix = shape->options.value[TUTTI_RADIX];
+    double children = 0;
 
-/* Whole vectors. The last digits' messages stay in a node whose places lie together. */
-static void cost_vectors(const struct tutti_shape *shape, double block_bytes,
-                         struct tutti_cost *ret_cost)
-{
-    uint32_t radix = shape->options.value[TUTTI_RADIX], together = tutti_shape_together(shape, shape->root);
+    for (uint64_t step = knomial_reach(0, n, radix) / radix; step > 0; step /= radix) {
+        uint32_t siblings = knomial_siblings(0, n, radix, step);
+        uint64_t end = (siblings + 1) * step, run = step * radix;
+        double blocks = has_subtree ? (double)((end < n ? end : n) - step) : siblings;
 
-    *ret_cost = (struct tutti_cost){.reduced = 0};
-    for (uint64_t step = 1; step < shape->nranks; step *= radix) {
-        enum tutti_level level =
-            together % (step * radix) == 0 ? TUTTI_LEVEL_NODE : tutti_shape_level(shape);
-        double rounds = knomial_siblings(0, shape->nranks, radix, step);
-
-        ret_cost->level[level].rounds += rounds;
-        ret_cost->level[level].bytes += rounds * block_bytes;
+        tutti_cost_add(shape, shape->root, run < n ? (uint32_t)run : n, siblings, blocks * bytes,
+                       cost);
+        children += siblings;
     }
+    cost->is_alone = tutti_shape_is_block(shape);
+    return children;
 }
 
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    cost_vectors(shape, block_bytes, ret_cost);
-    ret_cost->copied = block_bytes;
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_children(shape, block_bytes, false, ret_cost);
 }
 
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    cost_vectors(shape, block_bytes, ret_cost);
-    ret_cost->reduced = root_rounds(shape) * block_bytes;
+    *ret_cost = (struct tutti_cost){.copied = 0};
+    ret_cost->reduced = add_children(shape, block_bytes, false, ret_cost) * block_bytes;
 }
 
 /* Gather and scatter: in all its messages together the root moves every block but its own. */
 static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    tutti_cost_flat(shape, root_rounds(shape), (shape->nranks - 1) * block_bytes, 0, block_bytes,
-                    ret_cost);
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_children(shape, block_bytes, true, ret_cost);
 }
 
 #define KNOMIAL_OPTIONS {[TUTTI_RADIX] = {.least = 2, .most = 64, .usual = 2}}
@@ -207,7 +206,6 @@ static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_knomial_broadcast = {
     .name = "knomial",
     .collective = TUTTI_BROADCAST,
-    .is_lean = true,
     .options = KNOMIAL_OPTIONS,
     .emit = emit_broadcast,
     .cost = cost_broadcast,

@@ -64,21 +64,32 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->root, 1), own);
 }
 
-/* The root's messages are the longest path, each of a block: of broadcast, gather and scatter alike. */
+/* The root's messages are the longest path, each of a block, one for each other rank. */
+static void add_others(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *cost)
+{
+    uint32_t others[TUTTI_LEVEL_COUNT];
+
+    tutti_shape_others(shape, shape->root, others);
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
+        cost->level[level].rounds = others[level];
+        cost->level[level].bytes = others[level] * block_bytes;
+    }
+    cost->is_alone = true;
+}
+
+/* Of broadcast, gather and scatter alike. */
 static void cost_copies(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double others = shape->nranks - 1;
-
-    tutti_cost_flat(shape, others, others * block_bytes, 0, block_bytes, ret_cost);
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_others(shape, block_bytes, ret_cost);
 }
 
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double others = shape->nranks - 1;
-
-    tutti_cost_flat(shape, others, others * block_bytes, others * block_bytes, 0, ret_cost);
+    *ret_cost = (struct tutti_cost){.reduced = (shape->nranks - 1) * block_bytes};
+    add_others(shape, block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_linear_broadcast = {

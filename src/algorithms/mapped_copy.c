@@ -104,6 +104,12 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = 2 * p * p * block_bytes;
 }
 
+static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
+{
+    cost_allgather(shape, block_bytes, ret_cost); /* as many blocks, others */
+}
+
 /* With a root: it takes one block from each other rank, or each of them takes one from it; every
  * rank's block is loaded and stored, and none may go on before the other side is done. */
 static void cost_rooted(const struct tutti_shape *shape, double bytes, double block_bytes,
@@ -117,6 +123,7 @@ static void cost_from_root(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
     cost_rooted(shape, block_bytes, block_bytes, ret_cost);
+    ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
 static void cost_gather(const struct tutti_shape *shape, double block_bytes,
@@ -139,6 +146,7 @@ const struct tutti_algorithm tutti_mapped_alltoall = {
     .collective = TUTTI_ALLTOALL,
     .needs = TUTTI_NEEDS_PEER_READ,
     .emit = emit_alltoall,
+    .cost = cost_alltoall,
 };
 
 const struct tutti_algorithm tutti_mapped_broadcast = {

@@ -72,13 +72,15 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 
 /* ---- costs: what a rank reads and writes of others; memory: what all load and store ------ */
 
+/* Loads come in while stores go out; behind ports, both of others pass each way too. */
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
     double p = shape->nranks, others = (p - 1) / p * block_bytes;
 
-    tutti_cost_flat(shape, 2, 2 * others, others, 0, ret_cost);
+    tutti_cost_flat(shape, 2, others, others, 0, ret_cost);
     ret_cost->memory = 2 * p * block_bytes;
+    ret_cost->served = 2 * others;
 }
 
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
@@ -90,7 +92,8 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (p + 1) * block_bytes;
 }
 
-/* Everyone reads its part of all vectors, stores the sum, and all but the root put it there. */
+/* Everyone reads its part of all vectors, stores the sum, and all but the root put it there, after
+ * the root has read its own. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
@@ -98,6 +101,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
 
     tutti_cost_flat(shape, 2, others + block_bytes / n, others, 0, ret_cost);
     ret_cost->memory = (n + 1) * block_bytes + 2 * others;
+    ret_cost->served = 2 * others;
 }
 
 const struct tutti_algorithm tutti_mapped_allreduce = {

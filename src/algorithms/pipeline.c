@@ -16,8 +16,8 @@
 
 #include "base/result.h"
 
-/* What this rank does with a segment: where its sum is kept on the way up, and where it is sent from
- * on the way down. */
+/* What this rank does with a segment: where its sum is kept on the way up, and where it is sent
+ * from on the way down. */
 struct flow {
     struct tutti_build *build;
     const struct pipeline *pipeline;
@@ -98,7 +98,8 @@ static uint32_t find_last(const struct pipeline *pipeline, bool *ret_has_childre
     *ret_has_children = false;
     for (uint32_t t = 0; t < pipeline->ntrees; t++) {
         const struct pipeline_node *node = &pipeline->nodes[t];
-        uint32_t at = node->nchildren > 0 ? node->children[node->nchildren - 1].at : node->parent.at;
+        uint32_t at =
+            node->nchildren > 0 ? node->children[node->nchildren - 1].at : node->parent.at;
 
         last = at > last ? at : last;
         *ret_has_children = *ret_has_children || node->nchildren > 0;
@@ -117,6 +118,8 @@ int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeli
     tutti_build_chunks(build, nchunks);
     if (flow.goes_up && flow.kept == TUTTI_BUF_SCRATCH && has_children)
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, nchunks);
+    if (pipeline->ntrees == 1 && !flow.goes_down)
+        tutti_build_one_tree(build);
     for (int64_t round = -last; round <= end; round++) {
         for (uint32_t t = 0; flow.goes_up && t < pipeline->ntrees; t++)
             TUTTI_TRY(go_up(&flow, t, round));

@@ -139,57 +139,47 @@ release:
 
 /* ---- costs -------------------------------------------------------------------------- */
 
-/* Folding: a pair's halves, one after the other, and the result. */
+/* Round i is among runs of 2^(i+1) numbers. Folding: a pair's halves, one after the other, and the
+ * result. */
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    uint32_t rounds = whole_rounds_of(shape->nranks);
-    double scattered = (1 - 1.0 / (1u << rounds)) * block_bytes;
-    double is_folded = extra_of(shape->nranks) > 0;
+    uint32_t n = shape->nranks, rounds = whole_rounds_of(n), nextra = extra_of(n);
+    double chunk = block_bytes / (1u << rounds), is_folded = nextra > 0;
 
-    tutti_cost_flat(shape, 2.0 * rounds + 3 * is_folded,
-                    2 * scattered + 2 * is_folded * block_bytes,
-                    scattered + is_folded * block_bytes / 2, 0, ret_cost);
+    *ret_cost = (struct tutti_cost){
+        .reduced = block_bytes - chunk + is_folded * block_bytes / 2,
+    };
+    for (uint32_t i = 0; i < rounds; i++)
+        tutti_cost_add(shape, 0, folded_run(nextra, 2u << i, n), 2, 2 * chunk * (1u << i),
+                       ret_cost);
+    if (nextra > 0)
+        tutti_cost_add(shape, 0, 2, 3, 2 * block_bytes, ret_cost);
 }
 
-/* Blocks on the longest path of the all-gather: that of the first numbers, which have two each. */
-static double path_blocks(uint32_t nranks)
+/* The longest path of the all-gather: that of the first numbers, which have two blocks each. Returns
+ * its blocks. */
+static double add_path(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *cost)
 {
-    uint32_t nextra = extra_of(nranks);
-    double blocks = nextra > 0 ? 1 + (nranks - 1.0) : 0;
+    uint32_t n = shape->nranks, nextra = extra_of(n);
+    double blocks = 0;
 
-    for (uint32_t i = 0; i < whole_rounds_of(nranks); i++)
-        blocks += first_block(nextra, 1u << i);
-    return blocks;
-}
+    for (uint32_t i = 0; i < whole_rounds_of(n); i++) {
+        double given = first_block(nextra, 1u << i);
 
-static double path_rounds(uint32_t nranks)
-{
-    return whole_rounds_of(nranks) + (extra_of(nranks) > 0 ? 2 : 0);
-}
-
-/* Rounds at a distance that stays in a node are moved there. With folded ranks none do for sure. */
-static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
-                        struct tutti_cost *ret_cost)
-{
-    uint32_t nranks = shape->nranks, together = tutti_shape_together(shape, 0);
-    enum tutti_level outermost = tutti_shape_level(shape);
-
-    tutti_cost_flat(shape, path_rounds(nranks), path_blocks(nranks) * block_bytes, 0, 0, ret_cost);
-    for (uint32_t distance = 1; extra_of(nranks) == 0 && together % (2 * distance) == 0 &&
-                                distance < nranks; distance *= 2) {
-        ret_cost->level[outermost].rounds--;
-        ret_cost->level[outermost].bytes -= distance * block_bytes;
-        ret_cost->level[TUTTI_LEVEL_NODE].rounds++;
-        ret_cost->level[TUTTI_LEVEL_NODE].bytes += distance * block_bytes;
+        tutti_cost_add(shape, 0, folded_run(nextra, 2u << i, n), 1, given * block_bytes, cost);
+        blocks += given;
     }
+    if (nextra > 0)
+        tutti_cost_add(shape, 0, 2, 2, n * block_bytes, cost);
+    return blocks + (nextra > 0 ? n : 0);
 }
 
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    cost_blocks(shape, block_bytes, ret_cost);
-    ret_cost->copied = block_bytes;
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    add_path(shape, block_bytes, ret_cost);
 }
 
 /* A rank that answers for two adds all blocks but the other one's, which that one adds itself, and
@@ -197,11 +187,10 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
-    double blocks = path_blocks(shape->nranks), is_folded = extra_of(shape->nranks) > 0;
+    double is_folded = extra_of(shape->nranks) > 0;
 
-    cost_blocks(shape, block_bytes, ret_cost);
-    ret_cost->reduced = (blocks - is_folded) * block_bytes;
-    ret_cost->copied = 2 * is_folded * block_bytes;
+    *ret_cost = (struct tutti_cost){.copied = 2 * is_folded * block_bytes};
+    ret_cost->reduced = (add_path(shape, block_bytes, ret_cost) - is_folded) * block_bytes;
 }
 
 const struct tutti_algorithm tutti_rabenseifner_allreduce = {

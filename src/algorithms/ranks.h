@@ -46,6 +46,15 @@ static inline uint32_t folded_rank(uint32_t nextra, uint32_t number)
     return number < nextra ? 2 * number + 1 : number + nextra;
 }
 
+/* Runs of `run` numbers lie in runs of so many ranks, or, where they do not, of all ranks: those that
+ * fold twice as far apart, and the others after them where these end at the end of a run. */
+static inline uint32_t folded_run(uint32_t nextra, uint32_t run, uint32_t nranks)
+{
+    if (nextra == 0)
+        return run;
+    return nextra % run == 0 && run < nranks ? 2 * run : nranks;
+}
+
 /* The largest q with 2^q <= nranks. */
 static inline uint32_t whole_rounds_of(uint32_t nranks)
 {

@@ -112,22 +112,30 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return tutti_moves_emit(shape, build, make);
 }
 
+/* In the order of their numbers, one rank of a node has its next one elsewhere. */
+static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
+                 double block_bytes, struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, collective, 1, block_bytes, ret_cost);
+    ret_cost->is_alone = tutti_shape_is_block(shape);
+}
+
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    tutti_ring_cost(shape, TUTTI_ALLREDUCE, 1, block_bytes, ret_cost);
+    cost(shape, TUTTI_ALLREDUCE, block_bytes, ret_cost);
 }
 
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
-    tutti_ring_cost(shape, TUTTI_REDUCE_SCATTER, 1, block_bytes, ret_cost);
+    cost(shape, TUTTI_REDUCE_SCATTER, block_bytes, ret_cost);
 }
 
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    tutti_ring_cost(shape, TUTTI_ALLGATHER, 1, block_bytes, ret_cost);
+    cost(shape, TUTTI_ALLGATHER, block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_ring_allreduce = {

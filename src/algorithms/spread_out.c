@@ -33,14 +33,26 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
+/* All at a time: what leaves the node keeps one port busy, and what stays in it another. With a window
+ * a shift is over when its outermost message is. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
-    double others = shape->nranks - 1;
-    double rounds = ceil(others / shape->options.value[TUTTI_WINDOW]);
+    uint32_t others = shape->nranks - 1, window = shape->options.value[TUTTI_WINDOW];
+    enum tutti_level outermost = tutti_shape_level(shape);
+    uint32_t count[TUTTI_LEVEL_COUNT] = {0};
+    double rounds = ceil((double)others / window);
 
-    tutti_cost_flat(shape, rounds, others * block_bytes, 0, block_bytes, ret_cost);
-    ret_cost->level[tutti_shape_level(shape)].posted = others - rounds;
+    count[outermost] = others;
+    if (window >= others)
+        tutti_shape_others(shape, 0, count);
+    *ret_cost = (struct tutti_cost){.copied = block_bytes};
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
+        ret_cost->level[level].posted = count[level];
+        ret_cost->level[level].bytes = count[level] * block_bytes;
+    }
+    ret_cost->level[outermost].rounds = rounds;
+    ret_cost->level[outermost].posted -= rounds;
 }
 
 const struct tutti_algorithm tutti_spread_out_alltoall = {

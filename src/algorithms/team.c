@@ -198,7 +198,17 @@ int tutti_team_allreduce_all(const struct tutti_shape *shape, struct tutti_build
 void tutti_team_cost_all(const struct tutti_shape *shape, double bytes, uint32_t doublings,
                          struct tutti_cost *ret_cost)
 {
-    struct team_cost cost = tutti_team_cost(shape->nranks, doublings, bytes);
+    uint32_t n = shape->nranks, pieces = tutti_team_pieces(n, doublings);
+    uint32_t nextra = extra_of(n, doublings);
+    struct team_cost all = tutti_team_cost(n, doublings, bytes);
 
-    tutti_cost_flat(shape, cost.rounds, cost.bytes, cost.reduced, cost.copied, ret_cost);
+    *ret_cost = (struct tutti_cost){.reduced = all.reduced, .copied = all.copied};
+    if (pieces > 1)
+        tutti_cost_add(shape, 0, folded_run(nextra, pieces, n), 2 * rounds_of(pieces),
+                       2 * bytes * (pieces - 1) / pieces, ret_cost);
+    for (uint32_t i = 0; i < doublings_of(n, doublings); i++)
+        tutti_cost_add(shape, 0, folded_run(nextra, pieces << (i + 1), n), 1, bytes / pieces,
+                       ret_cost);
+    if (nextra > 0)
+        tutti_cost_add(shape, 0, 2, 2, 2 * bytes, ret_cost);
 }

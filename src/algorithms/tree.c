@@ -2,8 +2,8 @@
  * Pipelined trees: broadcast, reduce and all-reduce in segments along the trees that somebody found
  * for this machine, or along a binary tree.
  *
- * Each of the given trees moves its own part of the vector, as many of them as the option `channels`
- * allows. For a root that is not the tree's top, the edges between the two are turned around:
+ * Each of the given trees moves its own part of the vector, as many of them as the option
+ * `channels` allows. For a root that is not the tree's top, the edges between the two are turned around:
  *
  *   given        0            root 4       4         p = 6
  *              /   \                       |
@@ -29,7 +29,7 @@
 
 #define NONE UINT32_MAX
 
-/* ---- given trees ------------------------------------------------------------------------------ */
+/* ---- given trees ----------------------------------------------------------------------------- */
 
 /* Parents of all ranks in the tree number `index`. */
 static const int32_t *given_tree(const struct tutti_shape *shape, uint32_t index)
@@ -135,8 +135,9 @@ static int emit_given(const struct tutti_shape *shape, struct tutti_build *build
         nodes[t] = find_node(shape, parents, find_top(shape, collective, parents),
                              children + (size_t)t * shape->nranks);
     }
-    rc = tutti_pipeline_emit(build, &(struct pipeline){.nodes = nodes, .ntrees = ntrees, .period = 1,
-                                 .segments = shape->options.value[TUTTI_SEGMENTS]});
+    rc = tutti_pipeline_emit(
+        build, &(struct pipeline){.nodes = nodes, .ntrees = ntrees, .period = 1,
+                                  .segments = shape->options.value[TUTTI_SEGMENTS]});
 
 release:
     free(nodes);
@@ -144,7 +145,7 @@ release:
     return rc;
 }
 
-/* ---- the own tree ----------------------------------------------------------------------------- */
+/* ---- the own tree ---------------------------------------------------------------------------- */
 
 /* The round in which the first segment gets to a place: one for each step to the left, two for each
  * to the right. */
@@ -176,7 +177,7 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return count_given(shape) > 0 ? emit_given(shape, build) : emit_own(shape, build);
 }
 
-/* ---- costs ------------------------------------------------------------------------------------ */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 /* Hops from `top` to the rank that is furthest away; `depths` has room for all ranks. */
 static uint32_t find_height(const int32_t *parents, uint32_t nranks, uint32_t top, uint32_t *depths)
@@ -228,7 +229,8 @@ static void cost_given(const struct tutti_shape *shape, enum tutti_collective co
     /* Without memory to look: the worst tree there is. */
     if (depths == NULL || children == NULL)
         height = n - 1;
-    tutti_pipeline_cost(shape, collective, height, fan > 0 ? fan : 1, ntrees, block_bytes, ret_cost);
+    tutti_pipeline_cost(shape, collective, height, fan > 0 ? fan : 1, ntrees, block_bytes,
+                        ret_cost);
     free(depths);
     free(children);
 }

@@ -19,11 +19,11 @@
  * Source: textbook reduce-scatter and all-gather; reading all sources in one pass as in Peng et
  * al., "Optimizing MPI collectives on shared memory multi-cores", 2023.
  */
-#include "algorithms/algorithm.h"
+#include "algorithms/window.h"
+
 #include "algorithms/ranks.h"
 
-/* INPUT chunks of all other ranks into the window slots of the same number. */
-static int lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
+int tutti_window_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t above = shape->rank + 1;
 
@@ -76,7 +76,7 @@ static int emit_two_shot(const struct tutti_shape *shape, struct tutti_build *bu
     tutti_build_chunks(build, shape->nranks);
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, 2);
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
     TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1),
@@ -89,7 +89,7 @@ static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_bui
 {
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, 1);
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
     return sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, 0, 1), TUTTI_NO_SPAN);
@@ -104,7 +104,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     tutti_build_chunks(build, shape->nranks);
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, 2);
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
     TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(kept, shape->rank, 1), TUTTI_NO_SPAN));
@@ -160,8 +160,8 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (2 * (p - 1) + p + 1) * block_bytes;
 }
 
-/* Of a vector of n bytes all ranks lay out p - 1 parts of p, and read p to store their sum; then the
- * root gets those of the others. A byte copied is loaded and stored. */
+/* Of a vector of n bytes all ranks lay out p - 1 parts of p, and read p to store their sum; then
+ * the root gets those of the others. A byte copied is loaded and stored. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

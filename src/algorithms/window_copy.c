@@ -15,6 +15,7 @@
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
+#include "algorithms/window.h"
 
 static int declare(struct tutti_build *build, uint32_t slots)
 {
@@ -42,18 +43,6 @@ static int take_from_all(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* INPUT blocks for all other ranks into the slots of their numbers. */
-static int lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    uint32_t above = shape->rank + 1;
-
-    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->rank),
-                               tutti_span(TUTTI_BUF_WINDOW, 0, shape->rank)));
-    return tutti_build_copy(build,
-                            tutti_span(TUTTI_BUF_INPUT, above, shape->nranks - above),
-                            tutti_span(TUTTI_BUF_WINDOW, above, shape->nranks - above));
-}
-
 static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -68,7 +57,7 @@ static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *b
 static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
 {
     TUTTI_TRY(declare(build, shape->nranks));
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
@@ -110,7 +99,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
         TUTTI_TRY(take(build, shape->root, shape->rank, 0));
         return tutti_build_signal(build);
     }
-    TUTTI_TRY(lay_out_others(shape, build));
+    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
@@ -126,6 +115,16 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = p * (4 + 2 * (p - 1)) * block_bytes;
 }
 
+/* All blocks go through windows, but for the own one. */
+static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks, others = (p - 1) * block_bytes;
+
+    tutti_cost_flat(shape, 1, others, 0, others + block_bytes, ret_cost);
+    ret_cost->memory = p * 2 * (2 * others + block_bytes);
+}
+
 /* The root copies the vector to its window and to its output, the others get it: each byte is
  * loaded and stored. */
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
@@ -133,6 +132,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
 {
     tutti_cost_flat(shape, 1, block_bytes, 0, 2 * block_bytes, ret_cost);
     ret_cost->memory = 2 * (shape->nranks + 1.0) * block_bytes;
+    ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
 /* Blocks to and from windows, but for the root's own: it is only copied. */
@@ -153,6 +153,7 @@ static void cost_scatter(const struct tutti_shape *shape, double block_bytes,
 {
     tutti_cost_flat(shape, 1, block_bytes, 0, shape->nranks * block_bytes, ret_cost);
     ret_cost->memory = window_bytes(shape, block_bytes);
+    ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
 const struct tutti_algorithm tutti_direct_allgather = {
@@ -169,6 +170,7 @@ const struct tutti_algorithm tutti_direct_alltoall = {
     .collective = TUTTI_ALLTOALL,
     .needs = TUTTI_NEEDS_WINDOW,
     .emit = emit_alltoall,
+    .cost = cost_alltoall,
 };
 
 const struct tutti_algorithm tutti_direct_broadcast = {

@@ -217,7 +217,7 @@ static bool passes_filter(const char *filter, const char *interface)
     return list_matches(filter, interface);
 }
 
-static bool is_link_local(const struct tutti_address *address)
+bool tutti_address_is_link_local(const struct tutti_address *address)
 {
     if (address->family == 4)
         return address->bytes[0] == 169 && address->bytes[1] == 254;
@@ -245,7 +245,7 @@ static bool classify(const struct ifaddrs *at, const char *filter, struct tutti_
     if (address->is_loopback)
         *ret_class = passes ? LOOPBACK : LOOPBACK_FILTERED;
     else
-        *ret_class = is_link_local(address) ? LINK_LOCAL : GLOBAL;
+        *ret_class = tutti_address_is_link_local(address) ? LINK_LOCAL : GLOBAL;
     return passes || address->is_loopback;
 }
 

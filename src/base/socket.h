@@ -25,6 +25,9 @@ struct tutti_address {
 
 #define TUTTI_ADDRESS_TEXT_BYTES 64
 
+/* Reaches the neighbours on one link only. */
+bool tutti_address_is_link_local(const struct tutti_address *address);
+
 /* "10.0.0.1:4711", "[fe80::1]:4711". Returns `text`. */
 const char *tutti_address_format(const struct tutti_address *address,
                                  char text[TUTTI_ADDRESS_TEXT_BYTES]);

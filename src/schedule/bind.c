@@ -313,7 +313,8 @@ size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct
     end = (size_t)sizing->first + sizing->count;
     if (sizing->buffer == TUTTI_BUF_WINDOW ||
         (sizing->buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR)) {
-        tutti_assert(lay_out(&binder, &extent) == TUTTI_OK); /* allocates for lists of counts only */
+        /* It allocates for lists of counts only. */
+        tutti_assert(lay_out(&binder, &extent) == TUTTI_OK);
         return sizing->count * binder.slot_bytes;
     }
     return (elements_before(schedule, (uint32_t)end, element_bytes, block_count) -

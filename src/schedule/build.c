@@ -75,6 +75,11 @@ void tutti_build_needs(struct tutti_build *build, uint32_t needs)
     build->schedule->needs = needs;
 }
 
+void tutti_build_one_tree(struct tutti_build *build)
+{
+    build->schedule->is_one_tree = true;
+}
+
 static int append(struct tutti_build *build, const struct tutti_step *step)
 {
     struct tutti_schedule *schedule = build->schedule;
@@ -283,8 +288,13 @@ int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_sc
     return finish(build, tutti_schedule_derive, ret_schedule);
 }
 
+static int fuse(struct tutti_schedule *schedule)
+{
+    return tutti_schedule_fuse(schedule, schedule->is_one_tree);
+}
+
 int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule)
 {
     tutti_schedule_summarise(build->schedule);
-    return finish(build, tutti_schedule_fuse, ret_schedule);
+    return finish(build, fuse, ret_schedule);
 }

@@ -32,12 +32,16 @@ void tutti_build_fini(struct tutti_build *build);
 /* Declarations, before the first step. k = 1 when not called. */
 void tutti_build_chunks(struct tutti_build *build, uint32_t chunks_per_block);
 void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like, uint32_t chunks);
-/* Whoever finds out while emitting how much it takes declares plenty, and here, at the end, less. */
+/* Who finds out while emitting how much it takes declares plenty, and here, at the end, less. */
 void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks);
 void tutti_build_window(struct tutti_build *build, uint32_t chunks);
 /* Signal numbers one run uses up: the most SIGNALs that any rank gives. */
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
 void tutti_build_needs(struct tutti_build *build, uint32_t needs);
+/* All goes up one tree. On every rank: all sends are to one peer on one channel, its parent; the
+ * k-th send depends on k-th receives of their lanes alone, and these on others such; nothing depends
+ * on a send. */
+void tutti_build_one_tree(struct tutti_build *build);
 
 static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t first, uint32_t count)
 {
@@ -69,13 +73,16 @@ int tutti_build_step(struct tutti_build *build, const struct tutti_step *step);
 /* Derive the dependencies and hand the schedule over; the build is finished. */
 int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 
-/* The same, fused first: what is derived for a schedule as emitted is of no use to the fused one. */
+/* The same, fused first: what is derived for a schedule as emitted is of no use to the fused one.
+ * Boldly where the build says that all goes up one tree. */
 int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 
-/* Join a receive and the send that passes the same chunks on into one step, so
- * that slices flow through; drop the store where nothing reads it again
- * (SCRATCH only), and the scratch memory where nothing uses it. In place; keeps
- * the schedule right. */
-int tutti_schedule_fuse(struct tutti_schedule *schedule);
+/* Join a receive and the send that passes the same chunks on into one step, so that slices flow
+ * through; in place. Keeps the schedule right, whatever the other ranks do.
+ *
+ * `is_bold`: for who knows that all goes up one tree (tutti_build_one_tree), or proves the outcome.
+ * More is joined, and the store is dropped where nothing reads it again (SCRATCH only), and the
+ * scratch memory where nothing uses it. In other schedules that may deadlock: see fuse.c. */
+int tutti_schedule_fuse(struct tutti_schedule *schedule, bool is_bold);
 
 #endif

@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joining a receive with the send that passes the same chunks on.
  *
- * A pair is joined only where that send is the one step that reads what was
- * received before it is overwritten. Then nobody else waits for the receive,
- * and the joined step makes nobody wait longer than before: its receive half
- * runs ahead into memory, its send half only starts earlier. So a schedule
- * that cannot deadlock still cannot. The joined step takes the receive's place
- * in the program, or the send's, whichever keeps the order of both lanes.
+ * Why this deadlocks nowhere. With nothing buffered a message is one event of both its ranks. It
+ * comes after the message before it in its lane, and after what its send and its receive depend on.
+ * A schedule is free of deadlock just when no event comes, by some path, after itself. Let m be the
+ * message received and m' the one that passes it on: m' comes after m.
  *
- * Without the store (recv_reduce_send) the receive half waits for the send
- * half. Where an earlier send of ours is before it in the send lane, a ring of
- * such ranks would wait for itself; so the store is dropped only where all that
- * is before it in the send lane is of the same kind and from the same peer. And
- * where a later receive of the same lane is before the send in the program, the
- * peer that gets our send may be waiting for what depends on that receive, as we
- * for it; so the store is dropped only where the next receive comes after the send.
+ * With the store m runs ahead into memory; m' starts earlier, and still ends after m alone. But who
+ * waits for the joined step waits for both. So a pair is joined only where nobody waits for the
+ * receive who would not wait for the send:
+ *
+ *  - until the chunks are overwritten the send alone reads them; who overwrites them waits for it;
+ *  - nobody overwrites the source that the receive combines with, but for the receive itself;
+ *  - no SIGNAL or WAIT is between the two, which wait for, or hold up, everything.
+ *
+ * So no path is new, whatever other ranks do. The joined step takes the receive's place in the
+ * program, or the send's, whichever keeps the order of both lanes.
+ *
+ * Without the store (recv_reduce_send) m ends only when m' does: the two are one event. That event
+ * comes after itself just where a second path leads from m to m', and this goes through ranks that
+ * see nothing amiss in their own steps, as here:
+ *
+ *   rank 0      send x to 1 (this is m), x = y, send x to 2
+ *   rank 1      receive from 0, add, pass on to 2 (m')
+ *   rank 2      receive from 0, receive from 1 and add that
+ *
+ * So no rank alone can tell, and only a caller who knows more, or proves the outcome for all ranks,
+ * has stores dropped: "boldly". It is right where all goes up one tree (build.h): then every lane
+ * carries one message of each segment, in the order of the segments; a later segment never holds up
+ * an earlier one; and within a segment all paths go up, and what is joined is a part of one path.
+ * For who proves the outcome, what is least likely to be wrong is left: all that is before the send
+ * in its lane comes from the same peer and is not stored either, else a ring would wait for itself;
+ * and the next receive of m's lane comes after the send. Likewise a bold caller has pairs joined
+ * whose source is overwritten after the send.
  */
 #include "schedule/build.h"
 
@@ -37,6 +55,7 @@ struct fuse {
     struct tutti_pieces pieces;
     uint32_t *touch_first; /* per piece: its touches, in program order */
     struct touch *touches;
+    bool is_bold;
     uint32_t *send_before; /* per sending step: the one before it in its lane, or NONE */
     uint32_t *recv_after;  /* per receiving step: the one after it in its lane, or NONE */
     uint32_t *signals;     /* per step: SIGNALs and WAITs before it */
@@ -127,11 +146,11 @@ static void index_lanes(struct fuse *fuse)
     }
 }
 
-static int prepare(struct fuse *fuse, struct tutti_schedule *schedule)
+static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_bold)
 {
     size_t nsteps = schedule->nsteps;
 
-    *fuse = (struct fuse){.schedule = schedule};
+    *fuse = (struct fuse){.schedule = schedule, .is_bold = is_bold};
     TUTTI_TRY(tutti_pieces_init(&fuse->pieces, schedule));
     fuse->touch_first = calloc((size_t)fuse->pieces.count + 2, sizeof(uint32_t));
     fuse->send_before = malloc((nsteps + 1) * sizeof(uint32_t));
@@ -193,21 +212,25 @@ static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
     return send;
 }
 
-/* Does a step between `recv` and `send` write what the receive combines with? */
-static bool is_source_kept(const struct fuse *fuse, uint32_t recv, uint32_t send)
+/* The first step that overwrites what the receive combines with, but for the receive itself. */
+static uint32_t find_overwriter(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *step = &fuse->schedule->steps[recv];
-    uint32_t first, count;
+    uint32_t overwriter = NONE, first, count;
 
     if (step->kind != TUTTI_STEP_RECV_REDUCE)
-        return true;
+        return NONE;
     count = tutti_pieces_of(&fuse->pieces, step->src, &first);
-    for (uint32_t piece = first; piece < first + count; piece++)
-        for (uint32_t t = fuse->touch_first[piece]; t < fuse->touch_first[piece + 1]; t++)
-            if (fuse->touches[t].is_write && fuse->touches[t].step > recv &&
-                fuse->touches[t].step < send)
-                return false;
-    return true;
+    for (uint32_t piece = first; piece < first + count; piece++) {
+        uint32_t next = find_write(fuse, piece, recv), end = fuse->touch_first[piece + 1];
+
+        while (next < end && !fuse->touches[next].is_write)
+            next++;
+        if (next < end && fuse->touches[next].step != recv &&
+            fuse->touches[next].step < overwriter)
+            overwriter = fuse->touches[next].step;
+    }
+    return overwriter;
 }
 
 static uint32_t place_of(const struct fuse *fuse, uint32_t step)
@@ -219,31 +242,39 @@ static uint32_t place_of(const struct fuse *fuse, uint32_t step)
 static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
+    uint32_t overwriter = find_overwriter(fuse, recv);
 
     if (fuse->signals[recv] != fuse->signals[send])
         return NONE;
+    if (overwriter != NONE && (overwriter < send || !fuse->is_bold))
+        return NONE;
     if (before == NONE || place_of(fuse, before) < recv)
         return recv;
-    if ((after == NONE || after > send) && is_source_kept(fuse, recv, send))
-        return send;
-    return NONE;
+    return after == NONE || after > send ? send : NONE;
 }
 
-static enum tutti_step_kind joined_kind(const struct fuse *fuse, uint32_t recv, uint32_t send)
+static bool drops_store(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
     uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
 
-    if (steps[recv].kind == TUTTI_STEP_RECV)
-        return TUTTI_STEP_RECV_COPY_SEND;
-    if (steps[recv].dst.buffer != TUTTI_BUF_SCRATCH || (after != NONE && after < send))
-        return TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+    if (!fuse->is_bold || steps[recv].dst.buffer != TUTTI_BUF_SCRATCH)
+        return false;
+    if (after != NONE && after < send)
+        return false;
     if (before == NONE)
-        return TUTTI_STEP_RECV_REDUCE_SEND;
+        return true;
     before = place_of(fuse, before);
-    if (steps[before].kind == TUTTI_STEP_RECV_REDUCE_SEND && steps[before].from == steps[recv].from)
-        return TUTTI_STEP_RECV_REDUCE_SEND;
-    return TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+    return steps[before].kind == TUTTI_STEP_RECV_REDUCE_SEND &&
+           steps[before].from == steps[recv].from;
+}
+
+static enum tutti_step_kind joined_kind(const struct fuse *fuse, uint32_t recv, uint32_t send)
+{
+    if (fuse->schedule->steps[recv].kind == TUTTI_STEP_RECV)
+        return TUTTI_STEP_RECV_COPY_SEND;
+    return drops_store(fuse, recv, send) ? TUTTI_STEP_RECV_REDUCE_SEND
+                                         : TUTTI_STEP_RECV_REDUCE_COPY_SEND;
 }
 
 static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place)
@@ -285,12 +316,12 @@ static void compact(struct fuse *fuse)
     }
 }
 
-int tutti_schedule_fuse(struct tutti_schedule *schedule)
+int tutti_schedule_fuse(struct tutti_schedule *schedule, bool is_bold)
 {
     struct fuse fuse;
     int rc;
 
-    TUTTI_TRY_OR(release_all, rc, prepare(&fuse, schedule));
+    TUTTI_TRY_OR(release_all, rc, prepare(&fuse, schedule, is_bold));
     for (uint32_t recv = 0; recv < schedule->nsteps; recv++) {
         uint8_t kind = schedule->steps[recv].kind;
         uint32_t send, place;

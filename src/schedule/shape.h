@@ -40,6 +40,10 @@ struct tutti_places {
      * node; NULL: one group. */
     const uint32_t *group;
     uint32_t ngroups;
+    /* What tutti_places_align finds in `node` and `group`. Ranks at which a node, or a group, begins
+     * are multiples of this; 0: not known, or there is but one. */
+    uint32_t node_align, group_align;
+    bool is_block; /* the ranks of every node are neighbours */
     /* Cyclic orders of all ranks, one after the other; 0: the order of their numbers. */
     const uint32_t *rings;
     uint32_t nrings;
@@ -51,6 +55,9 @@ struct tutti_places {
     uint32_t dims[4];
     uint32_t ndims;
 };
+
+/* To be called by whoever sets `node` and `group`: costs then know which rounds stay in a node. */
+void tutti_places_align(struct tutti_places *places);
 
 struct tutti_shape {
     uint32_t nranks, rank, root;

@@ -148,6 +148,7 @@ struct tutti_schedule {
                                   the schedule has any one-sided step */
     bool is_one_sided;         /* local and one-sided steps only: runs strictly in order */
     bool is_lean;              /* no rank's schedule uses SCRATCH; the same on all ranks */
+    bool is_one_tree;          /* all goes up one tree: tutti_build_one_tree */
     uint32_t nsteps, ndeps;
     struct tutti_step *steps;
     uint32_t *deps;

@@ -3,6 +3,7 @@
 #ifndef TUTTI_SCHEDULE_TEXT_PRIVATE_H
 #define TUTTI_SCHEDULE_TEXT_PRIVATE_H
 
+#include "base/result.h"
 #include "schedule/build.h"
 #include "schedule/text.h"
 
@@ -75,8 +76,11 @@ static inline uint32_t tutti_text_most_channels(uint32_t nranks)
 }
 
 /* text_words.c */
-int tutti_text_refuse(const struct tutti_text_reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void tutti_text_record(const struct tutti_text_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+/* The same, and TUTTI_ERR_ARGUMENT; a macro for the reason that tutti_fail is one. */
+#define tutti_text_refuse(reader, ...) \
+    tutti_recorded((tutti_text_record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 void tutti_text_next(struct tutti_text_reader *reader);
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
 int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,

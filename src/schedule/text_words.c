@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int tutti_text_refuse(const struct tutti_text_reader *reader, const char *format, ...)
+void tutti_text_record(const struct tutti_text_reader *reader, const char *format, ...)
 {
     char what[TUTTI_MESSAGE_BYTES];
     va_list args;
@@ -17,8 +17,7 @@ int tutti_text_refuse(const struct tutti_text_reader *reader, const char *format
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%u:%u: %s", reader->name, reader->line,
-                      reader->word.column, what);
+    tutti_record_failure("%s:%u:%u: %s", reader->name, reader->line, reader->word.column, what);
 }
 
 static bool is_blank(char c)

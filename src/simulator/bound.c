@@ -7,7 +7,9 @@
  *
  * Bandwidth. What must cross the border of a set of ranks takes as long as its links need: for each
  * rank, each node, each group, and half of a torus. An all-reduce that nobody helps with moves the
- * vector 2(N - 1) times over the borders of N parts.
+ * vector 2(N - 1) times over the borders of N parts. Where all ranks share memory, a byte goes from one
+ * rank to another through one port, the one's way out or the other's way in: then only all ports
+ * together are a bound.
  *
  * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;
  * Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
@@ -89,6 +91,26 @@ static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts
         hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
 }
 
+/* Ranks that share memory: all but one have to give, or to take, at least this. */
+static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t nparts)
+{
+    double together = 0, bytes = 0, most = 0;
+
+    for (uint32_t i = 0; i < nparts; i++) {
+        together += 2 * parts[i].bytes_per_s;
+        bytes += crossing_bytes(bounds, &parts[i]);
+        most = larger(most, crossing_bytes(bounds, &parts[i]));
+    }
+    if (bounds->collective == TUTTI_ALLREDUCE)
+        hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+    hold_bandwidth(bounds, (bytes - most) / together);
+}
+
+static bool is_one_memory(const struct sim_network *network)
+{
+    return network->memories != SIM_NONE && network->nics == SIM_NONE && network->torus == SIM_NONE;
+}
+
 static void cut_torus(struct bounds *bounds)
 {
     double speed = bounds->network->machine->level[2].bytes_per_s, nranks = bounds->network->nranks;
@@ -114,8 +136,6 @@ static void load_and_store(struct bounds *bounds)
     double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
     uint32_t nranks = bounds->network->nranks;
 
-    if (speed == 0)
-        return;
     for (uint32_t rank = 0; rank < nranks; rank++) {
         if (tutti_has_input(bounds->collective, rank, bounds->root))
             blocks += tutti_input_blocks(bounds->collective, nranks);
@@ -211,7 +231,10 @@ static void hold_ranks(struct bounds *bounds, struct part *parts)
         if (has_neighbours)
             hold_latency(bounds, level[0].overhead_s + level[0].latency_s);
     }
-    cut(bounds, parts, network->nranks);
+    if (is_one_memory(network))
+        cut_shared(bounds, parts, network->nranks);
+    else
+        cut(bounds, parts, network->nranks);
 }
 
 static void hold_nodes(struct bounds *bounds, struct part *parts)
@@ -253,11 +276,15 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
 {
     uint32_t nranks = machine->places.nranks;
     struct sim_network network;
+    struct tutti_machine at;
     struct bounds bounds = {.network = &network, .places = &machine->places,
                             .collective = collective, .root = root, .block_bytes = block_bytes};
     struct part *parts;
 
-    TUTTI_TRY(tutti_sim_network_init(&network, machine, nranks));
+    tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
+    /* Within a node whatever is faster, messages or loads. */
+    at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
+    TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));
     parts = calloc((size_t)nranks + 1, sizeof(*parts));
     if (parts == NULL) {
         tutti_sim_network_fini(&network);
@@ -271,7 +298,7 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
             spread_torus(&bounds);
         if (network.torus != SIM_NONE && network.ports == SIM_NONE)
             cut_torus(&bounds);
-        if (network.ports != SIM_NONE && network.nics == SIM_NONE && network.torus == SIM_NONE)
+        if (is_one_memory(&network))
             load_and_store(&bounds);
     }
     bounds.least.sum_s = bounds.least.latency_s + bounds.least.bandwidth_s;

@@ -38,7 +38,7 @@ bool tutti_sim_has_level(const struct sim_network *network, uint32_t level)
 
 /* ---- making links ------------------------------------------------------------ */
 
-static int check_machine(const struct tutti_machine *machine, uint32_t nranks)
+int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks)
 {
     if (machine->places.nranks != nranks)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
@@ -122,6 +122,15 @@ static bool has_full_nodes(const struct sim_network *network)
     return false;
 }
 
+/* Do any ranks move messages themselves? */
+static bool has_own_cores(const struct sim_network *network)
+{
+    for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
+        if (rate_of(network, level)->core_bytes_per_s > 0)
+            return true;
+    return false;
+}
+
 int tutti_sim_network_init(struct sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks)
 {
@@ -132,7 +141,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     int rc;
 
     *network = (struct sim_network){.machine = machine, .nranks = nranks};
-    TUTTI_TRY(check_machine(machine, nranks));
+    TUTTI_TRY(tutti_sim_network_check(machine, nranks));
     TUTTI_TRY_OR(fail, rc, deal_nics(network));
     nnodes = node_count(network);
     network->ports = reserve(network, nnodes < nranks, 2 * nranks);
@@ -142,6 +151,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     network->torus = reserve(network, is_torus, 2 * nranks * places->ndims);
     network->memories = reserve(network, machine->memory_bytes_per_s > 0, nnodes);
     network->cores = reserve(network, has_full_nodes(network), nnodes);
+    network->own_cores = reserve(network, has_own_cores(network), nranks);
     network->links = calloc((size_t)network->nlinks + 1, sizeof(*network->links));
     if (network->links == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", network->nlinks);
@@ -160,6 +170,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     set(network, network->memories, nnodes, machine->memory_bytes_per_s,
         machine->memory_bytes_per_s);
     set(network, network->cores, nnodes, machine->cores, machine->cores);
+    set(network, network->own_cores, nranks, 1, 1);
     return TUTTI_OK;
 
 fail:
@@ -177,7 +188,7 @@ void tutti_sim_network_fini(struct sim_network *network)
     *network = (struct sim_network){.nranks = 0};
 }
 
-bool tutti_sim_is_crowded(const struct sim_network *network, uint32_t rank)
+static bool is_crowded(const struct sim_network *network, uint32_t rank)
 {
     return network->cores != SIM_NONE &&
            network->node_size[node_of(network, rank)] > network->machine->cores;
@@ -201,12 +212,20 @@ static int cross_memory(const struct sim_network *network, uint32_t rank, double
     return cross(route, network->memories + node_of(network, rank), touched, touched);
 }
 
+/* The rank's core does so many bytes per second of this; 0: it has nothing to do with it. */
 static int cross_cores(const struct sim_network *network, uint32_t rank, double bytes_per_s,
                        struct sim_route *route)
 {
-    if (!tutti_sim_is_crowded(network, rank) || bytes_per_s == 0)
+    double seconds;
+
+    if (bytes_per_s == 0)
         return TUTTI_OK;
-    return cross(route, network->cores + node_of(network, rank), 1 / bytes_per_s, 1 / bytes_per_s);
+    seconds = 1 / bytes_per_s;
+    if (network->own_cores != SIM_NONE)
+        TUTTI_TRY(cross(route, network->own_cores + rank, seconds, seconds));
+    if (!is_crowded(network, rank))
+        return TUTTI_OK;
+    return cross(route, network->cores + node_of(network, rank), seconds, seconds);
 }
 
 /* Dimension by dimension, the shorter way round; up where both are as long. */
@@ -253,15 +272,32 @@ static int route_ports(const struct sim_network *network, uint32_t from, uint32_
     TUTTI_TRY(cross(route, route->out, 1 / route->rate.bytes_per_s, 1));
     TUTTI_TRY(cross(route, route->in, 1 / route->rate.bytes_per_s, 1));
     if (level == 0) {
-        /* One rank's core loads and stores what is sent within a node: the receiver's. */
+        /* Unless it is said to be both, one rank's core loads and stores what is sent within a
+         * node: the receiver's. */
         TUTTI_TRY(cross_memory(network, from, 2, route));
-        return cross_cores(network, to, route->rate.bytes_per_s, route);
+        return route->rate.core_bytes_per_s > 0
+                   ? TUTTI_OK
+                   : cross_cores(network, to, route->rate.bytes_per_s, route);
     }
     if (level == 2 && network->trunks != SIM_NONE) {
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[from], 1, 1));
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[to] + 1, 1, 1));
     }
     return TUTTI_OK;
+}
+
+/* 0 is no limit. */
+static double lesser(double a, double b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* From and to the memory of others of the node. */
+static double load_speed(const struct sim_network *network)
+{
+    double speed = network->machine->load_bytes_per_s;
+
+    return speed > 0 ? speed : rate_of(network, 0)->bytes_per_s;
 }
 
 static void begin(struct sim_route *route)
@@ -286,40 +322,57 @@ int tutti_sim_route_message(const struct sim_network *network, uint32_t from, ui
         TUTTI_TRY(route_torus(network, from, to, route));
     else
         TUTTI_TRY(route_ports(network, from, to, route));
-    route->bytes_per_s = route->rate.bytes_per_s;
-    return TUTTI_OK;
+    route->bytes_per_s = lesser(route->rate.bytes_per_s, route->rate.core_bytes_per_s);
+    TUTTI_TRY(cross_cores(network, from, route->rate.core_bytes_per_s, route));
+    return cross_cores(network, to, route->rate.core_bytes_per_s, route);
 }
 
-int tutti_sim_route_overhead(const struct sim_network *network, uint32_t rank,
+int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, uint32_t to,
                              struct sim_route *route)
 {
+    bool is_both = rate_of(network, tutti_machine_level(network->machine, from, to))
+                       ->core_bytes_per_s > 0;
+
     begin(route);
-    return cross_cores(network, rank, 1, route);
+    TUTTI_TRY(cross_cores(network, from, 1, route));
+    return is_both ? cross_cores(network, to, 1, route) : TUTTI_OK;
 }
 
-static double lesser(double a, double b)
+/* Of a rank that loads and stores. */
+static int cross_own_port(const struct sim_network *network, uint32_t rank, bool is_load,
+                          double bytes, struct sim_route *route)
 {
-    return a == 0 || (b != 0 && b < a) ? b : a;
+    return cross(route, network->ports + 2 * rank + is_load, bytes / load_speed(network), bytes);
+}
+
+/* Of a rank that others load from or store to: where ranks share memory there is none, and nobody
+ * but whoever loads and stores is busy. */
+static int cross_peer_port(const struct sim_network *network, uint32_t rank, bool is_load,
+                           struct sim_route *route)
+{
+    if (network->memories != SIM_NONE)
+        return TUTTI_OK;
+    return cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network), 1);
 }
 
 /* Loads from all ranks, in one pass with the arithmetic; and stores into all, if it does. */
 static int route_gather(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
-    double others = network->nranks - 1, speed = network->machine->level[0].bytes_per_s;
+    double others = network->nranks - 1;
     bool stores = step->peer == TUTTI_ALL_RANKS;
 
-    route->bytes_per_s = speed / others;
-    route->bytes_per_s = lesser(route->bytes_per_s, network->machine->reduce_bytes_per_s / others);
-    TUTTI_TRY(cross(route, network->ports + 2 * step->rank + 1, others / speed, others));
+    route->bytes_per_s = lesser(load_speed(network) / others,
+                                network->machine->reduce_bytes_per_s / others);
+    TUTTI_TRY(cross_own_port(network, step->rank, true, others, route));
     if (stores)
-        TUTTI_TRY(cross(route, network->ports + 2 * step->rank, others / speed, others));
+        TUTTI_TRY(cross_own_port(network, step->rank, false, others, route));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         if (rank == step->rank)
             continue;
-        TUTTI_TRY(cross(route, network->ports + 2 * rank, 1 / speed, 1));
+        TUTTI_TRY(cross_peer_port(network, rank, true, route));
         if (stores)
-            TUTTI_TRY(cross(route, network->ports + 2 * rank + 1, 1 / speed, 1));
+            TUTTI_TRY(cross_peer_port(network, rank, false, route));
     }
     return cross_memory(network, step->rank,
                         network->nranks + step->copies + (stores ? others : 0), route);
@@ -328,13 +381,11 @@ static int route_gather(const struct sim_network *network, const struct sim_step
 static int route_peer(const struct sim_network *network, const struct sim_step *step,
                       struct sim_route *route)
 {
-    uint32_t peer = (uint32_t)step->peer;
-    uint32_t from = step->kind == TUTTI_STEP_PUT ? step->rank : peer;
-    uint32_t to = step->kind == TUTTI_STEP_PUT ? peer : step->rank;
+    bool is_load = step->kind == TUTTI_STEP_GET;
 
-    route->bytes_per_s = network->machine->level[0].bytes_per_s;
-    TUTTI_TRY(cross(route, network->ports + 2 * from, 1 / route->bytes_per_s, 1));
-    TUTTI_TRY(cross(route, network->ports + 2 * to + 1, 1 / route->bytes_per_s, 1));
+    route->bytes_per_s = load_speed(network);
+    TUTTI_TRY(cross_own_port(network, step->rank, is_load, 1, route));
+    TUTTI_TRY(cross_peer_port(network, (uint32_t)step->peer, is_load, route));
     return cross_memory(network, step->rank, 2, route);
 }
 
@@ -351,6 +402,8 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
     case TUTTI_STEP_GET: TUTTI_TRY(route_peer(network, step, route)); break;
     case TUTTI_STEP_COPY:
         route->bytes_per_s = network->machine->copy_bytes_per_s;
+        if (step->is_shared)
+            route->bytes_per_s = lesser(route->bytes_per_s, network->machine->load_bytes_per_s);
         TUTTI_TRY(cross_memory(network, step->rank, 2, route));
         break;
     default: /* two loads and a store */
@@ -400,6 +453,8 @@ void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char 
                  port % 2 ? '-' : '+', "xyzw"[port / 2 % places->ndims]);
     } else if (is_of(link, network->memories, node_count(network))) {
         snprintf(ret_name, size_bytes, "memory %u", link - network->memories);
+    } else if (is_of(link, network->own_cores, network->nranks)) {
+        snprintf(ret_name, size_bytes, "core of rank %u", link - network->own_cores);
     } else {
         snprintf(ret_name, size_bytes, "cores %u", link - network->cores);
     }

@@ -6,11 +6,12 @@
  *   trunk out, in      between groups
  *   torus +x, -x, ...  between neighbours, instead of all these
  *   memory, cores      of a node
+ *   core               of a rank that moves its messages itself
  *
  *   rank 3 -- nic 1 out -- trunk 0 out -- trunk 2 in -- nic 0 in -- rank 40
  *
  * Memory is bytes loaded and stored per second; cores are seconds of work per second, and a link
- * only where a node has fewer of them than ranks.
+ * only where a node has fewer of them than ranks; so is one rank's core.
  */
 #ifndef TUTTI_SIMULATOR_NETWORK_H
 #define TUTTI_SIMULATOR_NETWORK_H
@@ -54,14 +55,16 @@ struct sim_network {
     struct sim_link *links;
     uint32_t nlinks;
     /* The first link of each kind; SIM_NONE: there are none. */
-    uint32_t ports, nics, trunks, torus, memories, cores;
+    uint32_t ports, nics, trunks, torus, memories, cores, own_cores;
     uint32_t nnics;
     uint32_t *nic;        /* per rank: its own, counted through all nodes */
     uint32_t *node_size;  /* per node */
     uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
 };
 
-/* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. */
+/* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. Init checks,
+ * too. */
+int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks);
 int tutti_sim_network_init(struct sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks);
 void tutti_sim_network_fini(struct sim_network *network);
@@ -72,13 +75,12 @@ int tutti_sim_route_message(const struct sim_network *network, uint32_t from, ui
 /* What a step's own work crosses, the reduction of what has arrived included. */
 int tutti_sim_route_work(const struct sim_network *network, const struct sim_step *step,
                          struct sim_route *route);
-/* The cores that an overhead is spent on; none when each rank has one. */
-int tutti_sim_route_overhead(const struct sim_network *network, uint32_t rank,
+/* The cores that a message's overhead is spent on; none when it holds ports only. */
+int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, uint32_t to,
                              struct sim_route *route);
 
 /* Are any nodes so far apart, 1 within a group, 2 beyond? */
 bool tutti_sim_has_level(const struct sim_network *network, uint32_t level);
-bool tutti_sim_is_crowded(const struct sim_network *network, uint32_t rank);
 
 /* "nic 1 of node 3 out" */
 void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char *ret_name,

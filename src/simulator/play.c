@@ -205,8 +205,10 @@ int tutti_sim_play_init(struct sim_play *play, const struct tutti_sim_source *so
     int rc;
 
     *play = (struct sim_play){.now_s = 0};
-    TUTTI_TRY(tutti_sim_network_init(&play->network, machine, source->nranks));
-    TUTTI_TRY_OR(fail, rc, tutti_sim_score_load(source, gathers, &play->score));
+    TUTTI_TRY(tutti_sim_network_check(machine, source->nranks)); /* before much is loaded */
+    TUTTI_TRY(tutti_sim_score_load(source, gathers, &play->score));
+    tutti_machine_at(machine, play->score.footprint_bytes, &play->machine);
+    TUTTI_TRY_OR(fail, rc, tutti_sim_network_init(&play->network, &play->machine, source->nranks));
     TUTTI_TRY_OR(fail, rc, prepare(play));
     return TUTTI_OK;
 

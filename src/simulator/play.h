@@ -54,6 +54,7 @@ struct sim_core {
 
 struct sim_play {
     struct sim_score score;
+    struct tutti_machine machine; /* as a call of this footprint finds it */
     struct sim_network network;
     struct sim_events events;
     struct sim_flows flows;

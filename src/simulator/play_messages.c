@@ -100,11 +100,12 @@ static int begin_flow(struct sim_play *play, uint32_t id)
 static int begin_overhead(struct sim_play *play, uint32_t id)
 {
     const struct sim_message *message = message_of(play, id);
-    uint32_t rank = play->score.steps[message->sender].rank;
+    const struct sim_step *steps = play->score.steps;
 
-    if (!tutti_sim_is_crowded(&play->network, rank))
+    TUTTI_TRY(tutti_sim_route_overhead(&play->network, steps[message->sender].rank,
+                                       steps[message->receiver].rank, &play->route));
+    if (play->route.count == 0)
         return sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
-    TUTTI_TRY(tutti_sim_route_overhead(&play->network, rank, &play->route));
     play->route.bytes_per_s = 1; /* seconds of work, in truth */
     return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
                                 SIM_FLOW_OVERHEAD, id, play->now_s);

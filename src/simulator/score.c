@@ -131,6 +131,7 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
     score->nsteps++;
     score->steps[id] = (struct sim_step){
         .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
+        .is_shared = step->src.buffer == TUTTI_BUF_WINDOW || step->dst.buffer == TUTTI_BUF_WINDOW,
         .copies = step->also.buffer == TUTTI_BUF_NONE ? 1 : 2,
         .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
         .first_chunk = span->first, .end_chunk = span->first + span->count,
@@ -229,6 +230,11 @@ static int load_rank(struct sim_score *score, struct lanes *lanes,
                         source->nranks, schedule->rank, schedule->nranks);
     else
         rc = load_schedule(score, lanes, schedule, source);
+    score->footprint_bytes =
+        source->footprint_bytes > 0
+            ? source->footprint_bytes
+            : tutti_machine_footprint(schedule->collective, source->nranks,
+                                      (double)source->block_count * (double)source->element_bytes);
     source->drop(source->context, schedule);
     return rc;
 }

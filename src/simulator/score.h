@@ -27,6 +27,7 @@ struct sim_cause {
 struct sim_step {
     uint8_t kind;       /* enum tutti_step_kind */
     uint8_t halves;     /* receiving and sending that is left of a two-sided step */
+    bool is_shared;     /* a copy to or from a window: others load and store there */
     bool has_head;      /* the first slice is there */
     bool is_received;   /* the receiving half is over */
     bool is_worked;     /* its arithmetic is over */
@@ -76,6 +77,7 @@ struct sim_score {
     uint32_t nsteps, ndependents, nmessages;
     uint32_t step_capacity, dependent_capacity, message_capacity;
     uint32_t nsignals;
+    double footprint_bytes; /* of the call at a rank: topology/machine.h */
     bool is_sharing; /* has one-sided steps */
 };
 

@@ -10,6 +10,12 @@
  * fused steps flow through as they come. Ports without overhead are shared; on a torus the links
  * are, and the overhead holds nobody.
  *
+ * One-sided steps pass the port of the rank that makes them and, where ranks do not share a memory
+ * that the machine describes, those of the ranks that they reach.
+ *
+ * Where a level has a `core`, messages there are moved by the cores of both ranks, overhead and
+ * bytes: that core is one more link, shared by all that the rank does at a time.
+ *
  * Arithmetic and local steps of a rank take turns on its core. Whoever gives a signal goes on;
  * the others see it overhead and latency of level node later.
  *
@@ -33,6 +39,7 @@ struct tutti_sim_source {
     void (*drop)(void *context, const struct tutti_schedule *schedule);
     void *context;
     size_t block_count, element_bytes; /* of a uniform call */
+    double footprint_bytes; /* of a call of which this is a piece; 0: this is all of it */
 };
 
 struct tutti_sim_link {

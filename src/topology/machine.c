@@ -95,6 +95,39 @@ void tutti_machine_destroy(struct tutti_machine *machine)
     free(machine);
 }
 
+double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks,
+                               double block_bytes)
+{
+    return block_bytes * ((double)tutti_input_blocks(collective, nranks) +
+                          (double)tutti_output_blocks(collective, nranks));
+}
+
+/* Replace the rate by the one that is in force, and leave nothing beyond it. */
+static void settle(double footprint_bytes, double *bytes_per_s, struct tutti_beyond *beyond)
+{
+    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++) {
+        if (beyond[i].bytes_per_s > 0 && footprint_bytes > beyond[i].bytes)
+            *bytes_per_s = beyond[i].bytes_per_s;
+        beyond[i] = (struct tutti_beyond){0};
+    }
+}
+
+void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
+                      struct tutti_machine *ret_machine)
+{
+    struct tutti_machine at = *machine;
+
+    for (int i = 0; i < TUTTI_MACHINE_LEVELS; i++) {
+        settle(footprint_bytes, &at.level[i].bytes_per_s, at.level[i].beyond);
+        settle(footprint_bytes, &at.level[i].core_bytes_per_s, at.level[i].core_beyond);
+    }
+    settle(footprint_bytes, &at.memory_bytes_per_s, at.memory_beyond);
+    settle(footprint_bytes, &at.copy_bytes_per_s, at.copy_beyond);
+    settle(footprint_bytes, &at.reduce_bytes_per_s, at.reduce_beyond);
+    settle(footprint_bytes, &at.load_bytes_per_s, at.load_beyond);
+    *ret_machine = at;
+}
+
 uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b)
 {
     const struct tutti_places *places = &machine->places;

@@ -18,24 +18,40 @@
  *   torus 8 8 16              # links between neighbours instead of the levels' ports, each with
  *                             # the cost of level top
  *   cores 2                   # of a node: ranks beyond that take turns; default: one per rank
- *   memory 40GB/s             # what all ranks of a node load and store together; default:
- *                             # unbounded
+ *   memory 40GB/s             # the ranks of a node share memory: what they load and store in it
+ *                             # together. Default: unbounded, and each rank's lies behind its port:
+ *                             # what others load and store there goes through it too
  *   copy 10GB/s               # one rank, from place to place in its memory; default: free
  *   reduce 8GB/s              # one rank, bytes of result per second; default: free
+ *   load 9GB/s                # one rank, from and to memory that others of its node store to and
+ *                             # load from, windows too; default: the bandwidth of level node
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
  *   tree -1 0 0 1             # parents of all ranks; may be repeated
  *
  * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of
  * 0 1" the group of each node.
  *
- * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024). Of a level
- * latency and overhead may be left out (0). Levels that are not given cost what the next outer one
- * that is given costs, or else the next inner one; none at all is an error.
+ * A rank that is a core of a CPU moves its messages itself, both ways, and copies and reduces
+ * besides. That is said of a level: `core` is what the core sends and receives there together, and
+ * from then on a rank's messages, overheads and arithmetic share its core:
+ *
+ *   level node latency 1us overhead 0.3us bandwidth 9GB/s core 10GB/s
+ *
+ * Caches make rates depend on how much memory a call touches. After the rate of a bandwidth, core,
+ * memory, copy, reduce or load may follow, up to four times, from which footprint on it is another
+ * one; the footprint is the size of the call's buffers at a rank, INPUT and OUTPUT together:
+ *
+ *   copy 22GB/s beyond 512KiB 14GB/s beyond 8MiB 6GB/s
+ *
+ * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024); B KiB MiB GiB.
+ * Of a level latency and overhead may be left out (0). Levels that are not given cost what the next
+ * outer one that is given costs, or else the next inner one; none at all is an error.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_H
 #define TUTTI_TOPOLOGY_MACHINE_H
 
 #include "schedule/shape.h"
+#include "schedule/step.h"
 
 #include <stddef.h>
 
@@ -46,10 +62,19 @@
 /* In the order of enum tutti_level (algorithms/cost.h). */
 #define TUTTI_MACHINE_LEVELS 3
 
+#define TUTTI_MACHINE_BEYONDS 4
+
+/* The rate of footprints above `bytes`; ascending, up to one with rate 0. */
+struct tutti_beyond {
+    double bytes, bytes_per_s;
+};
+
 /* A message of n bytes holds the sending and the receiving port for overhead + n / bandwidth (alpha
  * of the one-port model is the overhead), and is there `latency` later. */
 struct tutti_rate {
     double latency_s, overhead_s, bytes_per_s;
+    double core_bytes_per_s; /* 0: ports alone move messages */
+    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS], core_beyond[TUTTI_MACHINE_BEYONDS];
 };
 
 struct tutti_machine {
@@ -61,6 +86,9 @@ struct tutti_machine {
     double memory_bytes_per_s;
     double copy_bytes_per_s;
     double reduce_bytes_per_s;
+    double load_bytes_per_s;   /* 0: the bandwidth of level node */
+    struct tutti_beyond memory_beyond[TUTTI_MACHINE_BEYONDS], copy_beyond[TUTTI_MACHINE_BEYONDS];
+    struct tutti_beyond reduce_beyond[TUTTI_MACHINE_BEYONDS], load_beyond[TUTTI_MACHINE_BEYONDS];
 };
 
 /* Parse; `name` is the file's, for messages. nranks: what the description says, or if this is
@@ -86,6 +114,14 @@ const struct tutti_named_machine *tutti_machine_named(size_t index);
 int tutti_machine_write(const struct tutti_machine *machine, char **ret_text);
 
 void tutti_machine_destroy(struct tutti_machine *machine);
+
+/* Bytes of the buffers of a call at the rank that has most of them. */
+double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks,
+                               double block_bytes);
+/* The machine as a call of that footprint finds it: one rate each, nothing beyond. Places stay
+ * those of `machine`: do not destroy it. */
+void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
+                      struct tutti_machine *ret_machine);
 
 /* 0 node, 1 group, 2 top: how far apart two ranks live. */
 uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b);

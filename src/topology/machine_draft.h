@@ -31,7 +31,14 @@ enum tutti_machine_line {
     TUTTI_LINE_MEMORY,
     TUTTI_LINE_COPY,
     TUTTI_LINE_REDUCE,
+    TUTTI_LINE_LOAD,
     TUTTI_LINE_COUNT
+};
+
+/* A rate, and those of larger footprints. */
+struct tutti_speed {
+    double bytes_per_s;
+    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
 };
 
 struct tutti_draft {
@@ -45,7 +52,8 @@ struct tutti_draft {
     uint32_t nrings, ntrees;
     struct tutti_rate level[TUTTI_MACHINE_LEVELS];
     uint32_t nics, cores;
-    double trunk, memory, copy, reduce;
+    double trunk;
+    struct tutti_speed memory, copy, reduce, load;
 };
 
 /* Check what belongs together and fill `machine`; the caller destroys its arrays, on error too. */

@@ -11,15 +11,18 @@
 
 /* ---- pieces of lines ------------------------------------------------------------------------- */
 
+static int more_than_a_line(struct tutti_draft *draft, struct tutti_word word)
+{
+    return tutti_words_fail(&draft->words, word, "\"%.*s\" is more than this line takes; "
+                            "remove it, or begin a new line or a comment (#) before it",
+                            (int)(word.length < 40 ? word.length : 40), word.at);
+}
+
 static int end_line(struct tutti_draft *draft)
 {
     struct tutti_word word;
 
-    if (tutti_words_next(&draft->words, &word))
-        return tutti_words_fail(&draft->words, word, "\"%.*s\" is more than this line takes; "
-                                "remove it, or begin a new line or a comment (#) before it",
-                                (int)(word.length < 40 ? word.length : 40), word.at);
-    return TUTTI_OK;
+    return tutti_words_next(&draft->words, &word) ? more_than_a_line(draft, word) : TUTTI_OK;
 }
 
 static int add_number(struct tutti_numbers *numbers, uint32_t value)
@@ -61,6 +64,47 @@ static int read_one(struct tutti_draft *draft, uint32_t *ret_number)
 
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(tutti_word_number(&draft->words, word, 1, TUTTI_MACHINE_RANKS, ret_number));
+    return end_line(draft);
+}
+
+/* Does the line go on with this word? Then it is read. */
+static bool take_word(struct tutti_draft *draft, const char *text, struct tutti_word *ret_word)
+{
+    struct tutti_words ahead = draft->words;
+
+    if (!tutti_words_next(&ahead, ret_word) || !tutti_word_is(*ret_word, text))
+        return false;
+    draft->words = ahead;
+    return true;
+}
+
+/* "12GB/s beyond 1MiB 5GB/s", its second half as often as it comes. */
+static int read_speed(struct tutti_draft *draft, double *ret_rate,
+                      struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    TUTTI_TRY(tutti_word_rate(&draft->words, word, ret_rate));
+    for (int i = 0; take_word(draft, "beyond", &word); i++) {
+        if (i == TUTTI_MACHINE_BEYONDS)
+            return tutti_words_fail(&draft->words, word, "beyond number %d; a rate has at most %d",
+                                    i + 1, TUTTI_MACHINE_BEYONDS);
+        tutti_words_next(&draft->words, &word);
+        TUTTI_TRY(tutti_word_bytes(&draft->words, word, &ret_beyond[i].bytes));
+        if (i > 0 && ret_beyond[i].bytes <= ret_beyond[i - 1].bytes)
+            return tutti_words_fail(&draft->words, word, "\"%.*s\" is not above the size before "
+                                    "it; let them ascend",
+                                    (int)(word.length < 40 ? word.length : 40), word.at);
+        tutti_words_next(&draft->words, &word);
+        TUTTI_TRY(tutti_word_rate(&draft->words, word, &ret_beyond[i].bytes_per_s));
+    }
+    return TUTTI_OK;
+}
+
+static int read_speed_line(struct tutti_draft *draft, struct tutti_speed *speed)
+{
+    TUTTI_TRY(read_speed(draft, &speed->bytes_per_s, speed->beyond));
     return end_line(draft);
 }
 
@@ -131,18 +175,21 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
     struct tutti_word key, value;
 
     while (tutti_words_next(&draft->words, &key)) {
-        tutti_words_next(&draft->words, &value);
         if (tutti_word_is(key, "latency") && !has_latency) {
+            tutti_words_next(&draft->words, &value);
             TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->latency_s));
             has_latency = true;
         } else if (tutti_word_is(key, "overhead") && !has_overhead) {
+            tutti_words_next(&draft->words, &value);
             TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->overhead_s));
             has_overhead = true;
         } else if (tutti_word_is(key, "bandwidth") && rate->bytes_per_s == 0) {
-            TUTTI_TRY(tutti_word_rate(&draft->words, value, &rate->bytes_per_s));
+            TUTTI_TRY(read_speed(draft, &rate->bytes_per_s, rate->beyond));
+        } else if (tutti_word_is(key, "core") && rate->core_bytes_per_s == 0) {
+            TUTTI_TRY(read_speed(draft, &rate->core_bytes_per_s, rate->core_beyond));
         } else {
-            return tutti_words_fail(&draft->words, key, "\"%.*s\"; a level has latency, overhead "
-                                    "and bandwidth, each once",
+            return tutti_words_fail(&draft->words, key, "\"%.*s\"; a level has latency, overhead, "
+                                    "bandwidth and core, each once",
                                     (int)(key.length < 40 ? key.length : 40), key.at);
         }
     }
@@ -169,6 +216,7 @@ static const char *const keywords[TUTTI_LINE_COUNT] = {
     [TUTTI_LINE_MEMORY] = "memory",
     [TUTTI_LINE_COPY] = "copy",
     [TUTTI_LINE_REDUCE] = "reduce",
+    [TUTTI_LINE_LOAD] = "load",
 };
 
 /* Which line this is; a level's second word belongs to it. */
@@ -194,7 +242,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
         return tutti_words_fail(&draft->words, level, "a level is node, group or top");
     return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
                             "group, place, level, nics, trunk, torus, cores, memory, copy, reduce, "
-                            "ring or tree",
+                            "load, ring or tree",
                             (int)(keyword.length < 40 ? keyword.length : 40), keyword.at);
 }
 
@@ -212,9 +260,10 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
     case TUTTI_LINE_TRUNK: return read_rate(draft, &draft->trunk);
     case TUTTI_LINE_TORUS: return read_torus(draft);
     case TUTTI_LINE_CORES: return read_one(draft, &draft->cores);
-    case TUTTI_LINE_MEMORY: return read_rate(draft, &draft->memory);
-    case TUTTI_LINE_COPY: return read_rate(draft, &draft->copy);
-    case TUTTI_LINE_REDUCE: return read_rate(draft, &draft->reduce);
+    case TUTTI_LINE_MEMORY: return read_speed_line(draft, &draft->memory);
+    case TUTTI_LINE_COPY: return read_speed_line(draft, &draft->copy);
+    case TUTTI_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
+    case TUTTI_LINE_LOAD: return read_speed_line(draft, &draft->load);
     case TUTTI_LINE_COUNT: break;
     }
     return tutti_fail(TUTTI_ERR_INTERNAL, "line %d of a machine has no reader", (int)line);

@@ -258,6 +258,13 @@ static int check_lines(const struct tutti_draft *draft)
     return TUTTI_OK;
 }
 
+static void set_speed(const struct tutti_speed *speed, double *ret_bytes_per_s,
+                      struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
+{
+    *ret_bytes_per_s = speed->bytes_per_s;
+    memcpy(ret_beyond, speed->beyond, sizeof speed->beyond);
+}
+
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine)
 {
@@ -269,6 +276,7 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     TUTTI_TRY(count_ranks(draft, nranks, &places->nranks));
     TUTTI_TRY(place_nodes(draft, places));
     TUTTI_TRY(place_groups(draft, places));
+    tutti_places_align(places);
     if (draft->nrings > 0) {
         int rc = place_orders(draft, draft->rings, draft->nrings, places->nranks, false, &orders);
 
@@ -289,8 +297,9 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     machine->nics = draft->nics;
     machine->cores = draft->cores;
     machine->trunk_bytes_per_s = draft->trunk;
-    machine->memory_bytes_per_s = draft->memory;
-    machine->copy_bytes_per_s = draft->copy;
-    machine->reduce_bytes_per_s = draft->reduce;
+    set_speed(&draft->memory, &machine->memory_bytes_per_s, machine->memory_beyond);
+    set_speed(&draft->copy, &machine->copy_bytes_per_s, machine->copy_beyond);
+    set_speed(&draft->reduce, &machine->reduce_bytes_per_s, machine->reduce_beyond);
+    set_speed(&draft->load, &machine->load_bytes_per_s, machine->load_beyond);
     return TUTTI_OK;
 }

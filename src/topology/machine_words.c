@@ -27,6 +27,14 @@ const struct tutti_unit tutti_rate_units[] = {
     {NULL, 0, 0},
 };
 
+const struct tutti_unit tutti_size_units[] = {
+    {"GiB", 1024.0 * 1024 * 1024, 1},
+    {"MiB", 1024.0 * 1024, 1},
+    {"KiB", 1024.0, 1},
+    {"B", 1, 1},
+    {NULL, 0, 0},
+};
+
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static bool ends_line(char c)
@@ -177,6 +185,12 @@ int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
 {
     return word_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
                          ret_seconds);
+}
+
+int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes)
+{
+    return word_quantity(words, word, tutti_size_units, "a size such as 1MiB (B, KiB, MiB, GiB)",
+                         ret_bytes);
 }
 
 int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,

@@ -39,6 +39,7 @@ int tutti_word_number(const struct tutti_words *words, struct tutti_word word, u
                       uint32_t most, uint32_t *ret_number);
 int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
                        double *ret_seconds);
+int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);
 int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
                     double *ret_bytes_per_s);
 
@@ -51,5 +52,6 @@ struct tutti_unit {
 
 extern const struct tutti_unit tutti_time_units[];  /* up to one with name NULL */
 extern const struct tutti_unit tutti_rate_units[];
+extern const struct tutti_unit tutti_size_units[];
 
 #endif

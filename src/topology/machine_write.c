@@ -33,12 +33,25 @@ static void write_quantity(FILE *out, const struct tutti_unit *units, double val
     fprintf(out, "%.17g%s", value, plain->name);
 }
 
-static void write_rate(FILE *out, const char *keyword, double bytes_per_s)
+static void write_beyond(FILE *out, const struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS])
+{
+    for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++) {
+        fputs(" beyond ", out);
+        write_quantity(out, tutti_size_units, beyond[i].bytes);
+        fputc(' ', out);
+        write_quantity(out, tutti_rate_units, beyond[i].bytes_per_s);
+    }
+}
+
+static void write_rate(FILE *out, const char *keyword, double bytes_per_s,
+                       const struct tutti_beyond *beyond)
 {
     if (bytes_per_s == 0)
         return;
     fprintf(out, "%s ", keyword);
     write_quantity(out, tutti_rate_units, bytes_per_s);
+    if (beyond != NULL)
+        write_beyond(out, beyond);
     fputc('\n', out);
 }
 
@@ -50,6 +63,12 @@ static void write_level(FILE *out, const char *name, const struct tutti_rate *ra
     write_quantity(out, tutti_time_units, rate->overhead_s);
     fputs(" bandwidth ", out);
     write_quantity(out, tutti_rate_units, rate->bytes_per_s);
+    write_beyond(out, rate->beyond);
+    if (rate->core_bytes_per_s > 0) {
+        fputs(" core ", out);
+        write_quantity(out, tutti_rate_units, rate->core_bytes_per_s);
+        write_beyond(out, rate->core_beyond);
+    }
     fputc('\n', out);
 }
 
@@ -168,16 +187,17 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
     write_level(out, "top", &machine->level[2]);
     if (machine->nics != 0)
         fprintf(out, "nics %u\n", machine->nics);
-    write_rate(out, "trunk", machine->trunk_bytes_per_s);
+    write_rate(out, "trunk", machine->trunk_bytes_per_s, NULL);
     if (places->ndims > 0) {
         fputs("torus", out);
         write_list(out, places->dims, places->ndims);
     }
     if (machine->cores != 0)
         fprintf(out, "cores %u\n", machine->cores);
-    write_rate(out, "memory", machine->memory_bytes_per_s);
-    write_rate(out, "copy", machine->copy_bytes_per_s);
-    write_rate(out, "reduce", machine->reduce_bytes_per_s);
+    write_rate(out, "memory", machine->memory_bytes_per_s, machine->memory_beyond);
+    write_rate(out, "copy", machine->copy_bytes_per_s, machine->copy_beyond);
+    write_rate(out, "reduce", machine->reduce_bytes_per_s, machine->reduce_beyond);
+    write_rate(out, "load", machine->load_bytes_per_s, machine->load_beyond);
     write_orders(out, places);
     return TUTTI_OK;
 }

@@ -2,12 +2,9 @@
  * Who lives with whom, from the records of all ranks. */
 #include "transport/fabric_private.h"
 
-#include <string.h>
-
 static bool same_host(const struct tutti_fabric *fabric, uint32_t a, uint32_t b)
 {
-    return memcmp(fabric->records[a].identity.host, fabric->records[b].identity.host,
-                  TUTTI_IDENTITY_BYTES) == 0;
+    return tutti_identity_same_host(&fabric->records[a].identity, &fabric->records[b].identity);
 }
 
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host)

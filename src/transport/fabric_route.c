@@ -19,8 +19,7 @@ static bool may_both(const struct tutti_fabric *fabric, int a, int b, uint32_t u
 
 static bool same_host(const struct tutti_fabric *fabric, int a, int b)
 {
-    return memcmp(fabric->records[a].identity.host, fabric->records[b].identity.host,
-                  TUTTI_IDENTITY_BYTES) == 0;
+    return tutti_identity_same_host(&fabric->records[a].identity, &fabric->records[b].identity);
 }
 
 static bool same_network(const struct tutti_fabric *fabric, int a, int b)
@@ -56,18 +55,11 @@ bool tutti_route_tcp(const struct tutti_fabric *fabric, int a, int b)
 
 /* ---- addresses ----------------------------------------------------------------------- */
 
-static bool is_link_local(const struct tutti_address *address)
-{
-    if (address->family == 4)
-        return address->bytes[0] == 169 && address->bytes[1] == 254;
-    return address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
-}
-
 /* The interface over which `record`'s host would reach a link-local neighbour. */
 static uint32_t link_local_scope(const union tutti_record *record)
 {
     for (int i = 0; i < record->ncandidates; i++)
-        if (record->candidates[i].family == 6 && is_link_local(&record->candidates[i]))
+        if (record->candidates[i].family == 6 && tutti_address_is_link_local(&record->candidates[i]))
             return record->candidates[i].scope;
     return 0;
 }
@@ -91,7 +83,7 @@ static bool is_reachable(const struct tutti_fabric *fabric, int from, int to,
         return true;
     if (address->is_loopback)
         return false;
-    if (address->family == 6 && is_link_local(address)) {
+    if (address->family == 6 && tutti_address_is_link_local(address)) {
         address->scope = link_local_scope(caller);
         return address->scope != 0;
     }

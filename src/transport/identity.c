@@ -102,6 +102,11 @@ void tutti_identity_describe(struct tutti_identity *ret_identity)
     *ret_identity = identity;
 }
 
+bool tutti_identity_same_host(const struct tutti_identity *one, const struct tutti_identity *other)
+{
+    return memcmp(one->host, other->host, sizeof one->host) == 0;
+}
+
 bool tutti_identity_same_process(const struct tutti_identity *one,
                                  const struct tutti_identity *other)
 {

@@ -23,6 +23,8 @@ struct tutti_identity {
 /* Thread-safe. Never fails: what /proc does not tell is replaced by what else is known. */
 void tutti_identity_describe(struct tutti_identity *ret_identity);
 
+bool tutti_identity_same_host(const struct tutti_identity *one,
+                              const struct tutti_identity *other);
 bool tutti_identity_same_process(const struct tutti_identity *one,
                                  const struct tutti_identity *other);
 

@@ -5,8 +5,8 @@
 
 #include "tuner/tuner.h"
 
-/* The first row that fits; with `in_memory`, only rows of algorithms for ranks that share memory,
- * else only the others. NULL: none. */
+/* The first row that fits; with `in_memory`, only rows for ranks that share memory, else only the
+ * others. NULL: none. */
 const struct tutti_algorithm *tutti_builtin_find(const struct tutti_tuner_view *view,
                                                  const struct tutti_tuner_query *query,
                                                  bool in_memory);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prices. Sharing is what the counts leave out: ranks of a node take turns on its cores and its
- * network ports, ranks of a group on the group's trunk. Nodes and groups are taken to be equal. */
+ * network ports, ranks of a group on the group's trunk. A rank whose core moves its messages is
+ * taken to receive as much as it sends. Nodes and groups are taken to be equal. */
 #include "tuner/price.h"
 
 #include <math.h>
@@ -22,12 +23,33 @@ static double over(double amount, double per_second)
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
-static double seconds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+/* What the bytes of a level take. One-sided costs are of one level. */
+static double wire_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                      const struct tutti_cost *cost, int level)
 {
-    const struct tutti_machine *machine = view->machine;
     const struct tutti_places *places = view->places;
-    double in_node = crowd(view, places ? places->nnodes : 0);
-    double turns = share(in_node, machine->cores);
+    double in_node = cost->is_alone ? 1 : crowd(view, places ? places->nnodes : 0);
+    double in_group = cost->is_alone ? 1 : crowd(view, places ? places->ngroups : 0);
+    double bytes = cost->level[level].bytes, wire;
+
+    if (bytes > 0 && machine->memory_bytes_per_s == 0)
+        bytes = fmax(bytes, cost->served);
+    wire = over(bytes, machine->level[level].bytes_per_s);
+    if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
+        wire *= share(in_node, machine->nics);
+    if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
+        wire = fmax(wire, over(bytes * in_group, machine->trunk_bytes_per_s));
+    return wire;
+}
+
+/* Memory is busy while bytes are on their way, reduced and copied: the slower of both counts. */
+static double seconds(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                      const struct tutti_cost *cost)
+{
+    double turns = share(crowd(view, view->places ? view->places->nnodes : 0), machine->cores);
+    double work = turns * over(cost->reduced, machine->reduce_bytes_per_s) +
+                  turns * over(cost->copied, machine->copy_bytes_per_s);
+    double memory = over(cost->memory, machine->memory_bytes_per_s), busy = work;
     double of_level[TUTTI_LEVEL_COUNT];
 
     if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
@@ -35,20 +57,14 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_co
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         const struct tutti_rate *rate = &machine->level[level];
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
-        double bytes = cost->level[level].bytes, wire = over(bytes, rate->bytes_per_s);
+        double wire = wire_of(view, machine, cost, level);
 
-        if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
-            wire *= share(in_node, machine->nics);
-        if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
-            wire = fmax(wire, over(bytes * crowd(view, places->ngroups),
-                                   machine->trunk_bytes_per_s));
+        wire = fmax(wire, turns * over(2 * cost->level[level].bytes, rate->core_bytes_per_s));
+        busy += wire;
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
-    return tutti_cost_sum(cost, of_level) +
-           turns * over(cost->reduced, machine->reduce_bytes_per_s) +
-           turns * over(cost->copied, machine->copy_bytes_per_s) +
-           over(cost->memory, machine->memory_bytes_per_s);
+    return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
 }
 
 /* Bytes that messages carry per byte of the call. */
@@ -76,6 +92,22 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
     return fmax(1, ceil(bytes / (double)most));
 }
 
+/* The machine as this call finds it; loads and stores have their own speed. */
+static void look_at(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                    bool is_two_sided, struct tutti_machine *ret_machine)
+{
+    struct tutti_rate *node = &ret_machine->level[TUTTI_LEVEL_NODE];
+
+    tutti_machine_at(view->machine,
+                     tutti_machine_footprint(query->collective, view->nranks,
+                                             (double)query->block_bytes), ret_machine);
+    if (is_two_sided)
+        return;
+    node->core_bytes_per_s = 0;
+    if (ret_machine->load_bytes_per_s > 0)
+        node->bytes_per_s = ret_machine->load_bytes_per_s;
+}
+
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                    const struct tutti_choice *choice)
 {
@@ -83,13 +115,15 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     struct tutti_shape shape = {.nranks = view->nranks, .root = query->root,
                                 .options = choice->options, .places = view->places};
     double pieces = tutti_price_pieces(view, query, algorithm);
+    struct tutti_machine machine;
     struct tutti_cost cost;
 
-    if (algorithm->cost == NULL || view->machine == NULL)
+    if (view->machine == NULL)
         return NAN;
     if (view->nranks == 1)
         return 0;
+    look_at(view, query, algorithm->needs == 0, &machine);
     algorithm->cost(&shape, widening(query, algorithm) * (double)query->block_bytes / pieces,
                     &cost);
-    return pieces * seconds(view, &cost);
+    return pieces * seconds(view, &machine, &cost);
 }

@@ -6,7 +6,7 @@
 
 #include "tuner/tuner.h"
 
-/* NAN: the algorithm's cost is not modelled, or there is no machine. Pure. */
+/* NAN: there is no machine. Pure. */
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                    const struct tutti_choice *choice);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tuning a communicator: rank 0's word is everybody's, and what was measured is used and kept. */
-#include "comm.h"
+#include "comm_tune.h"
 #include "fault/crew.h"
 
 #include <setjmp.h>
@@ -291,6 +291,64 @@ static void what_was_measured_is_used_and_kept(void **state)
     unlink(path);
 }
 
+/* The greatest size is measured, also where no power of 4 leads to it. */
+static tuttiResult_t tune_to_an_odd_size(struct crew_seat *seat)
+{
+    tuttiTuneConfig_t config = small_order();
+    tuttiResult_t result;
+    char text[64];
+
+    config.maxBytes = 24000;
+    result = tuttiCommTune(seat->comm, NULL, &config);
+    if (result != tuttiSuccess)
+        return result;
+    chosen(seat->comm, TUTTI_ALLREDUCE, 24000, text);
+    if (text[strlen(text) - 1] != '0' + TUTTI_BY_TABLE)
+        return tuttiInvalidArgument;
+    chosen(seat->comm, TUTTI_ALLREDUCE, 24004, text);
+    return text[strlen(text) - 1] != '0' + TUTTI_BY_TABLE ? tuttiSuccess : tuttiInvalidArgument;
+}
+
+static void the_greatest_size_is_measured(void **state)
+{
+    (void)state;
+    check_all(crew_run(&(struct crew){.nranks = 2, .environment = by_memory, .timeout_ms = 60000,
+                                      .run = tune_to_an_odd_size}),
+              2, tuttiSuccess, "");
+}
+
+/* Two ranks: a ring and a circulant all-gather are one exchange. Three: they are not. */
+static tuttiResult_t compare_schedules(struct crew_seat *seat)
+{
+    static const char *const names[] = {"circulant", "ring", "direct", "circulant"};
+    uint32_t twins[4], ring = seat->nranks == 2 ? 0 : 1;
+    struct tutti_choice choices[4];
+    struct tutti_comm *comm;
+
+    if (tutti_handle_get(seat->comm, "test", &comm) != TUTTI_OK)
+        return tuttiInternalError;
+    for (int i = 0; i < 4; i++) {
+        choices[i] = (struct tutti_choice){
+            .algorithm = tutti_algorithm_find(TUTTI_ALLGATHER, names[i])};
+        if (tutti_algorithm_options(choices[i].algorithm, &choices[i].options,
+                                    &choices[i].options) != TUTTI_OK)
+            return tuttiInternalError;
+    }
+    if (tutti_trial_find_twins(comm, choices, 4, twins) != TUTTI_OK)
+        return tuttiInternalError;
+    return twins[0] == 0 && twins[1] == ring && twins[2] == 2 && twins[3] == 0
+               ? tuttiSuccess : tuttiInvalidArgument;
+}
+
+static void equal_schedules_are_recognised(void **state)
+{
+    (void)state;
+    for (int nranks = 2; nranks <= 3; nranks++)
+        check_all(crew_run(&(struct crew){.nranks = nranks, .environment = by_memory,
+                                          .timeout_ms = 30000, .run = compare_schedules}),
+                  nranks, tuttiSuccess, "");
+}
+
 /* ---- what a user can get wrong ------------------------------------------------------------- */
 
 struct wrong {
@@ -371,6 +429,8 @@ int main(void)
         cmocka_unit_test(what_rank_0_gets_wrong_is_told_to_all),
         cmocka_unit_test(places_are_the_hosts),
         cmocka_unit_test(what_was_measured_is_used_and_kept),
+        cmocka_unit_test(the_greatest_size_is_measured),
+        cmocka_unit_test(equal_schedules_are_recognised),
         cmocka_unit_test(a_wrong_order_changes_nothing),
         cmocka_unit_test(any_number_of_ranks_and_any_budget_will_do),
     };

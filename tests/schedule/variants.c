@@ -166,7 +166,7 @@ static void place(const struct pattern *pattern, struct variant *variant)
         place_torus(variant);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* What options have in places: all of them this value, if they may. */
 static const uint32_t together = 3;

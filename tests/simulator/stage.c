@@ -27,7 +27,7 @@ static int schedule_of(void *context, uint32_t rank, const struct tutti_schedule
         TUTTI_TRY(tutti_build_init(&build, stage->collective, &shape));
         TUTTI_TRY(stage->emit(&shape, &build));
         TUTTI_TRY(tutti_build_finish(&build, &schedule));
-        TUTTI_TRY(tutti_schedule_fuse(schedule));
+        TUTTI_TRY(tutti_schedule_fuse(schedule, schedule->is_one_tree));
     }
     *ret_schedule = schedule;
     return TUTTI_OK;

@@ -203,6 +203,55 @@ static int emit_copy(const struct tutti_shape *shape, struct tutti_build *build)
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
+static double play_pairs(const char *machine, const struct pair *list, size_t count)
+{
+    pairs = list;
+    npairs = count;
+    return play_emitted(machine, 0, emit_pairs, MIB);
+}
+
+/* A core that moves its rank's messages: both ways together, and arithmetic besides. */
+static void a_core_does_one_thing_after_the_other(void **state)
+{
+    const struct pair one_way[] = {{0, 1, 1}};
+    const struct pair exchange[] = {{0, 1, 1}, {1, 0, 1}};
+    const struct pair from_both[] = {{0, 2, 1}, {1, 2, 1}};
+    static const char alike[] = "ranks 4; node 4; level node bandwidth 10GB/s core 10GB/s";
+    static const char roomy[] = "ranks 4; node 4; level node bandwidth 10GB/s core 16GB/s";
+    static const char crowded[] = "ranks 4; node 4; cores 1; level node bandwidth 10GB/s core "
+                                  "10GB/s";
+
+    (void)state;
+    assert_close(play_pairs(alike, one_way, 1), n_s);
+    assert_close(play_pairs(alike, exchange, 2), 2 * n_s);
+    assert_close(play_pairs(roomy, exchange, 2), 2 * n_s * 10 / 16);
+    assert_close(play_pairs(alike, from_both, 2), 2 * n_s);
+    /* One core for both ends. */
+    assert_close(play_pairs(crowded, one_way, 1), 2 * n_s);
+    assert_close(play_pairs(crowded, exchange, 2), 4 * n_s);
+}
+
+/* An all-to-all of 4 blocks of 1 MiB touches 8 MiB. */
+static void rates_are_those_of_the_footprint(void **state)
+{
+    const struct pair one_way[] = {{0, 1, 1}};
+
+    (void)state;
+    assert_close(play_pairs("ranks 4; node 4; level node bandwidth 10GB/s beyond 8MiB 1GB/s",
+                            one_way, 1), n_s);
+    assert_close(play_pairs("ranks 4; node 4; level node bandwidth 10GB/s beyond 8388607B 5GB/s",
+                            one_way, 1), 2 * n_s);
+}
+
+static void overheads_of_both_ways_share_a_core(void **state)
+{
+    const struct pair exchange[] = {{0, 1, 1}, {1, 0, 1}};
+
+    (void)state;
+    assert_close(play_pairs("ranks 2; node 2; level node overhead 5us bandwidth 10GB/s core 10GB/s",
+                            exchange, 2), 2 * (5e-6 + n_s));
+}
+
 static void more_ranks_than_cores_take_turns(void **state)
 {
     (void)state;
@@ -244,6 +293,23 @@ static void one_sided_schedules_pay_for_signals_and_for_what_they_read(void **st
     assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "two_shot", MIB), 6e-6 + 1.5 * n_s);
     /* Everybody loads from all and stores into all: as much, through the same ports. */
     assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "mapped", MIB), 6e-6 + 1.5 * n_s);
+}
+
+static void loads_have_a_speed_of_their_own(void **state)
+{
+    const char *machine = "node 4; ranks 4; load 20GB/s; level node bandwidth 10GB/s core 10GB/s";
+    struct tutti_sim_bound bound;
+    struct stage stage;
+
+    (void)state;
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "one_shot", MIB), 2 * n_s);
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "two_shot", MIB), 1.125 * n_s);
+    /* The first copies to the window are stores to memory that others load from; and the bound
+     * knows. */
+    stage_open(&stage, machine, 0);
+    assert_int_equal(tutti_sim_bound(stage.machine, TUTTI_ALLREDUCE, 0, MIB, &bound), TUTTI_OK);
+    assert_true(bound.bandwidth_s <= 0.75 * n_s * (1 + 1e-9));
+    stage_close(&stage);
 }
 
 static void memory_bounds_an_allreduce_on_one_node(void **state)
@@ -340,9 +406,13 @@ int main(void)
         cmocka_unit_test(ranks_of_a_node_share_its_network_ports),
         cmocka_unit_test(a_trunk_tapers_what_leaves_a_group),
         cmocka_unit_test(messages_on_a_torus_go_the_shorter_way_round),
+        cmocka_unit_test(a_core_does_one_thing_after_the_other),
+        cmocka_unit_test(rates_are_those_of_the_footprint),
+        cmocka_unit_test(overheads_of_both_ways_share_a_core),
         cmocka_unit_test(more_ranks_than_cores_take_turns),
         cmocka_unit_test(all_ranks_of_a_node_share_its_memory),
         cmocka_unit_test(one_sided_schedules_pay_for_signals_and_for_what_they_read),
+        cmocka_unit_test(loads_have_a_speed_of_their_own),
         cmocka_unit_test(memory_bounds_an_allreduce_on_one_node),
         cmocka_unit_test(arithmetic_follows_the_bytes_slice_by_slice),
         cmocka_unit_test(schedules_that_cannot_be_played_are_refused),

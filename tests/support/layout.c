@@ -35,7 +35,8 @@ static size_t law(const struct trial *trial, int index, int nranks)
 static size_t pair_law(const struct trial *trial, int from, int to, int nranks)
 {
     /* In place both counts of a pair are the same. */
-    if (trial->counts == COUNTS_SOME_ZERO && (from == 1 || to == (trial->in_place ? 1 : nranks - 1)))
+    if (trial->counts == COUNTS_SOME_ZERO &&
+        (from == 1 || to == (trial->in_place ? 1 : nranks - 1)))
         return 0;
     return law(trial, trial->in_place ? (from + to) % nranks : (from * 3 + to) % nranks, nranks);
 }
@@ -91,7 +92,7 @@ struct layout_arrays layout_arrays(const struct member *member, const struct tri
                                   .recv_displs = is_packed ? NULL : arrays + 3 * n};
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static void give(struct attempt *attempt, size_t at, size_t count, uint64_t key, int peer)
 {

@@ -163,6 +163,33 @@ static int keep_json(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
+static int keep_transport(struct request *request, const char *text)
+{
+    request->transport = text;
+    return REQUEST_GO;
+}
+
+static int keep_measure(struct request *request, const char *text)
+{
+    (void)text;
+    request->wants_measure = true;
+    return REQUEST_GO;
+}
+
+static int keep_pieces(struct request *request, const char *text)
+{
+    (void)text;
+    request->wants_pieces = true;
+    return REQUEST_GO;
+}
+
+static int keep_quick(struct request *request, const char *text)
+{
+    (void)text;
+    request->wants_quick = true;
+    return REQUEST_GO;
+}
+
 static int read_steps(struct request *request, const char *text)
 {
     if (!units_read_count(text, 1, UINT64_MAX, &request->most_steps))
@@ -197,6 +224,10 @@ static const struct {
     {"json", '\0', false, keep_json},
     {"steps", '\0', true, read_steps},
     {"within", '\0', true, read_within},
+    {"transport", '\0', true, keep_transport},
+    {"measure", '\0', false, keep_measure},
+    {"pieces", '\0', false, keep_pieces},
+    {"quick", '\0', false, keep_quick},
 };
 
 static bool is_listed(const char *list, const char *name)

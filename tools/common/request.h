@@ -34,7 +34,8 @@ struct request {
     bool has_every_root;               /* --root all */
     struct tutti_options options;      /* --option NAME=VALUE */
     bool has_options;
-    const char *topo, *output, *algorithm;
+    const char *topo, *output, *algorithm, *transport;
+    bool wants_measure, wants_quick, wants_pieces;
     double first_bytes, last_bytes, factor; /* --size A:B[:factor]; 1K:64M:4 */
     bool wants_json;
     uint64_t most_steps;               /* --steps; 20 million */

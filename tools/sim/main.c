@@ -28,6 +28,7 @@ static const char help[] =
     "      --steps N            leave out what has more steps in all (default 20000000)\n"
     "  -o, --output FILE.svg    a picture: time against size or ranks; of one case, its longest\n"
     "                           path\n"
+    "      --pieces             cut one-sided calls as hosts do, by TUTTI_WINDOW_BYTES\n"
     "      --json               JSON instead of the table\n"
     "\n"
     "Machines:\n";
@@ -67,7 +68,7 @@ int main(int argc, char **argv)
 {
     static const struct command command = {
         .name = "tutti-sim",
-        .options = "ranks root option size topo output algorithm json steps within",
+        .options = "ranks root option size topo output algorithm json pieces steps within",
         .print_help = print_help,
         .run = run,
     };

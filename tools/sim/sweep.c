@@ -6,6 +6,7 @@
 #include "common/ground.h"
 #include "common/memory.h"
 #include "common/units.h"
+#include "schedule/bind.h"
 #include "tuner/candidates.h"
 #include "tuner/price.h"
 
@@ -60,6 +61,22 @@ static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
     return TUTTI_OK;
 }
 
+/* What goes through windows runs in pieces that fit in half of one. */
+static int count_windows(struct cast *cast, size_t block, const struct tutti_tuner_view *view,
+                         double *npieces)
+{
+    const struct tutti_schedule *schedule;
+    size_t piece = block;
+
+    TUTTI_TRY(make_schedule(cast, 0, &schedule));
+    if (schedule->is_one_sided)
+        piece = tutti_bind_piece(schedule, 1, block, view->half_bytes);
+    drop_schedule(cast, schedule);
+    if (piece > 0)
+        *npieces = fmax(*npieces, ceil((double)block / (double)piece));
+    return TUTTI_OK;
+}
+
 static int play(const struct request *request, const struct tutti_machine *machine,
                 enum tutti_collective collective, struct sim_case *one)
 {
@@ -74,15 +91,20 @@ static int play(const struct request *request, const struct tutti_machine *machi
         .schedule = make_schedule,
         .drop = drop_schedule,
         .context = &cast,
-        .block_count = (size_t)ceil((double)block / one->npieces),
         .element_bytes = 1,
+        .footprint_bytes = tutti_machine_footprint(collective, one->nranks, (double)block),
     };
+    struct tutti_tuner_view view;
 
     TUTTI_TRY(tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound));
     TUTTI_TRY(count_steps(&cast, &one->nsteps));
     one->is_left_out = one->nsteps > request->most_steps;
     if (one->is_left_out)
         return TUTTI_OK;
+    ground_view(machine, &view);
+    if (request->wants_pieces && block > 0)
+        TUTTI_TRY(count_windows(&cast, block, &view, &one->npieces));
+    source.block_count = (size_t)ceil((double)block / one->npieces);
     TUTTI_TRY(tutti_simulate(&source, machine, &one->report));
     if (one->report.seconds > 0)
         one->bus_bytes_per_s = ground_bus_factor(collective, one->nranks) * one->size_bytes /

@@ -85,11 +85,11 @@ static void write_played(const struct sim_case *one, FILE *out)
 
     fprintf(out, ", \"seconds\": %.9g, \"bus_bytes_per_s\": %.9g, \"best\": %s,\n   ",
             sweep_seconds(one), one->bus_bytes_per_s, one->is_best ? "true" : "false");
-    fprintf(out, "\"pieces\": %.0f, \"messages\": %.0f, \"bytes\": %.17g, \"latency_share\": %.6g, \"wire_share\": "
-            "%.6g, \"work_share\": %.6g, \"wait_share\": %.6g",
-            one->npieces, one->npieces * (double)report->nmessages, one->npieces * report->bytes,
-            report->latency_share,
-            report->wire_share, report->work_share, report->wait_share);
+    fprintf(out, "\"pieces\": %.0f, \"messages\": %.0f, \"bytes\": %.17g, ", one->npieces,
+            one->npieces * (double)report->nmessages, one->npieces * report->bytes);
+    fprintf(out, "\"latency_share\": %.6g, \"wire_share\": %.6g, \"work_share\": %.6g, "
+            "\"wait_share\": %.6g", report->latency_share, report->wire_share,
+            report->work_share, report->wait_share);
     if (report->nlinks > 0)
         fprintf(out, ",\n   \"busiest_link\": \"%s\", \"busiest_link_seconds\": %.9g",
                 report->links[0].name, one->npieces * report->links[0].busy_s);

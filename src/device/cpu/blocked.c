@@ -74,7 +74,7 @@ static void reduce_chained(const struct tutti_cpu_kernels *kernels,
 static bool kernels_multiply(enum tutti_type type, enum tutti_op op)
 {
     return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 ||
-           (tutti_type_is_narrow(type) && (op == TUTTI_SUM || op == TUTTI_PROD));
+           (tutti_type_is_narrow_float(type) && (op == TUTTI_SUM || op == TUTTI_PROD));
 }
 
 static void reduce_block(const struct tutti_cpu_kernels *kernels,
@@ -166,7 +166,7 @@ void tutti_cpu_reduce_by(const struct tutti_cpu_kernels *kernels,
 void tutti_cpu_widen_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type, float *dst,
                         const void *src, size_t count, float multiply)
 {
-    tutti_assert(tutti_type_is_narrow(type));
+    tutti_assert(tutti_type_is_narrow_float(type));
     if (kernels->is_reference)
         tutti_cpu_plain_widen(type, dst, src, count, multiply);
     else
@@ -176,7 +176,7 @@ void tutti_cpu_widen_by(const struct tutti_cpu_kernels *kernels, enum tutti_type
 void tutti_cpu_narrow_by(const struct tutti_cpu_kernels *kernels, enum tutti_type type, void *dst,
                          const float *src, size_t count, float multiply)
 {
-    tutti_assert(tutti_type_is_narrow(type));
+    tutti_assert(tutti_type_is_narrow_float(type));
     if (kernels->is_reference)
         tutti_cpu_plain_narrow(type, dst, src, count, multiply);
     else
@@ -198,7 +198,7 @@ void tutti_cpu_scale_by(const struct tutti_cpu_kernels *kernels, enum tutti_type
         copy_source(kernels, &args);
     else if (kernels->is_reference)
         tutti_cpu_plain_reduce(&args);
-    else if (tutti_type_is_narrow(type))
+    else if (tutti_type_is_narrow_float(type))
         kernels->reduce_many[type][TUTTI_SUM](dst, &src, 1, 0, count, scale.multiply);
     else if (type == TUTTI_FLOAT32)
         kernels->multiply[type](dst, src, count, &factor);
@@ -218,7 +218,7 @@ void tutti_cpu_premultiply_by(const struct tutti_cpu_kernels *kernels, enum tutt
         return;
     if (kernels->is_reference) {
         tutti_cpu_plain_premultiply(type, dst, src, count, scalar);
-    } else if (tutti_type_is_narrow(type)) {
+    } else if (tutti_type_is_narrow_float(type)) {
         memcpy(&aligned, scalar, tutti_type_size(type));
         kernels->widen[type](&factor, &aligned, 1, 1.0f);
         kernels->reduce_many[type][TUTTI_SUM](dst, &src, 1, 0, count, (double)factor);

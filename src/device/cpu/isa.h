@@ -80,15 +80,9 @@ void tutti_cpu_plain_narrow(enum tutti_type type, void *dst, const float *src, s
 void tutti_cpu_plain_premultiply(enum tutti_type type, void *dst, const void *src, size_t count,
                                  const void *scalar);
 
-static inline bool tutti_type_is_narrow(enum tutti_type type)
-{
-    return type == TUTTI_FLOAT16 || type == TUTTI_BFLOAT16 || type == TUTTI_FLOAT8E4M3 ||
-           type == TUTTI_FLOAT8E5M2;
-}
-
 static inline bool tutti_type_is_floating(enum tutti_type type)
 {
-    return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 || tutti_type_is_narrow(type);
+    return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 || tutti_type_is_narrow_float(type);
 }
 
 #endif

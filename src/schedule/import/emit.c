@@ -18,8 +18,7 @@
 
 #define NOWHERE TUTTI_IMPORT_NOWHERE
 
-/* ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* The places of what a ref reads. */
 static int load(struct tutti_import_emitter *emitter, uint32_t op,
@@ -126,8 +125,7 @@ static void store(struct tutti_import_emitter *emitter, const struct tutti_impor
     }
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* The destinations' places come before the sources', for saving an input moves these. */
 static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
@@ -240,8 +238,7 @@ static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
     return note_steps(emitter, op);
 }
 
-/* ---- before and after -------------------------------------------------------------------------
- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 static void note_read(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
                       uint32_t event)
@@ -377,7 +374,7 @@ static void release(struct tutti_import_emitter *emitter)
 }
 
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, bool is_fused,
+                      const struct tutti_import_trace *trace, bool is_bold,
                       struct tutti_ensemble *ret_ensemble)
 {
     struct tutti_import_emitter emitter = {.program = program, .trace = trace};
@@ -387,8 +384,8 @@ int tutti_import_emit(const struct tutti_import_program *program,
     TUTTI_TRY(tutti_ensemble_init(&ensemble, program->nranks));
     rc = tutti_import_places_init(&emitter.places, program);
     rc = rc != TUTTI_OK ? rc : emit_all(&emitter, &ensemble);
-    for (uint32_t rank = 0; rc == TUTTI_OK && is_fused && rank < program->nranks; rank++)
-        rc = tutti_schedule_fuse(ensemble.schedules[rank]);
+    for (uint32_t rank = 0; rc == TUTTI_OK && rank < program->nranks; rank++)
+        rc = tutti_schedule_fuse(ensemble.schedules[rank], is_bold);
     release(&emitter);
     if (rc != TUTTI_OK) {
         tutti_ensemble_fini(&ensemble);

@@ -22,7 +22,7 @@
 
 enum { CHUNKS_MAX = 1 << 20, REFINED_MAX = 1024 };
 
-int tutti_json_refuse(const struct tutti_json_plan *plan, const char *format, ...)
+void tutti_json_record(const struct tutti_json_plan *plan, const char *format, ...)
 {
     char what[TUTTI_MESSAGE_BYTES], where[128] = "";
     va_list args;
@@ -36,11 +36,10 @@ int tutti_json_refuse(const struct tutti_json_plan *plan, const char *format, ..
                  plan->step, plan->word);
     else if (plan->rank != UINT32_MAX)
         snprintf(where, sizeof(where), "gpu %u: ", plan->rank);
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s%s", plan->program.file, where, what);
+    tutti_record_failure("%s: %s%s", plan->program.file, where, what);
 }
 
-/* ---- members ------------------------------------------------------------------------------------
- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static int whole(const struct tutti_json_plan *plan, const json_t *value, const char *name,
                  double most, double *ret_value)
@@ -114,8 +113,7 @@ int tutti_json_channel_type(const struct tutti_json_plan *plan, const json_t *js
     return TUTTI_OK;
 }
 
-/* ---- the plan -----------------------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 static int read_collective(struct tutti_json_plan *plan, const json_t *root)
 {
@@ -250,8 +248,7 @@ static int read_chunks(struct tutti_json_plan *plan)
     return TUTTI_OK;
 }
 
-/* ---- channels -----------------------------------------------------------------------------------
- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_type type,
                        uint32_t peer, uint32_t ordinal)
@@ -324,8 +321,7 @@ static int read_semaphores(struct tutti_json_plan *plan)
     return TUTTI_OK;
 }
 
-/* ---- threadblocks -------------------------------------------------------------------------------
- */
+/* ---- threadblocks ---------------------------------------------------------------------------- */
 
 static int read_block(struct tutti_json_plan *plan, json_t *block, uint32_t first_block)
 {

@@ -33,8 +33,11 @@ struct tutti_json_plan {
 };
 
 /* "plan.json: gpu 1, threadblock 2, op 3 (put): ...", as far as these are known. */
-int tutti_json_refuse(const struct tutti_json_plan *plan, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void tutti_json_record(const struct tutti_json_plan *plan, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+/* The same, and TUTTI_ERR_ARGUMENT; a macro for the reason that tutti_fail is one. */
+#define tutti_json_refuse(plan, ...) \
+    tutti_recorded((tutti_json_record(plan, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
 /* A member that is a whole number; `fallback` where it is missing, or an error if that is < 0. */
 int tutti_json_number(const struct tutti_json_plan *plan, const json_t *json, const char *name,

@@ -40,8 +40,8 @@ void tutti_import_fini(struct tutti_import_program *program)
     program->objects = NULL;
 }
 
-int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op, const char *format,
-                        ...)
+void tutti_import_record(const struct tutti_import_program *program, uint32_t op,
+                         const char *format, ...)
 {
     char what[TUTTI_MESSAGE_BYTES];
     uint32_t low = 0, high = program->nblocks;
@@ -61,9 +61,8 @@ int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op,
             high = middle;
     }
     block = &program->blocks[low];
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: gpu %u, threadblock %u, step %u (%s): %s",
-                      program->file, block->rank, block->id, program->ops[op].step,
-                      program->ops[op].word, what);
+    tutti_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file, block->rank,
+                         block->id, program->ops[op].step, program->ops[op].word, what);
 }
 
 /* Room for one more item. */
@@ -217,11 +216,9 @@ int tutti_import_finish(struct tutti_import_program *program)
     return TUTTI_OK;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Fused, unless that deadlocks: what a step without a store holds up, its rank alone cannot tell.
- */
+/* Fused boldly; where that deadlocks, as is right anyhow. */
 static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
                 struct tutti_ensemble *ret_ensemble)
 {

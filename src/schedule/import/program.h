@@ -16,6 +16,7 @@
 #ifndef TUTTI_SCHEDULE_IMPORT_PROGRAM_H
 #define TUTTI_SCHEDULE_IMPORT_PROGRAM_H
 
+#include "base/result.h"
 #include "schedule/text.h"
 
 #define TUTTI_IMPORT_RANKS_MAX       4096u
@@ -112,9 +113,12 @@ int tutti_import_add_dst(struct tutti_import_program *program, struct tutti_impo
 int tutti_import_object(struct tutti_import_program *program, enum tutti_import_meeting kind,
                         const uint32_t key[4], uint32_t *ret_object);
 
-/* "file: gpu 1, threadblock 2, step 3 (rrc): " and the rest. TUTTI_ERR_ARGUMENT. */
-int tutti_import_refuse(const struct tutti_import_program *program, uint32_t op, const char *format,
-                        ...) __attribute__((format(printf, 3, 4)));
+/* "file: gpu 1, threadblock 2, step 3 (rrc): " and the rest. */
+void tutti_import_record(const struct tutti_import_program *program, uint32_t op,
+                         const char *format, ...) __attribute__((format(printf, 3, 4), cold));
+/* The same, and TUTTI_ERR_ARGUMENT; a macro for the reason that tutti_fail is one. */
+#define tutti_import_refuse(program, op, ...) \
+    tutti_recorded((tutti_import_record(program, op, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
 /* Number the cells; nothing is added after it. */
 int tutti_import_finish(struct tutti_import_program *program);
@@ -143,8 +147,7 @@ static inline uint32_t tutti_import_ref_cell(const struct tutti_import_program *
                              ref->first + i);
 }
 
-/* ---- order: play.c ----------------------------------------------------------------------------
- */
+/* ---- order: play.c --------------------------------------------------------------------------- */
 
 /* The ops that move data, in an order that the program allows. */
 struct tutti_import_event {
@@ -165,13 +168,11 @@ int tutti_import_play(const struct tutti_import_program *program,
                       struct tutti_import_trace *ret_trace);
 void tutti_import_trace_fini(struct tutti_import_trace *trace);
 
-/* ---- steps: emit.c ----------------------------------------------------------------------------
- */
+/* ---- steps: emit.c --------------------------------------------------------------------------- */
 
-/* Fused: each receive is joined with the send that passes the same chunks on, where that is
- * possible. */
+/* Fused: boldly (build.h), or as is right anyhow. */
 int tutti_import_emit(const struct tutti_import_program *program,
-                      const struct tutti_import_trace *trace, bool is_fused,
+                      const struct tutti_import_trace *trace, bool is_bold,
                       struct tutti_ensemble *ret_ensemble);
 
 /* All of it: finish, play, emit; where a collective has a root that the file does not name

@@ -10,8 +10,7 @@
 
 #include <stdlib.h>
 
-/* ---- steps on places ---------------------------------------------------------------------------
- */
+/* ---- steps on places ------------------------------------------------------------------------- */
 
 static int send_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t count,
                     const struct tutti_import_part *from, uint32_t to)

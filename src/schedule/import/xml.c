@@ -40,10 +40,14 @@ struct reader {
     int rc;
 };
 
-static int refuse(const struct reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static void record(const struct reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
 
-static int refuse(const struct reader *reader, const char *format, ...)
+/* A macro for the reason that tutti_fail is one. */
+#define refuse(reader, ...) \
+    tutti_recorded((record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+
+static void record(const struct reader *reader, const char *format, ...)
 {
     char what[TUTTI_MESSAGE_BYTES];
     va_list args;
@@ -51,13 +55,12 @@ static int refuse(const struct reader *reader, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%lu:%lu: %s", reader->program.file,
-                      (unsigned long)XML_GetCurrentLineNumber(reader->parser),
-                      (unsigned long)XML_GetCurrentColumnNumber(reader->parser) + 1, what);
+    tutti_record_failure("%s:%lu:%lu: %s", reader->program.file,
+                         (unsigned long)XML_GetCurrentLineNumber(reader->parser),
+                         (unsigned long)XML_GetCurrentColumnNumber(reader->parser) + 1, what);
 }
 
-/* ---- attributes -------------------------------------------------------------------------------
- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static const char *find(const char **attributes, const char *name)
 {
@@ -102,8 +105,7 @@ static int count(const struct reader *reader, const char **attributes, const cha
     return TUTTI_OK;
 }
 
-/* ---- algo -------------------------------------------------------------------------------------
- */
+/* ---- algo ------------------------------------------------------------------------------------ */
 
 static int read_collective(struct reader *reader, const char **attributes)
 {

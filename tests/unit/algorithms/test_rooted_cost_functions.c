@@ -44,11 +44,11 @@ static uint32_t chunks_per_block(const struct tutti_algorithm *algorithm, struct
     return chunks;
 }
 
-/* ---- two-sided -------------------------------------------------------------------------------- */
+/* ---- two-sided ------------------------------------------------------------------------------- */
 
-/* What the cost function's rounds may be of those counted, and bytes of the busiest rank's. Trees are
- * charged two rounds for every hop, also where only one is needed; an all-reduce takes what is going
- * up for delayed by all that is coming down. */
+/* What the cost function's rounds may be of those counted, and bytes of the busiest rank's. Trees
+ * are charged two rounds for every hop, also where only one is needed; an all-reduce takes what is
+ * going up for delayed by all that is coming down. */
 struct range {
     double least, most;
 };
@@ -84,7 +84,8 @@ static const struct {
 
 static bool is_within(const struct range *range, double cost, double counted)
 {
-    return cost >= range->least * counted * (1 - 1e-9) && cost <= range->most * counted * (1 + 1e-9);
+    return cost >= range->least * counted * (1 - 1e-9) &&
+           cost <= range->most * counted * (1 + 1e-9);
 }
 
 static void expect_two_sided(const struct tutti_algorithm *algorithm,
@@ -189,7 +190,7 @@ static void given_trees_cost_what_they_are_worth(void **state)
     }
 }
 
-/* ---- one-sided -------------------------------------------------------------------------------- */
+/* ---- one-sided ------------------------------------------------------------------------------- */
 
 /* Chunks that a step loads and stores, here and elsewhere. */
 static uint32_t count_memory(const struct tutti_schedule *schedule, const struct tutti_step *step)

@@ -69,7 +69,7 @@ static struct tutti_schedule *emit(uint32_t nranks, uint32_t rank, bool is_fused
     assert_int_equal(emit_by_two_teams(&shape, &build), TUTTI_OK);
     assert_int_equal(tutti_build_finish(&build, &schedule), TUTTI_OK);
     if (is_fused)
-        assert_int_equal(tutti_schedule_fuse(schedule), TUTTI_OK);
+        assert_int_equal(tutti_schedule_fuse(schedule, false), TUTTI_OK);
     return schedule;
 }
 

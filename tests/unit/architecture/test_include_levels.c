@@ -63,16 +63,17 @@ static const char *objection(const char *from, const char *to)
     if (room->level == LEVEL_TOOL)
         return other->level <= 1 || strcmp(other->path, "src/topology") == 0 ||
                        strcmp(other->path, "src/algorithms") == 0 ||
+                       strcmp(other->path, "src/device") == 0 ||
                        strcmp(other->path, "src/simulator") == 0 ||
                        strcmp(other->path, "src/tuner") == 0
                    ? NULL
-                   : "tools see base, schedule, algorithms, topology, simulator and tuner";
+                   : "tools see base, schedule, algorithms, device, topology, simulator and tuner";
     if (other->level == room->level)
         return "rooms of one level do not see each other";
     return other->level > room->level ? "the header stands above" : NULL;
 }
 
-/* ---- reading the tree ------------------------------------------------------------------------- */
+/* ---- reading the tree ------------------------------------------------------------------------ */
 
 struct scan {
     const char *root;
@@ -81,15 +82,16 @@ struct scan {
 
 static int exists(const char *root, const char *path)
 {
-    char full[1024];
+    char full[2048];
 
     snprintf(full, sizeof(full), "%s/%s", root, path);
     return access(full, R_OK) == 0;
 }
 
-/* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include; tools
- * look in their own folder too. Returns 0 when it is not of this tree. */
-static int resolve(const char *root, const char *from, const char *name, char *ret_path, size_t size)
+/* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include;
+ * tools look in their own folder too. Returns 0 when it is not of this tree. */
+static int resolve(const char *root, const char *from, const char *name, char *ret_path,
+                   size_t size)
 {
     const char *slash = strrchr(from, '/');
 
@@ -186,7 +188,7 @@ static void scan_folder(struct scan *scan, const char *path)
     closedir(folder);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void every_include_of_the_tree_goes_down(void **state)
 {

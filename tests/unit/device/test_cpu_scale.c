@@ -166,7 +166,7 @@ static void nothing_is_touched_when_there_is_nothing_to_do(void **state)
         tutti_cpu_reduce2(args.type, TUTTI_SUM, NULL, NULL, NULL, 0);
         tutti_cpu_scale(args.type, NULL, NULL, 0, args.scale);
         tutti_cpu_premultiply(args.type, NULL, NULL, 0, &scalar);
-        if (tutti_type_is_narrow(args.type)) {
+        if (tutti_type_is_narrow_float(args.type)) {
             tutti_cpu_widen(args.type, NULL, NULL, 0, 2.0f);
             tutti_cpu_narrow(args.type, NULL, NULL, 0, 2.0f);
         }

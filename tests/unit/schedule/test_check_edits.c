@@ -67,7 +67,7 @@ static void a_ring_that_stores_nothing_waits_for_itself(void **state)
     build_all(&row, schedules);
     assert_int_equal(check_all(&row, schedules, &why), TUTTI_OK);
     for (uint32_t rank = 0; rank < row.nranks; rank++) {
-        MUST(tutti_schedule_fuse(schedules[rank]));
+        MUST(tutti_schedule_fuse(schedules[rank], false));
         assert_int_equal(schedules[rank]->steps[1].kind, TUTTI_STEP_RECV_REDUCE_COPY_SEND);
     }
     assert_int_equal(check_all(&row, schedules, &why), TUTTI_OK);

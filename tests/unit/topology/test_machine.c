@@ -227,6 +227,11 @@ static bool same_numbers(const void *a, const void *b, size_t count)
     return (a == NULL) == (b == NULL) && (a == NULL || memcmp(a, b, count * sizeof(uint32_t)) == 0);
 }
 
+static bool same_beyond(const struct tutti_beyond *a, const struct tutti_beyond *b)
+{
+    return memcmp(a, b, TUTTI_MACHINE_BEYONDS * sizeof *a) == 0;
+}
+
 static bool same_machine(const struct tutti_machine *a, const struct tutti_machine *b)
 {
     const struct tutti_places *x = &a->places, *y = &b->places;
@@ -242,7 +247,12 @@ static bool same_machine(const struct tutti_machine *a, const struct tutti_machi
            a->trunk_bytes_per_s == b->trunk_bytes_per_s &&
            a->memory_bytes_per_s == b->memory_bytes_per_s &&
            a->copy_bytes_per_s == b->copy_bytes_per_s &&
-           a->reduce_bytes_per_s == b->reduce_bytes_per_s;
+           a->reduce_bytes_per_s == b->reduce_bytes_per_s &&
+           a->load_bytes_per_s == b->load_bytes_per_s &&
+           same_beyond(a->memory_beyond, b->memory_beyond) &&
+           same_beyond(a->copy_beyond, b->copy_beyond) &&
+           same_beyond(a->reduce_beyond, b->reduce_beyond) &&
+           same_beyond(a->load_beyond, b->load_beyond);
 }
 
 static void what_is_written_reads_as_the_same_machine(void **state)
@@ -260,6 +270,11 @@ static void what_is_written_reads_as_the_same_machine(void **state)
         "node 2; group of 0 1 0 2 2 1;" LEVEL,
         "torus 2 3 2;" LEVEL,
         "nics 3; cores 7; memory 123.456789GB/s; copy 1B/s; reduce 3.14159265358979KiB/s;" LEVEL,
+        "memory 40GB/s beyond 1MiB 30GB/s; copy 2GB/s beyond 1B 1GB/s beyond 3GiB 2B/s beyond 5GiB "
+        "3B/s beyond 5.5GiB 4B/s; reduce 7GB/s beyond 0B 6GB/s; load 5GB/s beyond 100KiB 9GB/s;"
+        LEVEL,
+        "level node bandwidth 9GB/s beyond 1.5MiB 8GB/s core 10GB/s; level top core 3GB/s beyond "
+        "64KiB 2GB/s beyond 1000003B 1GB/s bandwidth 2GB/s latency 1us",
         "group 2; trunk 0.1TB/s; level top latency 1e-300s overhead 123456789s bandwidth 1e300B/s",
         "level node latency 0.1us overhead 0.3ns bandwidth 350GB/s; level group latency 0.7ms "
         "bandwidth 3e-5B/s",
@@ -303,6 +318,35 @@ static void what_is_written_is_short(void **state)
                               "level top   latency 0s overhead 2.5us bandwidth 500MB/s\n"
                               "trunk 400GB/s\n");
     free(text);
+    tutti_machine_destroy(machine);
+}
+
+static void the_footprint_of_a_call_decides_on_rates(void **state)
+{
+    static const struct {
+        double footprint, top, core, copy, load;
+    } cases[] = {
+        {0, 9, 10, 20, 0}, {1024, 9, 10, 20, 0}, {1025, 8, 10, 20, 0}, {1 << 20, 8, 10, 20, 0},
+        {(1 << 20) + 1, 7, 5, 20, 0}, {1e30, 7, 5, 3, 0},
+    };
+    struct tutti_machine *machine = parse(
+        "level top bandwidth 9B/s beyond 1KiB 8B/s beyond 1MiB 7B/s core 10B/s beyond 1MiB 5B/s; "
+        "copy 20B/s beyond 1GiB 3B/s", 4);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tutti_machine at;
+
+        tutti_machine_at(machine, cases[i].footprint, &at);
+        assert_true(at.level[2].bytes_per_s == cases[i].top);
+        assert_true(at.level[0].core_bytes_per_s == cases[i].core);
+        assert_true(at.copy_bytes_per_s == cases[i].copy);
+        assert_true(at.load_bytes_per_s == cases[i].load);
+        assert_true(at.level[2].beyond[0].bytes_per_s == 0 && at.copy_beyond[0].bytes_per_s == 0);
+    }
+    assert_true(tutti_machine_footprint(TUTTI_ALLREDUCE, 4, 10) == 20);
+    assert_true(tutti_machine_footprint(TUTTI_ALLGATHER, 4, 10) == 50);
+    assert_true(tutti_machine_footprint(TUTTI_ALLTOALL, 4, 10) == 80);
     tutti_machine_destroy(machine);
 }
 
@@ -408,6 +452,7 @@ int main(void)
         cmocka_unit_test(units_have_their_size),
         cmocka_unit_test(what_is_written_reads_as_the_same_machine),
         cmocka_unit_test(what_is_written_is_short),
+        cmocka_unit_test(the_footprint_of_a_call_decides_on_rates),
         cmocka_unit_test(a_name_a_line_and_a_file_are_told_apart),
         cmocka_unit_test(every_named_machine_serves_any_number_of_ranks),
         cmocka_unit_test(a_program_with_decimal_commas_reads_and_writes_points),

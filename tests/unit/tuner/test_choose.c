@@ -76,6 +76,61 @@ static void authorities_are_asked_in_their_order(void **state)
     tutti_machine_destroy(machine);
 }
 
+/* One question to the built-in table; `cores` 0: one per rank. */
+struct habit {
+    enum tutti_collective collective;
+    size_t bytes; /* of the larger buffer */
+    uint32_t nranks, cores;
+    bool is_process;
+    const char *algorithm;
+};
+
+/* Signals cost a turn of the scheduler where ranks take turns; threads read each other's buffers
+ * without a system call. */
+static void memory_is_used_as_cores_and_threads_have_it(void **state)
+{
+    static const struct habit habits[] = {
+        {TUTTI_BROADCAST, 1 << 10, 4, 0, false, "direct"},
+        {TUTTI_BROADCAST, 1 << 10, 4, 4, false, "direct"},
+        {TUTTI_BROADCAST, 1 << 10, 4, 3, false, "knomial"},
+        {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "knomial"},
+        {TUTTI_BROADCAST, 64 << 10, 4, 3, false, "direct"},
+        {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "mapped"},
+        {TUTTI_BROADCAST, 1 << 20, 4, 3, false, "mapped"},
+        {TUTTI_REDUCE, 16 << 10, 4, 2, false, "knomial"},
+        {TUTTI_REDUCE, 4 << 10, 4, 0, false, "direct_one_shot"},
+        {TUTTI_REDUCE, 64 << 10, 4, 2, false, "direct"},
+        {TUTTI_GATHER, 128 << 10, 4, 2, false, "linear"},
+        {TUTTI_GATHER, 128 << 10, 4, 4, false, "direct"},
+        {TUTTI_ALLGATHER, 1 << 20, 4, 2, false, "direct"},
+        {TUTTI_ALLGATHER, 1 << 20, 4, 2, true, "mapped"},
+        {TUTTI_ALLREDUCE, 32 << 10, 4, 2, false, "one_shot"},
+        {TUTTI_ALLREDUCE, 64 << 10, 4, 2, false, "two_shot"},
+        {TUTTI_ALLREDUCE, 64 << 10, 4, 2, true, "mapped"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        const struct habit *habit = &habits[i];
+        struct tutti_machine machine;
+        struct tutti_tuner_view view = {
+            .nranks = habit->nranks, .is_one_domain = true, .all_read = true,
+            .all_store = habit->is_process, .half_bytes = 1 << 18, .machine = &machine};
+        bool has_blocks = habit->collective == TUTTI_GATHER ||
+                          habit->collective == TUTTI_ALLGATHER;
+        struct tutti_tuner_query query = {
+            .collective = habit->collective,
+            .block_bytes = habit->bytes / (has_blocks ? habit->nranks : 1)};
+        struct tutti_choice choice;
+        enum tutti_authority by;
+
+        tutti_machine_assume(true, habit->cores, &machine);
+        assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
+        if (by != TUTTI_BY_MEMORY || strcmp(choice.algorithm->name, habit->algorithm) != 0)
+            fail_msg("question %zu: %s, not %s", i, choice.algorithm->name, habit->algorithm);
+    }
+}
+
 /* Options in a rule are those that run; those it leaves out are the usual ones. */
 static void a_choice_has_all_its_options(void **state)
 {
@@ -133,6 +188,38 @@ static double least_of(const struct tutti_tuner_view *view, const struct tutti_t
                     least = seconds < least ? seconds : least;
                 }
     return least;
+}
+
+static double price_on(const char *text, const char *algorithm)
+{
+    struct tutti_machine *machine = machine_of(text, 4);
+    struct tutti_tuner_view view = view_of(machine);
+    struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = 1 << 20};
+    struct tutti_choice choice = {.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, algorithm)};
+    double seconds = tutti_price(&view, &query, &choice);
+
+    tutti_machine_destroy(machine);
+    return seconds;
+}
+
+static void a_price_knows_cores_and_footprints(void **state)
+{
+    double plain = price_on("node 4; level node bandwidth 10GB/s", "ring");
+
+    (void)state;
+    assert_true(plain > 0);
+    /* Both ways on one core; and on half a core. */
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s core 10GB/s", "ring"),
+                       2 * plain, 1e-9);
+    assert_float_equal(price_on("node 4; cores 2; level node bandwidth 10GB/s core 10GB/s", "ring"),
+                       4 * plain, 1e-9);
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s core 20GB/s", "ring"), plain,
+                       1e-9);
+    /* INPUT and OUTPUT are 2 MiB together. */
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s beyond 1.9MiB 5GB/s", "ring"),
+                       2 * plain, 1e-9);
+    assert_float_equal(price_on("node 4; level node bandwidth 10GB/s beyond 2MiB 5GB/s", "ring"),
+                       plain, 1e-9);
 }
 
 /* Powers of two stand for what lies between them. */
@@ -198,9 +285,11 @@ static void a_price_is_rounds_and_bytes_and_work(void **state)
         {"level top overhead 5us bandwidth 1GB/s; reduce 2GB/s", 3 * (5e-6 + 1e-3 + 5e-4)},
         {"node 4; cores 2; level top overhead 5us bandwidth 1GB/s; reduce 2GB/s",
          3 * (10e-6 + 1e-3 + 1e-3)},
-        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * (5e-6 + 4e-3)},
+        {"node 4; level node overhead 1us bandwidth 10GB/s; level top overhead 5us bandwidth 1GB/s",
+         2 * (1e-6 + 1e-4) + 5e-6 + 1e-3},
+        {"node 4; nics 1; level top overhead 5us bandwidth 1GB/s", 3 * 5e-6 + (1 + 1 + 4) * 1e-3},
         {"node 2; group 2; level top overhead 5us bandwidth 1GB/s; trunk 2GB/s",
-         3 * (5e-6 + 2e-3)},
+         3 * 5e-6 + (1 + 1 + 2) * 1e-3},
     };
 
     (void)state;
@@ -415,7 +504,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(authorities_are_asked_in_their_order),
+        cmocka_unit_test(memory_is_used_as_cores_and_threads_have_it),
         cmocka_unit_test(a_choice_has_all_its_options),
+        cmocka_unit_test(a_price_knows_cores_and_footprints),
         cmocka_unit_test(the_cheapest_is_as_cheap_as_any),
         cmocka_unit_test(a_price_is_rounds_and_bytes_and_work),
         cmocka_unit_test(a_price_counts_posted_messages),

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What algorithms that go by windows share. */
+#ifndef TUTTI_ALGORITHMS_WINDOW_H
+#define TUTTI_ALGORITHMS_WINDOW_H
+
+#include "algorithms/algorithm.h"
+
+/* Chunks of INPUT with other numbers than this rank's into the window slots of their numbers. */
+int tutti_window_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build);
+
+#endif

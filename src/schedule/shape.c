@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How places lie among the ranks' numbers. */
+#include "schedule/shape.h"
+
+#include <stddef.h>
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Of all ranks that live elsewhere than the one before; and how many these are. */
+static uint32_t align(const uint32_t *of, uint32_t nranks, uint32_t *ret_borders)
+{
+    uint32_t divisor = 0;
+
+    *ret_borders = 0;
+    for (uint32_t rank = 1; of != NULL && rank < nranks; rank++)
+        if (of[rank] != of[rank - 1]) {
+            divisor = common_divisor(divisor, rank);
+            ++*ret_borders;
+        }
+    return divisor;
+}
+
+void tutti_places_align(struct tutti_places *places)
+{
+    uint32_t borders;
+
+    places->group_align = align(places->group, places->nranks, &borders);
+    places->node_align = align(places->node, places->nranks, &borders);
+    places->is_block = places->node == NULL || borders + 1 == places->nnodes;
+}

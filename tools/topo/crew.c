@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks come to be as those of the perf programs: forked before the library is first called; the
+ * first makes the id of their communicator and hands it round in a pipe. */
+#include "topo/crew.h"
+
+#include "common/memory.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void crew_must(const struct crew *crew, const char *what, tuttiResult_t result)
+{
+    const char *reason;
+
+    if (result == tuttiSuccess)
+        return;
+    reason = tuttiGetLastError(crew->comm);
+    if (*reason == '\0')
+        reason = tuttiGetLastError(NULL);
+    fprintf(stderr, "tutti-topo: rank %d: %s: %s: %s\n", crew->rank, what,
+            tuttiGetErrorString(result), reason);
+    _exit(EXIT_FAILURE);
+}
+
+void crew_gather(struct crew *crew, const void *mine, size_t size, void *ret_all)
+{
+    crew_must(crew, "tuttiAllGather",
+              tuttiAllGather(mine, ret_all, size, tuttiUint8, crew->comm, NULL));
+}
+
+void crew_meet(struct crew *crew)
+{
+    crew_must(crew, "tuttiBarrier", tuttiBarrier(crew->comm, NULL));
+}
+
+bool crew_is_launched(void)
+{
+    static const char *const names[] = {"TUTTI_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]) != NULL)
+            return true;
+    return false;
+}
+
+static int work_and_leave(struct crew *crew, int (*work)(struct crew *crew))
+{
+    int status = work(crew);
+
+    crew_must(crew, "tuttiCommFinalize", tuttiCommFinalize(crew->comm));
+    crew_must(crew, "tuttiCommDestroy", tuttiCommDestroy(crew->comm));
+    return status;
+}
+
+int crew_join(const struct crew *plan, int (*work)(struct crew *crew))
+{
+    struct crew crew = *plan;
+
+    crew_must(&crew, "tuttiCommInitFromEnv", tuttiCommInitFromEnv(&crew.comm, NULL));
+    crew_must(&crew, "tuttiCommUserRank", tuttiCommUserRank(crew.comm, &crew.rank));
+    crew_must(&crew, "tuttiCommCount", tuttiCommCount(crew.comm, &crew.nranks));
+    return work_and_leave(&crew, work);
+}
+
+/* In the child. The id is shorter than PIPE_BUF, so that each rank reads one as a whole. */
+static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *crew))
+{
+    tuttiUniqueId id;
+
+    close(ends[crew->rank == 0 ? 0 : 1]);
+    if (crew->rank == 0) {
+        crew_must(crew, "tuttiGetUniqueId", tuttiGetUniqueId(&id));
+        for (int i = 1; i < crew->nranks; i++)
+            if (write(ends[1], &id, sizeof id) != (ssize_t)sizeof id)
+                crew_must(crew, "handing the id round", tuttiSystemError);
+    } else if (read(ends[0], &id, sizeof id) != (ssize_t)sizeof id) {
+        return EXIT_FAILURE; /* rank 0 has said why */
+    }
+    close(ends[crew->rank == 0 ? 1 : 0]);
+    crew_must(crew, "tuttiCommInitRank",
+              tuttiCommInitRank(&crew->comm, crew->nranks, id, crew->rank));
+    return work_and_leave(crew, work);
+}
+
+/* Wait for all. The library tells the others when one fails, so all end. */
+static int wait_for_all(int started)
+{
+    int status = 0;
+
+    while (started > 0) {
+        int ended;
+
+        if (wait(&ended) < 0) {
+            if (errno == EINTR)
+                continue;
+            return EXIT_FAILURE;
+        }
+        started--;
+        if (ended != 0 && status == 0)
+            status = WIFEXITED(ended) ? WEXITSTATUS(ended) : EXIT_FAILURE;
+        if (WIFSIGNALED(ended))
+            fprintf(stderr, "tutti-topo: a rank was ended by signal %d (%s)\n", WTERMSIG(ended),
+                    strsignal(WTERMSIG(ended)));
+    }
+    return status;
+}
+
+int crew_fork(const struct crew *plan, int nranks, int (*work)(struct crew *crew))
+{
+    pid_t parent = getpid(), *pids = must_take((size_t)nranks, sizeof *pids);
+    int ends[2], started = 0, status;
+
+    if (pipe(ends) != 0) {
+        fprintf(stderr, "tutti-topo: pipe: %s\n", strerror(errno));
+        free(pids);
+        return EXIT_FAILURE;
+    }
+    for (; started < nranks; started++) {
+        pids[started] = fork();
+        if (pids[started] < 0)
+            break;
+        if (pids[started] == 0) {
+            struct crew crew = *plan;
+
+            free(pids);
+            /* Nobody outlives the parent; it may have gone before we could ask for that. */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(EXIT_FAILURE);
+            crew.rank = started;
+            crew.nranks = nranks;
+            status = be_rank(&crew, ends, work);
+            fflush(stdout);
+            _exit(status);
+        }
+    }
+    if (started < nranks) {
+        fprintf(stderr, "tutti-topo: fork of rank %d: %s\n", started, strerror(errno));
+        for (int i = 0; i < started; i++)
+            kill(pids[i], SIGKILL);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    status = wait_for_all(started);
+    free(pids);
+    return started < nranks ? EXIT_FAILURE : status;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fitting, one parameter after the other until none moves any more. */
+#include "topo/fit.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Footprints up to these are one class each: about where caches end on common processors. */
+static const double ends[FIT_CLASSES - 1] = {128.0 * 1024, 768.0 * 1024, 3.0 * 1024 * 1024,
+                                             12.0 * 1024 * 1024};
+
+/* Neighbours that differ by less are one. */
+static const double same = 1.07;
+
+struct model {
+    const struct samples *samples;
+    double fixed_s, rate[FIT_CLASSES];
+};
+
+void samples_add(struct samples *samples, double bytes, double footprint, double seconds)
+{
+    assert(samples->count < FIT_SAMPLES);
+    samples->bytes[samples->count] = bytes;
+    samples->footprint[samples->count] = footprint;
+    samples->seconds[samples->count++] = seconds;
+}
+
+static int class_of(double footprint)
+{
+    int class = 0;
+
+    while (class < FIT_CLASSES - 1 && footprint > ends[class])
+        class++;
+    return class;
+}
+
+/* Sum of squares, of all samples or of one class (-1: all). */
+static double squares(const struct model *model, int class)
+{
+    const struct samples *samples = model->samples;
+    double sum = 0;
+
+    for (int i = 0; i < samples->count; i++) {
+        int of = class_of(samples->footprint[i]);
+        double error;
+
+        if (class >= 0 && of != class)
+            continue;
+        error = log((model->fixed_s + samples->bytes[i] / model->rate[of]) / samples->seconds[i]);
+        sum += error * error;
+    }
+    return sum;
+}
+
+/* Golden section on the logarithm of one parameter between two values. */
+static void improve(struct model *model, double *parameter, int class, double low, double high)
+{
+    const double golden = 0.6180339887498949;
+    double a = log(low), b = log(high);
+
+    for (int i = 0; i < 80; i++) {
+        double x = b - golden * (b - a), y = a + golden * (b - a), at_x;
+
+        *parameter = exp(x);
+        at_x = squares(model, class);
+        *parameter = exp(y);
+        if (at_x < squares(model, class))
+            b = y;
+        else
+            a = x;
+    }
+    *parameter = exp((a + b) / 2);
+}
+
+static bool has_samples(const struct samples *samples, int class)
+{
+    for (int i = 0; i < samples->count; i++)
+        if (class_of(samples->footprint[i]) == class)
+            return true;
+    return false;
+}
+
+/* The rates of classes that were seen; one that is like that before it is left out. */
+static void tell(const struct model *model, struct fit *ret_fit)
+{
+    double last = 0;
+    int count = 0;
+
+    for (int class = 0; class < FIT_CLASSES; class++) {
+        if (!has_samples(model->samples, class))
+            continue;
+        if (last == 0)
+            ret_fit->bytes_per_s = last = model->rate[class];
+        if (model->rate[class] < same * last && last < same * model->rate[class])
+            continue;
+        last = model->rate[class];
+        ret_fit->beyond[count++] = (struct tutti_beyond){ends[class - 1], last};
+    }
+}
+
+double fit_seconds(const struct fit *fit, double bytes, double footprint)
+{
+    double rate = fit->bytes_per_s;
+
+    for (int i = 0; i < TUTTI_MACHINE_BEYONDS && fit->beyond[i].bytes_per_s > 0; i++)
+        if (footprint > fit->beyond[i].bytes)
+            rate = fit->beyond[i].bytes_per_s;
+    return fit->fixed_s + bytes / rate;
+}
+
+void fit(const struct samples *samples, bool has_fixed, struct fit *ret_fit)
+{
+    struct model model = {.samples = samples, .fixed_s = has_fixed ? samples->seconds[0] : 0};
+    double sum = 0;
+
+    assert(samples->count > 0);
+    for (int class = 0; class < FIT_CLASSES; class++)
+        model.rate[class] = 1e9;
+    for (int round = 0; round < (has_fixed ? 40 : 1); round++) {
+        for (int class = 0; class < FIT_CLASSES; class++)
+            if (has_samples(samples, class))
+                improve(&model, &model.rate[class], class, 1e3, 1e13);
+        if (has_fixed)
+            improve(&model, &model.fixed_s, -1, 1e-9, 1e3);
+    }
+    *ret_fit = (struct fit){.fixed_s = model.fixed_s};
+    tell(&model, ret_fit);
+    for (int i = 0; i < samples->count; i++) {
+        double error = log(fit_seconds(ret_fit, samples->bytes[i], samples->footprint[i]) /
+                           samples->seconds[i]);
+
+        sum += error * error;
+    }
+    ret_fit->residual = sqrt(sum / samples->count);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Messages between two ranks, by tuttiSend and tuttiRecv. */
+#include "topo/meter.h"
+
+#include "common/memory.h"
+#include "topo/timing.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { SMALL = 8, LARGEST = 16 << 20, LARGEST_QUICK = 1 << 20 };
+
+struct link {
+    struct crew *crew;
+    int peer;
+    bool begins; /* the first of the two */
+    uint8_t *out, *in;
+};
+
+static void send(const struct link *link, size_t size)
+{
+    crew_must(link->crew, "tuttiSend",
+              tuttiSend(link->out, size, tuttiUint8, link->peer, link->crew->comm, NULL));
+}
+
+static void receive(const struct link *link, size_t size)
+{
+    crew_must(link->crew, "tuttiRecv",
+              tuttiRecv(link->in, size, tuttiUint8, link->peer, link->crew->comm, NULL));
+}
+
+/* ---- patterns: `count` times, then both are done --------------------------------------------- */
+
+static void there_and_back(const struct link *link, size_t size, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (link->begins)
+            send(link, size);
+        receive(link, size);
+        if (!link->begins)
+            send(link, size);
+    }
+}
+
+static void one_way(const struct link *link, size_t size, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (link->begins)
+            send(link, size);
+        else
+            receive(link, size);
+    if (link->begins)
+        receive(link, 1);
+    else
+        send(link, 1);
+}
+
+static void both_ways(const struct link *link, size_t size, int count)
+{
+    for (int i = 0; i < count; i++) {
+        crew_must(link->crew, "tuttiGroupStart", tuttiGroupStart());
+        send(link, size);
+        receive(link, size);
+        crew_must(link->crew, "tuttiGroupEnd", tuttiGroupEnd());
+    }
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+/* How often at once: long enough for the clock, short enough for many sizes. */
+static int repetitions(const struct crew *crew, size_t size)
+{
+    size_t most = crew->is_quick ? 8 : 64, bytes = crew->is_quick ? 1 << 20 : 4 << 20;
+    size_t count = bytes / size;
+
+    return (int)(count < 2 ? 2 : count > most ? most : count);
+}
+
+static double time_pattern(const struct link *link, size_t size, int count,
+                           void (*pattern)(const struct link *link, size_t size, int count))
+{
+    double blocks[TIMING_BLOCKS];
+    int nblocks = timing_blocks(link->crew);
+
+    pattern(link, size, 1);
+    for (int i = 0; i < nblocks; i++) {
+        double begin_s;
+
+        there_and_back(link, 1, 1); /* begin together */
+        begin_s = timing_now_s();
+        pattern(link, size, count);
+        blocks[i] = (timing_now_s() - begin_s) / count;
+    }
+    return timing_median(blocks, nblocks);
+}
+
+static void time_sizes(const struct link *link, struct link_times *times)
+{
+    size_t largest = link->crew->is_quick ? LARGEST_QUICK : LARGEST;
+
+    times->overhead_s = time_pattern(link, SMALL, 4 * repetitions(link->crew, SMALL), one_way);
+    for (size_t size = SMALL; size <= largest; size *= size < 32768 ? 8 : 2) {
+        int count = repetitions(link->crew, size);
+
+        timing_show(link->crew, "messages", size);
+        samples_add(&times->one_way, (double)size, (double)size,
+                    time_pattern(link, size, count, there_and_back) / 2);
+        samples_add(&times->both_ways, 2.0 * (double)size, 2.0 * (double)size,
+                    time_pattern(link, size, count, both_ways));
+    }
+}
+
+static struct link open_link(struct crew *crew, int peer, bool begins)
+{
+    struct link link = {.crew = crew, .peer = peer, .begins = begins,
+                        .out = must_take(LARGEST, 1), .in = must_take(LARGEST, 1)};
+
+    memset(link.out, 1, LARGEST); /* pages of its own */
+    memset(link.in, 2, LARGEST);
+    return link;
+}
+
+static void close_link(struct link *link)
+{
+    free(link->out);
+    free(link->in);
+}
+
+void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times)
+{
+    struct link_times *all = must_take((size_t)crew->nranks, sizeof *all);
+
+    *ret_times = (struct link_times){.overhead_s = 0};
+    crew_meet(crew);
+    if (crew->rank == a || crew->rank == b) {
+        struct link link = open_link(crew, crew->rank == a ? b : a, crew->rank == a);
+
+        time_sizes(&link, ret_times);
+        close_link(&link);
+    }
+    crew_gather(crew, ret_times, sizeof *ret_times, all);
+    *ret_times = all[a];
+    free(all);
+}
+
+double meter_crowd(struct crew *crew)
+{
+    int half = crew->nranks / 2;
+    bool begins = crew->rank < half;
+    double mine = 0, *all = must_take((size_t)crew->nranks, sizeof *all);
+
+    crew_meet(crew);
+    if (crew->rank < 2 * half) {
+        struct link link = open_link(crew, begins ? crew->rank + half : crew->rank - half, begins);
+
+        mine = time_pattern(&link, SMALL, repetitions(crew, SMALL), there_and_back) / 2;
+        close_link(&link);
+    }
+    crew_gather(crew, &mine, sizeof mine, all);
+    mine = timing_median(all, half);
+    free(all);
+    return mine;
+}

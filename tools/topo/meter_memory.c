@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a rank does in its memory: copies, reduces, and loads what another core has just stored, by
+ * the functions that the executor uses. A footprint is that of all buffers together. */
+#include "common/memory.h"
+#include "device/cpu/cpu.h"
+#include "topo/meter.h"
+#include "topo/timing.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What has arrived of a message is reduced from places that stay in a cache. */
+enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };
+
+struct place {
+    uint8_t *src, *dst, *incoming, *given;
+    size_t size_bytes; /* of each of the first two */
+    int core;          /* that the process is on */
+    double store_s;    /* what the thread took */
+    bool streams;      /* past the cache, as the executor does where all ranks' buffers exceed it */
+};
+
+static void do_copy(const struct place *place)
+{
+    tutti_cpu_copy(place->dst, place->src, place->size_bytes, place->streams);
+}
+
+static void do_reduce(const struct place *place)
+{
+    for (size_t at = 0; at < place->size_bytes; at += INCOMING) {
+        size_t left = place->size_bytes - at, bytes = left < INCOMING ? left : INCOMING;
+
+        tutti_cpu_reduce2(TUTTI_FLOAT32, TUTTI_SUM, place->dst + at, place->src + at,
+                          place->incoming, bytes / sizeof(float));
+    }
+}
+
+/* Leave the core that the process is on, if there is another. */
+static void move_away(int core)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2 || core < 0)
+        return;
+    CPU_CLR((size_t)core, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+/* A thread on another core stores what is then loaded, into what was loaded before. */
+static void *store(void *argument)
+{
+    struct place *place = argument;
+    double begin_s;
+
+    move_away(place->core);
+    memset(place->given, 3, place->size_bytes); /* in this core's cache */
+    begin_s = timing_now_s();
+    tutti_cpu_copy(place->src, place->given, place->size_bytes, false);
+    place->store_s = timing_now_s() - begin_s;
+    return NULL;
+}
+
+static void run_store(const struct crew *crew, struct place *place)
+{
+    pthread_t thread;
+
+    place->core = sched_getcpu();
+    if (pthread_create(&thread, NULL, store, place) != 0)
+        crew_must(crew, "starting a thread", tuttiSystemError);
+    pthread_join(thread, NULL);
+}
+
+/* From one core's memory to the other's: the mean of storing and of loading. */
+static double time_load(const struct crew *crew, struct place *place)
+{
+    double loads[TIMING_BLOCKS], stores[TIMING_BLOCKS];
+    int nblocks = timing_blocks(crew);
+
+    do_copy(place);
+    for (int i = 0; i < nblocks; i++) {
+        double begin_s;
+
+        run_store(crew, place);
+        stores[i] = place->store_s;
+        begin_s = timing_now_s();
+        do_copy(place);
+        loads[i] = timing_now_s() - begin_s;
+    }
+    return (timing_median(loads, nblocks) + timing_median(stores, nblocks)) / 2;
+}
+
+static double time_work(const struct crew *crew, const struct place *place,
+                        void (*work)(const struct place *place))
+{
+    double blocks[TIMING_BLOCKS];
+    int nblocks = timing_blocks(crew);
+    size_t count = (crew->is_quick ? 1 << 20 : 8 << 20) / place->size_bytes;
+
+    count = count == 0 ? 1 : count;
+    work(place);
+    for (int i = 0; i < nblocks; i++) {
+        double begin_s = timing_now_s();
+
+        for (size_t k = 0; k < count; k++)
+            work(place);
+        blocks[i] = (timing_now_s() - begin_s) / (double)count;
+    }
+    return timing_median(blocks, nblocks);
+}
+
+static void time_together(struct crew *crew, struct place *place, int mates,
+                          struct memory_times *times)
+{
+    double mine, *all = must_take((size_t)crew->nranks, sizeof *all);
+
+    crew_meet(crew);
+    mine = time_work(crew, place, do_copy);
+    crew_gather(crew, &mine, sizeof mine, all);
+    mine = timing_median(all, crew->nranks);
+    samples_add(&times->together, 2.0 * mates * (double)place->size_bytes,
+                2.0 * (double)place->size_bytes, mine);
+    free(all);
+}
+
+void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
+{
+    size_t most = crew->is_quick ? MOST_QUICK : MOST;
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    struct place place = {.src = must_take(MOST / 2, 1), .dst = must_take(MOST / 2, 1),
+                          .incoming = must_take(INCOMING, 1),
+                          .given = must_take(MOST / 2, 1)};
+
+    *ret_times = (struct memory_times){.copy = {.count = 0}};
+    memset(place.src, 0, MOST / 2);
+    memset(place.dst, 0, MOST / 2);
+    for (size_t footprint = LEAST; footprint <= most; footprint *= 2) {
+        double bytes = (double)footprint / 2;
+
+        place.size_bytes = footprint / 2;
+        place.streams = cache > 0 && (double)footprint * mates > (double)cache;
+        timing_show(crew, "memory", footprint);
+        time_together(crew, &place, mates, ret_times);
+        if (crew->rank == 0) {
+            samples_add(&ret_times->copy, bytes, 2 * bytes,
+                        time_work(crew, &place, do_copy));
+            samples_add(&ret_times->reduce, bytes, 2 * bytes,
+                        time_work(crew, &place, do_reduce));
+            samples_add(&ret_times->load, bytes, 2 * bytes, time_load(crew, &place));
+        }
+    }
+    crew_meet(crew);
+    free(place.src);
+    free(place.dst);
+    free(place.incoming);
+    free(place.given);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Clocks and medians. */
+#include "topo/timing.h"
+
+#include "common/units.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+double timing_now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int timing_blocks(const struct crew *crew)
+{
+    return crew->is_quick ? 3 : TIMING_BLOCKS;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+double timing_median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+void timing_show(const struct crew *crew, const char *what, size_t size)
+{
+    char text[UNITS_TEXT];
+
+    if (crew->rank == 0 && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Kmeasuring %s of %s", what, units_bytes((double)size, text));
+}
+
+void timing_show_end(const struct crew *crew)
+{
+    if (crew->rank == 0 && isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
