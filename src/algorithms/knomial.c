@@ -206,6 +206,7 @@ static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
 const struct tutti_algorithm tutti_knomial_broadcast = {
     .name = "knomial",
     .collective = TUTTI_BROADCAST,
+    .is_lean = true,
     .options = KNOMIAL_OPTIONS,
     .emit = emit_broadcast,
     .cost = cost_broadcast,
