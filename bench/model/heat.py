@@ -24,7 +24,7 @@ def text(x, y, words, size=11, colour=INK, anchor="start", weight="normal"):
 def panel(cells, rows, columns, left, machine, form):
     key, words = form
     parts = [text(left, TOP - 26, machine, 13, weight="bold"),
-             text(left + 52, TOP - 26, words, 11, SOFT)]
+             text(left + 60, TOP - 26, words, 11, SOFT)]
     for at, size in enumerate(columns):
         parts.append(text(left + (at + 0.5) * CELL_WIDTH, TOP - 8,
                           simulate.size_text(size).replace("iB", "").replace(" ", ""), 10, SOFT,
