@@ -108,7 +108,7 @@ static void set_core(struct tutti_rate *rate, const struct fit *both)
         rate->core_beyond[i] = both->beyond[i];
 }
 
-/* crowd_s: what a small message takes where all ranks send some, if they have no core each; or 0. */
+/* crowd_s: a small message where all ranks send some, if they have no core each; or 0. */
 static void set_level(FILE *out, const char *name, const struct link_times *times, double crowd_s,
                       bool has_core, struct tutti_rate *rate)
 {
@@ -260,8 +260,8 @@ int survey_run(struct crew *crew)
     timing_show_end(crew);
     if (crew->rank == 0) {
         notes = must_have(open_memstream(&comments, &size));
-        fprintf(notes, "# Measured by tutti-topo with %d ranks over %s%s; \"within\" is the root mean "
-                       "square.\n", crew->nranks,
+        fprintf(notes, "# Measured by tutti-topo with %d ranks over %s%s; \"within\" is the root "
+                       "mean square.\n", crew->nranks,
                 transports != NULL && *transports != '\0' ? transports : "the usual transports",
                 crew->is_quick ? ", quickly" : "");
         if (survey.neighbour > 0)
