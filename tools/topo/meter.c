@@ -143,28 +143,21 @@ void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times)
     free(all);
 }
 
-void meter_crowd(struct crew *crew, struct link_times *ret_times)
+double meter_crowd(struct crew *crew)
 {
     int half = crew->nranks / 2;
     bool begins = crew->rank < half;
-    size_t largest = crew->is_quick ? LARGEST_QUICK : LARGEST;
-    struct link_times *all = must_take((size_t)crew->nranks, sizeof *all);
+    double mine = 0, *all = must_take((size_t)crew->nranks, sizeof *all);
 
-    *ret_times = (struct link_times){.overhead_s = 0};
     crew_meet(crew);
     if (crew->rank < 2 * half) {
         struct link link = open_link(crew, begins ? crew->rank + half : crew->rank - half, begins);
 
-        samples_add(&ret_times->one_way, SMALL, SMALL,
-                    time_pattern(&link, SMALL, repetitions(crew, SMALL), there_and_back) / 2);
-        for (size_t size = SMALL; size <= largest; size *= size < 32768 ? 8 : 2) {
-            timing_show(crew, "messages of all", size);
-            samples_add(&ret_times->both_ways, 2.0 * (double)size, 2.0 * (double)size,
-                        time_pattern(&link, size, repetitions(crew, size), both_ways));
-        }
+        mine = time_pattern(&link, SMALL, repetitions(crew, SMALL), there_and_back) / 2;
         close_link(&link);
     }
-    crew_gather(crew, ret_times, sizeof *ret_times, all);
-    *ret_times = all[0];
+    crew_gather(crew, &mine, sizeof mine, all);
+    mine = timing_median(all, half);
     free(all);
+    return mine;
 }

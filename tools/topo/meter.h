@@ -17,9 +17,9 @@ struct link_times {
 
 void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times);
 
-/* The same when rank i of the first half and its like of the second do it all at once: what messages
- * cost where ranks take turns on cores. Of one way only 8 bytes. */
-void meter_crowd(struct crew *crew, struct link_times *ret_times);
+/* Half of there and back for 8 bytes, when rank i of the first half and its like of the second do
+ * it all at once: what a message costs where ranks take turns on cores. */
+double meter_crowd(struct crew *crew);
 
 /* What one rank does alone, the others being idle. */
 struct memory_times {

@@ -100,35 +100,33 @@ static void note(FILE *out, const char *what, const struct samples *samples, con
             samples->count, 100 * expm1(fit->residual), 100 * expm1(worst));
 }
 
-/* What a core does for all the ranks that share it. */
-static void set_core(struct tutti_rate *rate, const struct fit *both, double sharers)
+/* What both directions take together is never less than one alone. */
+static void set_core(struct tutti_rate *rate, const struct fit *both)
 {
-    rate->core_bytes_per_s = sharers * both->bytes_per_s;
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++) {
+    rate->core_bytes_per_s = fmax(both->bytes_per_s, rate->bytes_per_s);
+    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++)
         rate->core_beyond[i] = both->beyond[i];
-        rate->core_beyond[i].bytes_per_s *= sharers;
-    }
 }
 
-/* crowd: the same where all ranks have something to send, if they have no core each; or NULL. */
-static void set_level(FILE *out, const char *name, const struct link_times *times,
-                      const struct link_times *crowd, double sharers, struct tutti_rate *rate)
+/* crowd_s: a small message where all ranks send some, if they have no core each; or 0. */
+static void set_level(FILE *out, const char *name, const struct link_times *times, double crowd_s,
+                      bool has_core, struct tutti_rate *rate)
 {
     struct fit alone, both;
     char what[32];
 
     fit(&times->one_way, true, &alone);
-    fit(crowd != NULL ? &crowd->both_ways : &times->both_ways, true, &both);
+    fit(&times->both_ways, true, &both);
     snprintf(what, sizeof what, "%s, one way:", name);
     note(out, what, &times->one_way, &alone);
     snprintf(what, sizeof what, "%s, both ways:", name);
-    note(out, what, crowd != NULL ? &crowd->both_ways : &times->both_ways, &both);
+    note(out, what, &times->both_ways, &both);
     *rate = (struct tutti_rate){.bytes_per_s = alone.bytes_per_s};
     memcpy(rate->beyond, alone.beyond, sizeof rate->beyond);
     rate->overhead_s = fmin(times->overhead_s, alone.fixed_s);
-    rate->latency_s = fmax(alone.fixed_s, crowd != NULL ? crowd->one_way.seconds[0] : 0) -
-                      rate->overhead_s;
-    set_core(rate, &both, crowd != NULL ? sharers : 1);
+    rate->latency_s = fmax(alone.fixed_s, crowd_s) - rate->overhead_s;
+    if (has_core)
+        set_core(rate, &both);
 }
 
 static void set_speed(FILE *out, const char *what, const struct samples *samples,
@@ -245,9 +243,7 @@ int survey_run(struct crew *crew)
     struct link_times inside = {.overhead_s = 0}, outside = inside;
     struct memory_times memory;
     struct survey survey;
-    struct link_times crowd = {.overhead_s = 0};
-    bool is_crowded;
-    double sharers;
+    double crowd_s = 0;
     char *comments = NULL;
     size_t size = 0;
     FILE *notes;
@@ -258,10 +254,8 @@ int survey_run(struct crew *crew)
         meter_link(crew, 0, survey.neighbour, &inside);
     if (survey.stranger > 0)
         meter_link(crew, 0, survey.stranger, &outside);
-    is_crowded = survey.mates > survey.cores;
-    sharers = (double)survey.mates / survey.cores;
-    if (is_crowded)
-        meter_crowd(crew, &crowd);
+    if (survey.mates > survey.cores)
+        crowd_s = meter_crowd(crew);
     meter_memory(crew, survey.mates, &memory);
     timing_show_end(crew);
     if (crew->rank == 0) {
@@ -271,10 +265,9 @@ int survey_run(struct crew *crew)
                 transports != NULL && *transports != '\0' ? transports : "the usual transports",
                 crew->is_quick ? ", quickly" : "");
         if (survey.neighbour > 0)
-            set_level(notes, "node", &inside, is_crowded ? &crowd : NULL, sharers,
-                      &machine.level[0]);
+            set_level(notes, "node", &inside, crowd_s, true, &machine.level[0]);
         if (survey.stranger > 0)
-            set_level(notes, "top", &outside, NULL, 1, &machine.level[2]);
+            set_level(notes, "top", &outside, crowd_s, true, &machine.level[2]);
         if (survey.neighbour < 0)
             machine.level[0] = machine.level[2];
         if (survey.stranger < 0)
