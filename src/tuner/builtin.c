@@ -5,7 +5,9 @@
  * with 2 to 16 ranks while others used it too (bench/choices), but for ranks of one process; the
  * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
  * algorithms is not in the counts that prices are made of, so rows for ranks that share memory
- * stand above prices, and the others below.
+ * stand above prices, and the others below. With more ranks than cores, knomial trees were often the
+ * fastest of the small rooted ones; but whose call asks nothing of others then learns too late that
+ * they called something else, so they are left to TUTTI_TUNE and tuttiCommTune.
  */
 #include "tuner/builtin.h"
 
@@ -16,10 +18,6 @@ enum {
     ALL = 0,
     IN_MEMORY = 1,     /* all ranks share memory */
     IN_PROCESS = 2,    /* and are threads of a process: they read and write each other's buffers */
-    /* In memory, and more than cores. A signal waits for all ranks, so each call costs a turn of
-     * the scheduler; messages wait in FIFOs, so that who has given can go on. */
-    CROWDED = 4,
-    PAIR = 8,          /* in memory, and two */
 };
 
 struct rule {
@@ -41,15 +39,12 @@ static const struct rule rules[] = {
     {TUTTI_ALLREDUCE, 64 << 10, 2, ALL, "recursive_doubling"},
     {TUTTI_ALLREDUCE, ANY, 1, ALL, "circulant"},
 
-    {TUTTI_REDUCE, 32 << 10, 2, CROWDED, "knomial"},
     {TUTTI_REDUCE, 4 << 10, 2, IN_MEMORY, "direct_one_shot"},
-    {TUTTI_REDUCE, 32 << 10, 2, PAIR, "knomial"},
     {TUTTI_REDUCE, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_REDUCE, ANY, 2, IN_MEMORY, "direct"},
     {TUTTI_REDUCE, 64 << 10, 2, ALL, "knomial"},
     {TUTTI_REDUCE, ANY, 1, ALL, "chain"},
 
-    {TUTTI_BROADCAST, 32 << 10, 2, CROWDED, "knomial"},
     {TUTTI_BROADCAST, 32 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_BROADCAST, 512 << 10, 2, IN_MEMORY, "direct"},
@@ -79,8 +74,6 @@ static const struct rule rules[] = {
     {TUTTI_ALLTOALL, 2 << 10, 8, ALL, "bruck"},
     {TUTTI_ALLTOALL, ANY, 1, ALL, "spread_out"},
 
-    {TUTTI_GATHER, 512, 2, CROWDED, "knomial"},
-    {TUTTI_GATHER, 256 << 10, 2, CROWDED, "linear"},
     {TUTTI_GATHER, 64 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_GATHER, ANY, 2, IN_PROCESS, "mapped"},
     {TUTTI_GATHER, 2 << 20, 2, IN_MEMORY, "direct"},
@@ -89,8 +82,6 @@ static const struct rule rules[] = {
     {TUTTI_GATHER, 16 << 10, 2, ALL, "knomial"},
     {TUTTI_GATHER, ANY, 1, ALL, "linear"},
 
-    {TUTTI_SCATTER, 512, 2, CROWDED, "knomial"},
-    {TUTTI_SCATTER, 256 << 10, 2, CROWDED, "linear"},
     {TUTTI_SCATTER, 64 << 10, 2, IN_MEMORY, "direct"},
     {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "mapped"},
     {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "direct"},
@@ -101,12 +92,9 @@ static const struct rule rules[] = {
 /* Whom this view's ranks are among. */
 static int whom(const struct tutti_tuner_view *view)
 {
-    uint32_t cores = view->machine ? view->machine->cores : 0;
-
     if (!view->is_one_domain)
         return ALL;
-    return IN_MEMORY | (view->all_store ? IN_PROCESS : 0) |
-           (cores != 0 && view->nranks > cores ? CROWDED : 0) | (view->nranks == 2 ? PAIR : 0);
+    return IN_MEMORY | (view->all_store ? IN_PROCESS : 0);
 }
 
 const struct tutti_algorithm *tutti_builtin_find(const struct tutti_tuner_view *view,

@@ -85,24 +85,24 @@ struct habit {
     const char *algorithm;
 };
 
-/* Signals cost a turn of the scheduler where ranks take turns; threads read each other's buffers
- * without a system call. */
-static void memory_is_used_as_cores_and_threads_have_it(void **state)
+/* Threads read each other's buffers without a system call. How many cores there are changes nothing:
+ * a choice for messages would see differing calls too late. */
+static void memory_is_used_as_threads_have_it(void **state)
 {
     static const struct habit habits[] = {
         {TUTTI_BROADCAST, 1 << 10, 4, 0, false, "direct"},
         {TUTTI_BROADCAST, 1 << 10, 4, 4, false, "direct"},
-        {TUTTI_BROADCAST, 1 << 10, 4, 3, false, "knomial"},
+        {TUTTI_BROADCAST, 1 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "direct"},
-        {TUTTI_BROADCAST, 1 << 10, 2, 1, false, "knomial"},
-        {TUTTI_REDUCE, 16 << 10, 2, 2, false, "knomial"},
+        {TUTTI_BROADCAST, 1 << 10, 2, 1, false, "direct"},
+        {TUTTI_REDUCE, 16 << 10, 2, 2, false, "direct"},
         {TUTTI_BROADCAST, 64 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "mapped"},
         {TUTTI_BROADCAST, 1 << 20, 4, 3, false, "mapped"},
-        {TUTTI_REDUCE, 16 << 10, 4, 2, false, "knomial"},
+        {TUTTI_REDUCE, 16 << 10, 4, 2, false, "direct"},
         {TUTTI_REDUCE, 4 << 10, 4, 0, false, "direct_one_shot"},
         {TUTTI_REDUCE, 64 << 10, 4, 2, false, "direct"},
-        {TUTTI_GATHER, 128 << 10, 4, 2, false, "linear"},
+        {TUTTI_GATHER, 128 << 10, 4, 2, false, "direct"},
         {TUTTI_GATHER, 128 << 10, 4, 4, false, "direct"},
         {TUTTI_ALLGATHER, 1 << 20, 4, 2, false, "direct"},
         {TUTTI_ALLGATHER, 1 << 20, 4, 2, true, "mapped"},
@@ -508,7 +508,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(authorities_are_asked_in_their_order),
-        cmocka_unit_test(memory_is_used_as_cores_and_threads_have_it),
+        cmocka_unit_test(memory_is_used_as_threads_have_it),
         cmocka_unit_test(a_choice_has_all_its_options),
         cmocka_unit_test(a_price_knows_cores_and_footprints),
         cmocka_unit_test(the_cheapest_is_as_cheap_as_any),
