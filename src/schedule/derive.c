@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Deriving dependencies: for each piece of memory (pieces.h), who wrote it last and who has read it
+ * Deriving dependencies: for each run of memory (history.h), who wrote it last and who has read it
  * since.
  *
  * A reader waits for the last writer; a writer waits for the readers since, or
@@ -15,29 +15,17 @@
 #include "schedule/derive.h"
 
 #include "base/result.h"
-#include "schedule/pieces.h"
+#include "schedule/history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#define NONE TUTTI_NO_STEP
 #define LOCAL_LANE 0
-
-struct piece {
-    uint32_t writer;  /* step, or NONE */
-    uint32_t readers; /* reads since, or NONE */
-};
-
-struct reader {
-    uint32_t step, next;
-};
 
 struct derive {
     const struct tutti_schedule *schedule;
-    struct tutti_pieces pieces;
-    struct piece *memory; /* per piece */
-    struct reader *readers;
-    uint32_t nreaders, readers_capacity;
+    struct tutti_history history;
     uint32_t *seen;      /* per step: the step that counts it already, or NONE */
     uint32_t *lane_step; /* per lane: the step that `lane_last` is about, or NONE */
     uint32_t *lane_last; /* per lane: its last candidate */
@@ -81,24 +69,6 @@ static int reserve(uint32_t **array, uint32_t *capacity, uint32_t needed)
     return TUTTI_OK;
 }
 
-static int add_reader(struct derive *derive, struct piece *piece, uint32_t step)
-{
-    struct reader *grown;
-
-    if (derive->nreaders == derive->readers_capacity) {
-        uint32_t capacity = derive->readers_capacity * 2 + 64;
-
-        grown = realloc(derive->readers, capacity * sizeof(*grown));
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u reads of a schedule", capacity);
-        derive->readers = grown;
-        derive->readers_capacity = capacity;
-    }
-    derive->readers[derive->nreaders] = (struct reader){.step = step, .next = piece->readers};
-    piece->readers = derive->nreaders++;
-    return TUTTI_OK;
-}
-
 /* Count `on` among the steps that `step` waits for, unless its own lane says so already. */
 static void find(struct derive *derive, uint32_t step, uint32_t on)
 {
@@ -121,31 +91,25 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
 
 static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
-    uint32_t first, count = tutti_pieces_of(&derive->pieces, access->span, &first);
+    const struct tutti_history *history = &derive->history;
+    uint32_t end, at = tutti_history_cut(&derive->history, access->span, &end);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct piece *piece = &derive->memory[first + i];
+    for (; at < end; at = tutti_history_next(history, at)) {
+        const struct tutti_run *run = &history->runs[at];
 
-        if (!access->is_write || piece->readers == NONE)
-            find(derive, step, piece->writer);
+        if (!access->is_write || run->readers == NONE)
+            find(derive, step, run->writer);
         else
-            for (uint32_t r = piece->readers; r != NONE; r = derive->readers[r].next)
-                find(derive, step, derive->readers[r].step);
+            for (uint32_t r = run->readers; r != NONE; r = history->readers[r].before)
+                find(derive, step, history->readers[r].step);
     }
 }
 
 static int note_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
-    uint32_t first, count = tutti_pieces_of(&derive->pieces, access->span, &first);
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct piece *piece = &derive->memory[first + i];
-
-        if (access->is_write)
-            *piece = (struct piece){.writer = step, .readers = NONE};
-        else
-            TUTTI_TRY(add_reader(derive, piece, step));
-    }
+    if (!access->is_write)
+        return tutti_history_read(&derive->history, step, access->span);
+    tutti_history_write(&derive->history, step, access->span);
     return TUTTI_OK;
 }
 
@@ -207,9 +171,7 @@ static int derive_step(struct derive *derive, uint32_t at)
 
 static void release(struct derive *derive)
 {
-    tutti_pieces_fini(&derive->pieces);
-    free(derive->memory);
-    free(derive->readers);
+    tutti_history_fini(&derive->history);
     free(derive->seen);
     free(derive->lane_step);
     free(derive->lane_last);
@@ -242,19 +204,17 @@ static int prepare(struct derive *derive, struct tutti_schedule *schedule)
     size_t nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
 
     *derive = (struct derive){.schedule = schedule, .last_wait = NONE, .last_signal = NONE};
-    TUTTI_TRY(tutti_pieces_init(&derive->pieces, schedule));
-    derive->memory = malloc(derive->pieces.count * sizeof(*derive->memory));
+    TUTTI_TRY(tutti_history_init(&derive->history, schedule));
     derive->seen = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->found = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->lane_step = malloc(nlanes * sizeof(uint32_t));
     derive->lane_last = malloc(nlanes * sizeof(uint32_t));
-    if (derive->memory == NULL || derive->seen == NULL || derive->found == NULL ||
-        derive->lane_step == NULL || derive->lane_last == NULL) {
+    if (derive->seen == NULL || derive->found == NULL || derive->lane_step == NULL ||
+        derive->lane_last == NULL) {
         release(derive);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to derive the dependencies of %zu steps",
                           nsteps);
     }
-    memset(derive->memory, 0xff, derive->pieces.count * sizeof(*derive->memory));
     memset(derive->seen, 0xff, nsteps * sizeof(uint32_t));
     memset(derive->lane_step, 0xff, nlanes * sizeof(uint32_t));
     return TUTTI_OK;

@@ -38,24 +38,22 @@
 
 #include "base/result.h"
 #include "schedule/derive.h"
-#include "schedule/pieces.h"
+#include "schedule/history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
-
-struct touch {
-    uint32_t step;
-    bool is_write;
-};
+#define NONE TUTTI_NO_STEP
+#define NOT_ONE (TUTTI_NO_STEP - 1)
 
 struct fuse {
     struct tutti_schedule *schedule;
-    struct tutti_pieces pieces;
-    uint32_t *touch_first; /* per piece: its touches, in program order */
-    struct touch *touches;
+    struct tutti_history history;
     bool is_bold;
+    /* Per receiving step: the only step that reads what it stored, before anybody overwrites any of
+     * it; NONE: nobody does; NOT_ONE: several, or not all of it. */
+    uint32_t *reader;
+    uint32_t *overwriter;  /* per recv_reduce: the first other step to overwrite its source, or NONE */
     uint32_t *send_before; /* per sending step: the one before it in its lane, or NONE */
     uint32_t *recv_after;  /* per receiving step: the one after it in its lane, or NONE */
     uint32_t *signals;     /* per step: SIGNALs and WAITs before it */
@@ -65,9 +63,9 @@ struct fuse {
 
 static void release(struct fuse *fuse)
 {
-    tutti_pieces_fini(&fuse->pieces);
-    free(fuse->touch_first);
-    free(fuse->touches);
+    tutti_history_fini(&fuse->history);
+    free(fuse->reader);
+    free(fuse->overwriter);
     free(fuse->send_before);
     free(fuse->recv_after);
     free(fuse->signals);
@@ -75,46 +73,60 @@ static void release(struct fuse *fuse)
     free(fuse->lane_last);
 }
 
-/* Count the touches of each piece into touch_first[piece + 1], or, when `list`, write them down. */
-static void walk_touches(struct fuse *fuse, bool list)
+/* `step` reads what this run's writer stored. */
+static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_run *run)
 {
-    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
+    uint32_t *reader;
 
-    for (uint32_t at = 0; at < fuse->schedule->nsteps; at++) {
-        uint32_t naccesses = tutti_step_accesses(&fuse->schedule->steps[at], accesses);
+    if (run->writer == NONE)
+        return;
+    reader = &fuse->reader[run->writer];
+    if (run->readers == NONE && *reader == NONE)
+        *reader = step;
+    else if (run->readers != NONE || *reader != step)
+        *reader = NOT_ONE;
+}
 
-        for (uint32_t a = 0; a < naccesses; a++) {
-            uint32_t first, count;
+/* `step` overwrites what this run's writer stored and its readers have read. */
+static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti_run *run)
+{
+    const struct tutti_history *history = &fuse->history;
 
-            if (accesses[a].rank != TUTTI_NO_RANK)
-                continue;
-            count = tutti_pieces_of(&fuse->pieces, accesses[a].span, &first);
-            for (uint32_t piece = first; piece < first + count; piece++) {
-                if (list)
-                    fuse->touches[fuse->touch_first[piece]++] =
-                        (struct touch){.step = at, .is_write = accesses[a].is_write};
-                else
-                    fuse->touch_first[piece + 1]++;
-            }
-        }
+    if (run->readers == NONE && run->writer != NONE)
+        fuse->reader[run->writer] = NOT_ONE;
+    for (uint32_t r = run->readers; r != NONE; r = history->readers[r].before) {
+        uint32_t reader = history->readers[r].step;
+
+        if (reader != step && fuse->overwriter[reader] == NONE)
+            fuse->overwriter[reader] = step;
     }
 }
 
-static int index_touches(struct fuse *fuse)
+static int index_memory(struct fuse *fuse)
 {
-    uint32_t npieces = fuse->pieces.count;
+    struct tutti_history *history = &fuse->history;
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
 
-    walk_touches(fuse, false);
-    for (uint32_t piece = 0; piece < npieces; piece++)
-        fuse->touch_first[piece + 1] += fuse->touch_first[piece];
-    fuse->touches = malloc((fuse->touch_first[npieces] + 1) * sizeof(*fuse->touches));
-    if (fuse->touches == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to fuse %u steps", fuse->schedule->nsteps);
+    for (uint32_t step = 0; step < fuse->schedule->nsteps; step++) {
+        uint32_t naccesses = tutti_step_accesses(&fuse->schedule->steps[step], accesses);
 
-    /* Writing down moves each start to the next one's; move them back. */
-    walk_touches(fuse, true);
-    memmove(fuse->touch_first + 1, fuse->touch_first, npieces * sizeof(uint32_t));
-    fuse->touch_first[0] = 0;
+        for (uint32_t a = 0; a < naccesses; a++) {
+            uint32_t at, end;
+
+            if (accesses[a].rank != TUTTI_NO_RANK)
+                continue;
+            at = tutti_history_cut(history, accesses[a].span, &end);
+            for (; at < end; at = tutti_history_next(history, at))
+                if (accesses[a].is_write)
+                    note_overwriter(fuse, step, &history->runs[at]);
+                else
+                    note_reader(fuse, step, &history->runs[at]);
+            if (accesses[a].is_write)
+                tutti_history_write(history, step, accesses[a].span);
+            else
+                TUTTI_TRY(tutti_history_read(history, step, accesses[a].span));
+        }
+    }
     return TUTTI_OK;
 }
 
@@ -151,38 +163,25 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     size_t nsteps = schedule->nsteps;
 
     *fuse = (struct fuse){.schedule = schedule, .is_bold = is_bold};
-    TUTTI_TRY(tutti_pieces_init(&fuse->pieces, schedule));
-    fuse->touch_first = calloc((size_t)fuse->pieces.count + 2, sizeof(uint32_t));
+    TUTTI_TRY(tutti_history_init(&fuse->history, schedule));
+    fuse->reader = malloc((nsteps + 1) * sizeof(uint32_t));
+    fuse->overwriter = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->send_before = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->recv_after = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->signals = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->place = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->lane_last = malloc(2 * (size_t)schedule->nranks * schedule->nchannels * sizeof(uint32_t));
-    if (fuse->touch_first == NULL || fuse->send_before == NULL || fuse->recv_after == NULL ||
-        fuse->signals == NULL || fuse->place == NULL || fuse->lane_last == NULL)
+    if (fuse->reader == NULL || fuse->overwriter == NULL || fuse->send_before == NULL ||
+        fuse->recv_after == NULL || fuse->signals == NULL || fuse->place == NULL ||
+        fuse->lane_last == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to fuse %zu steps", nsteps);
+    memset(fuse->reader, 0xff, nsteps * sizeof(uint32_t));
+    memset(fuse->overwriter, 0xff, nsteps * sizeof(uint32_t));
     memset(fuse->recv_after, 0xff, nsteps * sizeof(uint32_t));
     memset(fuse->place, 0xff, nsteps * sizeof(uint32_t));
-    TUTTI_TRY(index_touches(fuse));
+    TUTTI_TRY(index_memory(fuse));
     index_lanes(fuse);
     return TUTTI_OK;
-}
-
-/* The touch of a piece by which `step` writes it; there is one. */
-static uint32_t find_write(const struct fuse *fuse, uint32_t piece, uint32_t step)
-{
-    uint32_t low = fuse->touch_first[piece], high = fuse->touch_first[piece + 1];
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct touch *touch = &fuse->touches[middle];
-
-        if (touch->step < step || (touch->step == step && !touch->is_write))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* The only step that reads what `recv` stored, if it is a send of exactly that; else NONE. */
@@ -190,47 +189,16 @@ static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
     struct tutti_span dst = steps[recv].dst, src;
-    uint32_t send = NONE, first, count = tutti_pieces_of(&fuse->pieces, dst, &first);
+    uint32_t send = fuse->reader[recv];
 
-    for (uint32_t piece = first; piece < first + count; piece++) {
-        uint32_t end = fuse->touch_first[piece + 1], next = find_write(fuse, piece, recv) + 1;
-
-        if (next >= end || fuse->touches[next].is_write)
-            return NONE;
-        if (send != NONE && fuse->touches[next].step != send)
-            return NONE;
-        send = fuse->touches[next].step;
-        /* A step that reads and then writes this piece is no send. */
-        if (next + 1 < end && !fuse->touches[next + 1].is_write)
-            return NONE;
-    }
+    if (send == NONE || send == NOT_ONE)
+        return NONE;
     src = steps[send].src;
     if (steps[send].kind != TUTTI_STEP_SEND || steps[send].channel != steps[recv].channel ||
         steps[send].queue != 0 || steps[recv].queue != 0 ||
         src.buffer != dst.buffer || src.first != dst.first || src.count != dst.count)
         return NONE;
     return send;
-}
-
-/* The first step that overwrites what the receive combines with, but for the receive itself. */
-static uint32_t find_overwriter(const struct fuse *fuse, uint32_t recv)
-{
-    const struct tutti_step *step = &fuse->schedule->steps[recv];
-    uint32_t overwriter = NONE, first, count;
-
-    if (step->kind != TUTTI_STEP_RECV_REDUCE)
-        return NONE;
-    count = tutti_pieces_of(&fuse->pieces, step->src, &first);
-    for (uint32_t piece = first; piece < first + count; piece++) {
-        uint32_t next = find_write(fuse, piece, recv), end = fuse->touch_first[piece + 1];
-
-        while (next < end && !fuse->touches[next].is_write)
-            next++;
-        if (next < end && fuse->touches[next].step != recv &&
-            fuse->touches[next].step < overwriter)
-            overwriter = fuse->touches[next].step;
-    }
-    return overwriter;
 }
 
 static uint32_t place_of(const struct fuse *fuse, uint32_t step)
@@ -242,7 +210,7 @@ static uint32_t place_of(const struct fuse *fuse, uint32_t step)
 static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
-    uint32_t overwriter = find_overwriter(fuse, recv);
+    uint32_t overwriter = fuse->overwriter[recv];
 
     if (fuse->signals[recv] != fuse->signals[send])
         return NONE;
