@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bruck's all-to-all: few messages per rank instead of p - 1, for tiny blocks.
  *
- * The block for the rank j after us travels in slot j. With j written to base r, the radix, round i
+ * The block for the rank j before us travels in slot j. With j written to base r, the radix, round i
  * carries the slots whose digit i is not 0: all those with digit z go in one message to the rank
- * z r^i after it. So a block hops once for each nonzero digit of its distance. Radix 2 has the
+ * z r^i before it. So a block hops once for each nonzero digit of its distance. Radix 2 has the
  * fewest messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has
  * r - 1 messages at a time and moves a block less often.
  *
- *   p = 8, r = 3   slot 1    2    3    4    5    6    7     > to the rank r^i after us, >> to the
- *   i = 0               >    >>        >    >>        >       one 2 r^i after us, which keeps it
+ *   p = 8, r = 3   slot 1    2    3    4    5    6    7     > to the rank r^i before us, >> to the
+ *   i = 0               >    >>        >    >>        >       one 2 r^i before us, which keeps it
  *   i = 1                         >    >    >    >>   >>      in the same slot
  *
  * Slots of one message are packed side by side in the PACK part of SCRATCH and arrive in its
  * ARRIVED part. From there a block goes straight to OUTPUT at the end of its way, into the next
- * round's PACK, or else into its own place in the KEPT part: one copy for each hop.
+ * round's PACK, or else into its own place in the KEPT part: one copy for each hop. Slots that end
+ * together come from neighbours, in order. So one copy takes as many as share what the round looks
+ * at, and only what has not moved yet is taken from INPUT one by one:
+ *
+ *   p = 16, r = 2, i = 2, slots   4      5      6    7      and 12 .. 15 likewise
+ *   are packed from             INPUT  KEPT  ARRIVED ----
+ *   and of what arrived, slots    2 3     are done, slots 10 11 are kept
  *
  * Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
  * communications in multiport message-passing systems", 1997.
@@ -26,11 +32,6 @@ struct round {
     uint32_t nranks, radix;
     uint64_t weight;
 };
-
-static uint32_t digit(const struct round *round, uint32_t slot)
-{
-    return (uint32_t)(slot / round->weight % round->radix);
-}
 
 /* Slots below `end` with digit z. */
 static uint32_t slots_with(const struct round *round, uint32_t end, uint32_t z)
@@ -59,14 +60,6 @@ static uint32_t message_first(const struct round *round, uint32_t z)
     return first;
 }
 
-/* Where this slot lies in PACK and ARRIVED. */
-static uint32_t message_index(const struct round *round, uint32_t slot)
-{
-    uint32_t z = digit(round, slot);
-
-    return message_first(round, z) + slots_with(round, slot, z);
-}
-
 /* The parts of SCRATCH: PACK lies at 0, then come the others. No round carries more than the first:
  * the slots whose last digit is not 0. */
 static uint32_t pack_size(const struct round *round)
@@ -81,9 +74,9 @@ static uint32_t arrived_at(const struct round *round, uint32_t index)
     return pack_size(round) + index;
 }
 
-static uint32_t kept_at(const struct round *round, uint32_t slot)
+static uint32_t kept_at(const struct round *round, uint64_t slot)
 {
-    return 2 * pack_size(round) + slot;
+    return 2 * pack_size(round) + (uint32_t)slot;
 }
 
 static struct round round_before(const struct round *round)
@@ -92,93 +85,95 @@ static struct round round_before(const struct round *round)
                           .weight = round->weight / round->radix};
 }
 
-/* How many slots from this one on lie side by side before a round, and have the same digit in it:
- * those that the round before carried, or left, together. What has not moved yet lies in INPUT, among
- * such as have. */
-static uint32_t slots_alike(const struct round *round, uint32_t slot)
+/* As many of `count` slots from this one on as there are. */
+static uint32_t clip(const struct round *round, uint64_t slot, uint64_t count)
 {
-    uint64_t together = round->weight / round->radix, count;
+    uint64_t left = slot < round->nranks ? round->nranks - slot : 0;
 
-    if (slot % round->weight == 0)
-        return 1;
-    count = together - slot % together;
-    return count < round->nranks - slot ? (uint32_t)count : round->nranks - slot;
+    return (uint32_t)(count < left ? count : left);
 }
 
-/* Where the blocks of these slots, which are alike, lie before a round. */
-static struct tutti_span slot_span(const struct tutti_shape *shape, const struct round *round,
-                                   uint32_t slot, uint32_t count)
+/* What the round before brought of the slots from `slot` on, which have digit z in it and nothing
+ * below. */
+static struct tutti_span arrived_span(const struct round *round, uint64_t slot, uint32_t z)
 {
     struct round before = round_before(round);
+    uint32_t index = message_first(&before, z) + (uint32_t)(slot / round->weight * before.weight);
 
-    if (slot % round->weight == 0)
-        return tutti_span(TUTTI_BUF_INPUT, rank_after(shape->rank, slot, shape->nranks), 1);
-    if (digit(&before, slot) != 0)
-        return tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, message_index(&before, slot)),
-                          count);
-    return tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), count);
+    return tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, index),
+                      clip(round, slot, before.weight));
 }
 
-/* A copy that grows as long as the next slots' follows on both sides. */
-struct run {
-    struct tutti_span src, dst;
-};
-
-static bool follows(struct tutti_span span, struct tutti_span next)
+/* Slots `slot` .. slot + weight - 1, which have the same digit, to PACK from *index on. */
+static int pack_group(const struct tutti_shape *shape, struct tutti_build *build,
+                      const struct round *round, uint64_t slot, uint32_t *index)
 {
-    return span.buffer == next.buffer && span.first + span.count == next.first;
-}
+    uint64_t before = round_before(round).weight;
+    uint32_t own = rank_before(shape->rank, (uint32_t)slot, shape->nranks);
+    uint32_t kept = before > 1 ? clip(round, slot + 1, before - 1) : 0;
 
-static int add_copy(struct tutti_build *build, struct run *run, struct tutti_span src,
-                    struct tutti_span dst)
-{
-    if (follows(run->src, src) && follows(run->dst, dst)) {
-        run->src.count += src.count;
-        run->dst.count += dst.count;
-        return TUTTI_OK;
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
+                               tutti_span(TUTTI_BUF_SCRATCH, *index, 1)));
+    TUTTI_TRY(tutti_build_copy(build,
+                               tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot + 1), kept),
+                               tutti_span(TUTTI_BUF_SCRATCH, *index + 1, kept)));
+    *index += 1 + kept;
+    for (uint32_t z = 1; z < round->radix && before > 0; z++) {
+        struct tutti_span src = arrived_span(round, slot + z * before, z);
+
+        TUTTI_TRY(tutti_build_copy(build, src,
+                                   tutti_span(TUTTI_BUF_SCRATCH, *index, src.count)));
+        *index += src.count;
     }
-    TUTTI_TRY(tutti_build_copy(build, run->src, run->dst));
-    *run = (struct run){.src = src, .dst = dst};
     return TUTTI_OK;
 }
 
 static int pack(const struct tutti_shape *shape, struct tutti_build *build,
                 const struct round *round)
 {
-    struct run run = {.src = TUTTI_NO_SPAN, .dst = TUTTI_NO_SPAN};
+    uint32_t index = 0;
 
-    for (uint32_t slot = 1, count; slot < shape->nranks; slot += count) {
-        count = slots_alike(round, slot);
-        if (digit(round, slot) != 0)
-            TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot, count),
-                               tutti_span(TUTTI_BUF_SCRATCH, message_index(round, slot), count)));
-    }
-    return tutti_build_copy(build, run.src, run.dst);
+    for (uint32_t z = 1; z < round->radix; z++)
+        for (uint64_t slot = z * round->weight; slot < round->nranks;
+             slot += round->weight * round->radix)
+            TUTTI_TRY(pack_group(shape, build, round, slot, &index));
+    return TUTTI_OK;
 }
 
-/* Clear what the round before brought to ARRIVED for the next messages. */
+/* Blocks of slots from `slot` on that end here: where their messages began, ranks after us. */
+static int deliver(const struct tutti_shape *shape, struct tutti_build *build, uint64_t slot,
+                   struct tutti_span src)
+{
+    struct wrapped dst = wrapped_span(TUTTI_BUF_OUTPUT, shape->rank + (uint32_t)slot, src.count,
+                                      shape->nranks);
+
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_SCRATCH, src.first, dst.upper.count),
+                               dst.upper));
+    return tutti_build_copy(
+        build, tutti_span(TUTTI_BUF_SCRATCH, src.first + dst.upper.count, dst.lower.count),
+        dst.lower);
+}
+
+/* Clear what the round before brought to ARRIVED, and this one does not carry on, for the next
+ * messages. */
 static int unpack(const struct tutti_shape *shape, struct tutti_build *build,
                   const struct round *round)
 {
-    uint32_t n = shape->nranks;
-    struct round before = round_before(round);
-    struct run run = {.src = TUTTI_NO_SPAN, .dst = TUTTI_NO_SPAN};
+    uint64_t before = round_before(round).weight;
 
-    for (uint32_t slot = 1, count; slot < n; slot += count) {
-        struct tutti_span dst;
+    for (uint64_t group = 0; group < shape->nranks; group += round->weight * round->radix)
+        for (uint32_t z = 1; z < round->radix; z++) {
+            uint64_t slot = group + z * before;
+            struct tutti_span src = arrived_span(round, slot, z);
 
-        count = slots_alike(round, slot);
-        if (digit(&before, slot) == 0 || digit(round, slot) != 0)
-            continue;
-        /* Where they end, one slot's block lies before the last one's. */
-        if (slot < round->weight)
-            count = 1;
-        dst = tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot), count);
-        if (slot < round->weight)
-            dst = tutti_span(TUTTI_BUF_OUTPUT, rank_before(shape->rank, slot, n), 1);
-        TUTTI_TRY(add_copy(build, &run, slot_span(shape, round, slot, count), dst));
-    }
-    return tutti_build_copy(build, run.src, run.dst);
+            if (group == 0)
+                TUTTI_TRY(deliver(shape, build, slot, src));
+            else
+                TUTTI_TRY(tutti_build_copy(build, src,
+                                           tutti_span(TUTTI_BUF_SCRATCH, kept_at(round, slot),
+                                                      src.count)));
+        }
+    return TUTTI_OK;
 }
 
 static int exchange(const struct tutti_shape *shape, struct tutti_build *build,
@@ -191,11 +186,11 @@ static int exchange(const struct tutti_shape *shape, struct tutti_build *build,
         uint32_t first = message_first(round, z), count = slots_with(round, n, z);
 
         if (is_sending)
-            TUTTI_TRY(tutti_build_send(build, rank_after(shape->rank, by, n),
+            TUTTI_TRY(tutti_build_send(build, rank_before(shape->rank, by, n),
                                        tutti_span(TUTTI_BUF_SCRATCH, first, count)));
         else
             TUTTI_TRY(tutti_build_recv(
-                build, rank_before(shape->rank, by, n),
+                build, rank_after(shape->rank, by, n),
                 tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, first), count)));
     }
     return TUTTI_OK;
