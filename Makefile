@@ -21,9 +21,11 @@ nightly: build-nightly
 asan: build-asan
 	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly
 
-# The slow tests and those between two hosts would take too long here; checker and simulator have one thread.
+# The slow tests and those between two hosts would take too long here; checker and simulator have
+# one thread.
 tsan: build-tsan
-	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE "slow|network|schedule|simulator|tools|nightly"
+	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
+	    -LE "slow|network|schedule|simulator|tools|nightly"
 
 # Print docs/environment.md anew.
 docs: build-dev

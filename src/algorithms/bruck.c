@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bruck's all-to-all: few messages per rank instead of p - 1, for tiny blocks.
  *
- * The block for the rank j before us travels in slot j. With j written to base r, the radix, round i
- * carries the slots whose digit i is not 0: all those with digit z go in one message to the rank
+ * The block for the rank j before us travels in slot j. With j written to base r, the radix, round
+ * i carries the slots whose digit i is not 0: all those with digit z go in one message to the rank
  * z r^i before it. So a block hops once for each nonzero digit of its distance. Radix 2 has the
  * fewest messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has
  * r - 1 messages at a time and moves a block less often.

@@ -14,9 +14,11 @@
  * groups, among those who serve the same seat, then inside each group.
  *
  * The rails are circulant (circulant.c). What a rank gets in a round of its rail it sends to all
- * others of its node at once, while the next round is under way: these are other ports. Blocks are
- * cut in `segments`, which run one after the other, so that little is left to be sent when the
- * last round is over.
+ * others of its node at once, while the next round is under way: these are other ports. The last
+ * round brings half of all blocks. It comes in `segments` messages, earlier rounds in messages of as
+ * many blocks. Each is sent on while the next one is under way, so that little is left to be sent
+ * when the last one is there. Only where a round has fewer blocks than that are blocks cut, so that
+ * there are hardly more steps than without.
  *
  * Sources: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant.c).
@@ -24,16 +26,68 @@
 #include "algorithms/rails.h"
 #include "algorithms/ranks.h"
 
+/* The messages of the last round: runs of its slots; where these are too few, runs of groups of
+ * each slot; and where those are, cuts of each block. */
+struct pieces {
+    uint32_t slots, groups, cuts;
+};
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Slots of a message of the last round; 0: there is no round. */
+static uint32_t most_slots(const struct nodes *nodes)
+{
+    return circulant_most(nodes->nodes.most > 1 ? nodes->nodes.most : nodes->nodes.count);
+}
+
+static struct pieces pieces_of_last(const struct nodes *nodes, uint32_t segments)
+{
+    struct pieces pieces = {1, 1, 1};
+
+    if (most_slots(nodes) == 0)
+        return pieces;
+    pieces.slots = lesser(segments, most_slots(nodes));
+    segments = (segments + pieces.slots - 1) / pieces.slots;
+    if (nodes->nodes.most > 1)
+        pieces.groups = lesser(segments, nodes->nodes.count);
+    pieces.cuts = (segments + pieces.groups - 1) / pieces.groups;
+    return pieces;
+}
+
+enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
+
+/* Those of any round, of about the same size. Between groups of several nodes one has few blocks. */
+static struct pieces pieces_of_round(const struct nodes *nodes, struct pieces last,
+                                     enum source source, struct circulant_round round)
+{
+    uint64_t most = most_slots(nodes), slots = (uint64_t)circulant_slots(round) * last.slots;
+
+    if (source == FROM_GROUPS && nodes->nodes.most > 1)
+        return (struct pieces){1, 1, 1};
+    return (struct pieces){(uint32_t)((slots + most - 1) / most), last.groups, last.cuts};
+}
+
+static uint32_t pieces_count(struct pieces pieces)
+{
+    return pieces.slots * pieces.groups * pieces.cuts;
+}
+
 struct gather {
     struct rails rails;
-    uint32_t segments, segment; /* how many; the one at hand */
+    struct pieces last;
+    struct parts groups, cuts; /* that the message at hand has of each slot, and of each block */
+    bool is_backwards;         /* the moves will be played so */
 };
 
 /* ---- blocks of a rail ----------------------------------------------------------------------- */
 
 static void add_own(struct gather *gather, uint32_t rank)
 {
-    rails_add(&gather->rails, rank * gather->segments + gather->segment);
+    for (uint32_t cut = gather->cuts.first; cut < gather->cuts.end; cut++)
+        rails_add(&gather->rails, rank * gather->last.cuts + cut);
 }
 
 /* The block that travels with this part and seat from this group, if there is one: a rank with
@@ -58,10 +112,13 @@ static void add_groups(struct gather *gather, uint32_t part, uint32_t seat, uint
         add_block(gather, part, seat, rank_after(first % ngroups, i, ngroups));
 }
 
-/* What a node has after the rounds between the groups. */
+/* Of what a node has after the rounds between the groups. */
 static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
 {
-    add_groups((struct gather *)rails, part, seat, 0, rails->nodes.nodes.count);
+    struct gather *gather = (struct gather *)rails;
+
+    add_groups(gather, part, seat, gather->groups.first,
+               gather->groups.end - gather->groups.first);
 }
 
 /* ---- between the groups ---------------------------------------------------------------------- */
@@ -77,10 +134,10 @@ static int exchange_with_groups(struct gather *gather, struct circulant_round ro
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
-            add_groups(gather, part, seat, group, round.s - round.h);
+            add_groups(gather, part, seat, group + round.first, circulant_slots(round));
             TUTTI_TRY(tutti_rails_send(
                 rails, rank_serving(nodes, node_serving(nodes, to, seat), part)));
-            add_groups(gather, part, seat, group + round.h, round.s - round.h);
+            add_groups(gather, part, seat, group + round.h + round.first, circulant_slots(round));
             TUTTI_TRY(tutti_rails_recv(
                 rails, rank_serving(nodes, node_serving(nodes, from, seat), part)));
         }
@@ -89,15 +146,13 @@ static int exchange_with_groups(struct gather *gather, struct circulant_round ro
 
 /* ---- inside the node ------------------------------------------------------------------------- */
 
-enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
-
 /* What a rank of this node has got from there in a round. */
 static void add_news(struct gather *gather, uint32_t rank, enum source source,
                      struct circulant_round round)
 {
     const struct nodes *nodes = &gather->rails.nodes;
     struct parts parts = parts_of(nodes, rank), seats = seats_of(nodes, nodes->node);
-    uint32_t count = round.s - round.h;
+    uint32_t first = round.h + round.first, count = circulant_slots(round);
 
     if (source == OWN_BLOCK) {
         add_own(gather, rank);
@@ -106,9 +161,9 @@ static void add_news(struct gather *gather, uint32_t rank, enum source source,
     for (uint32_t part = parts.first; part < parts.end; part++) {
         if (source == FROM_NODES)
             tutti_rails_add_members(&gather->rails, part,
-                                    nodes->nodes.index[nodes->node] + round.h, count);
+                                    nodes->nodes.index[nodes->node] + first, count);
         for (uint32_t seat = seats.first; source == FROM_GROUPS && seat < seats.end; seat++)
-            add_groups(gather, part, seat, nodes->group + round.h, count);
+            add_groups(gather, part, seat, nodes->group + first, count);
     }
 }
 
@@ -132,38 +187,71 @@ static int share_news(struct gather *gather, enum source source, struct circulan
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int add_segment(struct gather *gather)
+/* One message of a round, and what it brings to the node. */
+static int add_piece(struct gather *gather, enum source source, struct circulant_round piece)
+{
+    if (source == FROM_GROUPS)
+        TUTTI_TRY(exchange_with_groups(gather, piece));
+    else
+        TUTTI_TRY(tutti_rails_exchange(&gather->rails, piece));
+    return share_news(gather, source, piece);
+}
+
+/* The last slots first: they came in the round before, first of all. What was there earlier would
+ * overtake that round's messages at the port, but not in the node, and leave the node's links idle.
+ * Backwards, where sums wait for each other, it is better to have them last. */
+static int add_round(struct gather *gather, enum source source, struct circulant_round round)
+{
+    const struct nodes *nodes = &gather->rails.nodes;
+    struct parts all_groups = gather->groups, all_cuts = gather->cuts;
+    struct pieces pieces = pieces_of_round(nodes, gather->last, source, round);
+    uint32_t count = pieces_count(pieces);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = gather->is_backwards ? i : count - 1 - i;
+        uint32_t slot = at / pieces.cuts / pieces.groups;
+
+        gather->groups = share_of(all_groups.end, pieces.groups, at / pieces.cuts % pieces.groups);
+        gather->cuts = share_of(all_cuts.end, pieces.cuts, at % pieces.cuts);
+        TUTTI_TRY(add_piece(gather, source, circulant_piece(round, pieces.slots, slot)));
+    }
+    gather->groups = all_groups;
+    gather->cuts = all_cuts;
+    return TUTTI_OK;
+}
+
+static int add_all(struct gather *gather)
 {
     const struct nodes *nodes = &gather->rails.nodes;
     uint32_t ngroups = nodes->nodes.count, size = homes_size(&nodes->nodes, nodes->group);
 
-    TUTTI_TRY(share_news(gather, OWN_BLOCK, (struct circulant_round){0, 0}));
-    for (uint32_t i = 0; i < rounds_of(ngroups); i++) {
-        TUTTI_TRY(exchange_with_groups(gather, circulant_round(ngroups, i)));
-        TUTTI_TRY(share_news(gather, FROM_GROUPS, circulant_round(ngroups, i)));
-    }
-    for (uint32_t i = 0; i < rounds_of(size); i++) {
-        TUTTI_TRY(tutti_rails_exchange(&gather->rails, circulant_round(size, i)));
-        TUTTI_TRY(share_news(gather, FROM_NODES, circulant_round(size, i)));
-    }
+    TUTTI_TRY(share_news(gather, OWN_BLOCK, (struct circulant_round){.h = 0}));
+    for (uint32_t i = 0; i < rounds_of(ngroups); i++)
+        TUTTI_TRY(add_round(gather, FROM_GROUPS, circulant_round(ngroups, i)));
+    for (uint32_t i = 0; i < rounds_of(size); i++)
+        TUTTI_TRY(add_round(gather, FROM_NODES, circulant_round(size, i)));
     return TUTTI_OK;
 }
 
 static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
 {
-    struct gather gather = {.segments = shape->options.value[TUTTI_SEGMENTS]};
+    struct gather gather = {.is_backwards = use == MOVES_SCATTER};
+    uint32_t cuts;
     int rc;
 
-    (void)use;
-    moves->nchunks = shape->nranks * gather.segments;
-    moves->own_first = shape->rank * gather.segments;
-    moves->own_count = gather.segments;
     TUTTI_TRY(tutti_rails_init(shape, &gather.rails));
+    gather.last = pieces_of_last(&gather.rails.nodes, shape->options.value[TUTTI_SEGMENTS]);
+    cuts = gather.last.cuts;
+    gather.groups = (struct parts){0, gather.rails.nodes.nodes.count};
+    gather.cuts = (struct parts){0, cuts};
+    moves->nchunks = shape->nranks * cuts;
+    moves->own_first = shape->rank * cuts;
+    moves->own_count = cuts;
     gather.rails.moves = moves;
     gather.rails.add_seat = add_seat;
-    rc = tutti_rails_reserve(&gather.rails, shape->nranks);
-    for (; rc == TUTTI_OK && gather.segment < gather.segments; gather.segment++)
-        rc = add_segment(&gather);
+    rc = tutti_rails_reserve(&gather.rails, moves->nchunks);
+    if (rc == TUTTI_OK)
+        rc = add_all(&gather);
     tutti_rails_fini(&gather.rails);
     return rc;
 }
@@ -173,34 +261,49 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return tutti_moves_emit(shape, build, make);
 }
 
+/* Messages of a rank on one rail of `count` members. */
+static double messages_of(const struct nodes *nodes, struct pieces last, enum source source,
+                          uint32_t count)
+{
+    double messages = 0;
+
+    for (uint32_t i = 0; i < rounds_of(count); i++)
+        messages += pieces_count(pieces_of_round(nodes, last, source, circulant_round(count, i)));
+    return messages;
+}
+
 /* What both cost. A rank gets the blocks of its rails from the network, and from its node the
- * others', a round's news at a time while the next round is under way; the last one, which
- * brings half of the blocks of a segment, is not overlapped. */
+ * others', a message's news at a time while the next message is under way; those of the last one,
+ * half of the blocks divided by the segments, are not overlapped. */
 static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
                       struct tutti_cost *ret_cost)
 {
-    double segments = shape->options.value[TUTTI_SEGMENTS];
+    struct pieces last = pieces_of_last(nodes, shape->options.value[TUTTI_SEGMENTS]);
+    uint32_t ngroups = nodes->nodes.count, size = nodes->nodes.most;
     double parts = nodes_most_parts(nodes), seats = nodes_most_seats(nodes);
-    double group_rounds = segments * rounds_of(nodes->nodes.most);
-    double top_rounds = segments * rounds_of(nodes->nodes.count);
+    double group_rounds = rounds_of(size), top_rounds = rounds_of(ngroups);
+    double group_messages = messages_of(nodes, last, FROM_NODES, size);
+    double top_messages = messages_of(nodes, last, FROM_GROUPS, ngroups);
     double rail_bytes = bytes * parts / nodes->nparts;
     double least = (double)nodes->ranks.least * nodes->nodes.least; /* ranks of a group */
     enum tutti_level top = tutti_shape_level(shape);
 
-    *ret_cost = (struct tutti_cost){.segments = group_rounds + top_rounds > 0 ? 2 * segments : 1};
+    *ret_cost = (struct tutti_cost){
+        .segments = group_rounds + top_rounds > 0 ? 2.0 * pieces_count(last) : 1};
     ret_cost->level[top].rounds = top_rounds;
-    ret_cost->level[top].posted = top_rounds * (parts * seats - 1);
+    ret_cost->level[top].posted = top_messages * parts * seats - top_rounds;
     ret_cost->level[top].bytes = rail_bytes * seats / nodes->nseats * (1 - least / shape->nranks);
     if (nodes->nseats > 1) {
         ret_cost->level[TUTTI_LEVEL_GROUP].rounds = group_rounds;
-        ret_cost->level[TUTTI_LEVEL_GROUP].posted = group_rounds * (parts - 1);
+        ret_cost->level[TUTTI_LEVEL_GROUP].posted = group_messages * parts - group_rounds;
         ret_cost->level[TUTTI_LEVEL_GROUP].bytes =
             rail_bytes * tutti_homes_exchanged(&nodes->nodes, nodes->nseats);
     }
     if (nodes->nparts > 1) {
-        ret_cost->level[TUTTI_LEVEL_NODE].rounds = segments + group_rounds + top_rounds;
-        ret_cost->level[TUTTI_LEVEL_NODE].posted =
-            (segments + group_rounds + top_rounds) * (nodes->nparts - 2.0);
+        double rounds = 1 + group_rounds + top_rounds, news = 1 + group_messages + top_messages;
+
+        ret_cost->level[TUTTI_LEVEL_NODE].rounds = rounds;
+        ret_cost->level[TUTTI_LEVEL_NODE].posted = news * (nodes->nparts - 1.0) - rounds;
         ret_cost->level[TUTTI_LEVEL_NODE].bytes =
             bytes * tutti_homes_exchanged(&nodes->ranks, nodes->nparts);
     }
@@ -215,12 +318,15 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
         return;
     cost_both(shape, &nodes, shape->nranks * block_bytes, ret_cost);
+    /* With more than four messages those of several rounds take turns at the port, while the node
+     * waits for them in order: what is gained at the end is lost before. */
+    ret_cost->segments = fmin(ret_cost->segments, 2 * 4);
     ret_cost->copied = block_bytes;
     tutti_nodes_fini(&nodes);
 }
 
-/* What comes in is added to one sum in the node, peer after peer, in each round: the sums of a round
- * wait for those that came along the rail in the round before. */
+/* What comes in is added to one sum in the node, peer after peer, in each round: the sums of a
+ * round wait for those that came along the rail in the round before. */
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {

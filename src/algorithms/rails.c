@@ -52,7 +52,16 @@ struct circulant_round circulant_round(uint32_t count, uint32_t index)
     uint32_t halvings = rounds_of(count) - 1 - index;
     uint32_t s = (uint32_t)(((uint64_t)count + (1ull << halvings) - 1) >> halvings);
 
-    return (struct circulant_round){.h = s - s / 2, .s = s};
+    return (struct circulant_round){.h = s - s / 2, .first = 0, .end = s / 2};
+}
+
+struct circulant_round circulant_piece(struct circulant_round round, uint32_t npieces,
+                                       uint32_t piece)
+{
+    struct parts slots = share_of(circulant_slots(round), npieces, piece);
+
+    return (struct circulant_round){.h = round.h, .first = round.first + slots.first,
+                                    .end = round.first + slots.end};
 }
 
 void tutti_rails_add_members(struct rails *rails, uint32_t part, uint32_t first, uint32_t count)
@@ -79,9 +88,9 @@ int tutti_rails_exchange(struct rails *rails, struct circulant_round round)
     struct parts parts = parts_of(nodes, nodes->me);
 
     for (uint32_t part = parts.first; part < parts.end; part++) {
-        tutti_rails_add_members(rails, part, me, round.s - round.h);
+        tutti_rails_add_members(rails, part, me + round.first, circulant_slots(round));
         TUTTI_TRY(tutti_rails_send(rails, rank_serving(nodes, before, part)));
-        tutti_rails_add_members(rails, part, me + round.h, round.s - round.h);
+        tutti_rails_add_members(rails, part, me + round.h + round.first, circulant_slots(round));
         TUTTI_TRY(tutti_rails_recv(rails, rank_serving(nodes, after, part)));
     }
     return TUTTI_OK;

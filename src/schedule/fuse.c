@@ -53,7 +53,7 @@ struct fuse {
     /* Per receiving step: the only step that reads what it stored, before anybody overwrites any of
      * it; NONE: nobody does; NOT_ONE: several, or not all of it. */
     uint32_t *reader;
-    uint32_t *overwriter;  /* per recv_reduce: the first other step to overwrite its source, or NONE */
+    uint32_t *overwriter;  /* per step: the first other to overwrite what it has read, or NONE */
     uint32_t *send_before; /* per sending step: the one before it in its lane, or NONE */
     uint32_t *recv_after;  /* per receiving step: the one after it in its lane, or NONE */
     uint32_t *signals;     /* per step: SIGNALs and WAITs before it */

@@ -7,9 +7,9 @@
  *   step 1 reads         [---]        three: it is told apart from what is before and after
  *   step 2 writes  [---------]        two: what was told apart in there is so no more
  *
- * Memory is kept in runs of chunks that have the same past, and a write makes one run of all that it
- * covers. So a step touches as many runs as others have told apart since the last write, and all steps
- * together little more than there are steps, however many chunks they move and however often.
+ * Memory is kept in runs of chunks that have the same past, and a write makes one run of all that
+ * it covers. So a step touches as many runs as others have told apart since the last write, and all
+ * steps together little more than there are steps, however many chunks they move and how often.
  */
 #ifndef TUTTI_SCHEDULE_HISTORY_H
 #define TUTTI_SCHEDULE_HISTORY_H
@@ -51,7 +51,8 @@ static inline uint32_t tutti_history_next(const struct tutti_history *history, u
     return tutti_bits_from(&history->starts, at + 1);
 }
 
-/* Go on: this step, later than all before, reads or writes its span. TUTTI_ERR_SYSTEM: no memory. */
+/* Go on: this step, later than all before, reads or writes its span. TUTTI_ERR_SYSTEM: no memory.
+ */
 int tutti_history_read(struct tutti_history *history, uint32_t step, struct tutti_span span);
 void tutti_history_write(struct tutti_history *history, uint32_t step, struct tutti_span span);
 
