@@ -51,21 +51,6 @@ void tutti_set_last_message(const char *message)
     last_message[length] = '\0';
 }
 
-const char *tutti_result_name(int rc)
-{
-    switch (rc) {
-    case TUTTI_OK: return "TUTTI_OK";
-    case TUTTI_AGAIN: return "TUTTI_AGAIN";
-    case TUTTI_ERR_SYSTEM: return "TUTTI_ERR_SYSTEM";
-    case TUTTI_ERR_INTERNAL: return "TUTTI_ERR_INTERNAL";
-    case TUTTI_ERR_ARGUMENT: return "TUTTI_ERR_ARGUMENT";
-    case TUTTI_ERR_USAGE: return "TUTTI_ERR_USAGE";
-    case TUTTI_ERR_REMOTE: return "TUTTI_ERR_REMOTE";
-    case TUTTI_ERR_TIMEOUT: return "TUTTI_ERR_TIMEOUT";
-    default: return "unknown result";
-    }
-}
-
 void tutti_assert_failed(const char *claim, const char *file, int line)
 {
     fprintf(stderr, "tutti: %s:%d: this must hold and does not: %s\n", file, line, claim);

@@ -54,9 +54,6 @@ const char *tutti_last_message(void);
  * a failure found by another thread to the caller who waits for it. */
 void tutti_set_last_message(const char *message);
 
-/* "TUTTI_ERR_TIMEOUT" and the like, for logs. */
-const char *tutti_result_name(int rc);
-
 /* The only two control-flow macros of the library. Both treat every nonzero
  * result, TUTTI_AGAIN included, as a reason to leave. */
 #define TUTTI_TRY(expr)                  \

@@ -148,14 +148,6 @@ int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t
     return tutti_schedule_prove(schedules, nranks, &options, ret_report);
 }
 
-int tutti_schedule_check_vector(const struct tutti_schedule *const *schedules, uint32_t nranks,
-                                struct tutti_check_report *ret_report)
-{
-    const struct tutti_check_options options = {.is_vector = true};
-
-    return tutti_schedule_prove(schedules, nranks, &options, ret_report);
-}
-
 int tutti_schedule_credits(const struct tutti_schedule *const *schedules, uint32_t nranks,
                            uint32_t *ret_least, struct tutti_check_report *ret_report)
 {

@@ -79,12 +79,9 @@ int tutti_schedule_prove(const struct tutti_schedule *const *schedules, uint32_t
                          const struct tutti_check_options *options,
                          struct tutti_check_report *ret_report);
 
-/* With no credits, exact: what every algorithm of the library passes. The second for those that
- * serve blocks of different sizes. */
+/* With no credits, exact: what every algorithm of the library passes. */
 int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          struct tutti_check_report *ret_report);
-int tutti_schedule_check_vector(const struct tutti_schedule *const *schedules, uint32_t nranks,
-                                struct tutti_check_report *ret_report);
 
 /* Matching and deadlock alone: the least number of credits with which none is stuck. When none is
  * enough, TUTTI_ERR_ARGUMENT, and the report tells who waits for whom. */

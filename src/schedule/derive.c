@@ -27,7 +27,7 @@ struct derive {
     const struct tutti_schedule *schedule;
     struct tutti_history history;
     uint32_t *seen;      /* per step: the step that counts it already, or NONE */
-    uint32_t *lane_step; /* per lane: the step that `lane_last` is about, or NONE */
+    uint32_t *lane_step; /* per lane: 1 + the step that `lane_last` is about, or 0 */
     uint32_t *lane_last; /* per lane: its last candidate */
     uint32_t *found;     /* candidates of the step at hand */
     uint32_t nfound;
@@ -82,9 +82,9 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
         lane = lane_of(derive, &steps[on]);
         if (lane == lane_of(derive, &steps[step]))
             return;
-        if (derive->lane_step[lane] != step || derive->lane_last[lane] < on)
+        if (derive->lane_step[lane] != step + 1 || derive->lane_last[lane] < on)
             derive->lane_last[lane] = on;
-        derive->lane_step[lane] = step;
+        derive->lane_step[lane] = step + 1;
     }
     derive->found[derive->nfound++] = on;
 }
@@ -207,7 +207,7 @@ static int prepare(struct derive *derive, struct tutti_schedule *schedule)
     TUTTI_TRY(tutti_history_init(&derive->history, schedule));
     derive->seen = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->found = malloc((nsteps + 1) * sizeof(uint32_t));
-    derive->lane_step = malloc(nlanes * sizeof(uint32_t));
+    derive->lane_step = calloc(nlanes, sizeof(uint32_t));
     derive->lane_last = malloc(nlanes * sizeof(uint32_t));
     if (derive->seen == NULL || derive->found == NULL || derive->lane_step == NULL ||
         derive->lane_last == NULL) {
@@ -216,7 +216,6 @@ static int prepare(struct derive *derive, struct tutti_schedule *schedule)
                           nsteps);
     }
     memset(derive->seen, 0xff, nsteps * sizeof(uint32_t));
-    memset(derive->lane_step, 0xff, nlanes * sizeof(uint32_t));
     return TUTTI_OK;
 }
 

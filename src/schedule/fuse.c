@@ -58,7 +58,7 @@ struct fuse {
     uint32_t *recv_after;  /* per receiving step: the one after it in its lane, or NONE */
     uint32_t *signals;     /* per step: SIGNALs and WAITs before it */
     uint32_t *place;       /* per step: where it went; NONE: where it was */
-    uint32_t *lane_last;
+    uint32_t *lane_last;   /* per lane: 1 + its last step so far, or 0 */
 };
 
 static void release(struct fuse *fuse)
@@ -133,9 +133,8 @@ static int index_memory(struct fuse *fuse)
 static void index_lanes(struct fuse *fuse)
 {
     const struct tutti_schedule *schedule = fuse->schedule;
-    uint32_t nlanes = 2 * schedule->nranks * schedule->nchannels, nsignals = 0;
+    uint32_t nsignals = 0;
 
-    memset(fuse->lane_last, 0xff, nlanes * sizeof(uint32_t));
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
         const struct tutti_step *step = &schedule->steps[at];
 
@@ -145,15 +144,15 @@ static void index_lanes(struct fuse *fuse)
         if (tutti_access_sends(step)) {
             uint32_t lane = 2 * (step->channel * schedule->nranks + (uint32_t)step->to);
 
-            fuse->send_before[at] = fuse->lane_last[lane];
-            fuse->lane_last[lane] = at;
+            fuse->send_before[at] = fuse->lane_last[lane] == 0 ? NONE : fuse->lane_last[lane] - 1;
+            fuse->lane_last[lane] = at + 1;
         }
         if (tutti_access_receives(step)) {
             uint32_t lane = 2 * (step->channel * schedule->nranks + (uint32_t)step->from) + 1;
 
-            if (fuse->lane_last[lane] != NONE)
-                fuse->recv_after[fuse->lane_last[lane]] = at;
-            fuse->lane_last[lane] = at;
+            if (fuse->lane_last[lane] != 0)
+                fuse->recv_after[fuse->lane_last[lane] - 1] = at;
+            fuse->lane_last[lane] = at + 1;
         }
     }
 }
@@ -170,7 +169,7 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     fuse->recv_after = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->signals = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->place = malloc((nsteps + 1) * sizeof(uint32_t));
-    fuse->lane_last = malloc(2 * (size_t)schedule->nranks * schedule->nchannels * sizeof(uint32_t));
+    fuse->lane_last = calloc(2 * (size_t)schedule->nranks * schedule->nchannels, sizeof(uint32_t));
     if (fuse->reader == NULL || fuse->overwriter == NULL || fuse->send_before == NULL ||
         fuse->recv_after == NULL || fuse->signals == NULL || fuse->place == NULL ||
         fuse->lane_last == NULL)

@@ -172,6 +172,12 @@ static void expect_refused(const struct edit *edit)
     free(text);
 }
 
+static void expect_all_refused(const struct edit *edits, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        expect_refused(&edits[i]);
+}
+
 #define RING "ring_allreduce.xml"
 #define PAIRS "all_pairs_allreduce.xml"
 #define PACKETS "all_pairs_packets.json"
@@ -223,8 +229,7 @@ static void edits_of_xml_are_refused(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
-        expect_refused(&edits[i]);
+    expect_all_refused(edits, sizeof edits / sizeof *edits);
 }
 
 static void edits_of_plans_are_refused(void **state)
@@ -268,8 +273,7 @@ static void edits_of_plans_are_refused(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
-        expect_refused(&edits[i]);
+    expect_all_refused(edits, sizeof edits / sizeof *edits);
 }
 
 int main(void)

@@ -82,6 +82,21 @@ void running_is_mistake(int status, const char *who, const char *what)
                  what);
 }
 
+void running_says(const char *what)
+{
+    if (strstr(running.out, what) == NULL)
+        fail_msg("\"%s\" is not in:\n%s%s", what, running.out, running.err);
+}
+
+size_t running_count(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
 /* ---- XML ------------------------------------------------------------------------------------- */
 
 #define DEPTH 16

@@ -30,6 +30,12 @@ void running_read(const char *name, char *text, size_t size);
  * stdout, one line on stderr that begins with `who` and has `what` in it. */
 void running_is_mistake(int status, const char *who, const char *what);
 
+/* Fails with what the last run said unless stdout has `what` in it. */
+void running_says(const char *what);
+
+/* How often `word` is in `text`. */
+size_t running_count(const char *text, const char *word);
+
 /* Is this file of the directory a well-formed XML document whose root is <svg>? Tags, attributes,
  * references and nesting are checked; prints why not. */
 bool running_is_svg(const char *name);

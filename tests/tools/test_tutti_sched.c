@@ -11,21 +11,6 @@
 
 #include <cmocka.h>
 
-static void assert_says(const char *what)
-{
-    if (strstr(running.out, what) == NULL)
-        fail_msg("\"%s\" is not in:\n%s%s", what, running.out, running.err);
-}
-
-static size_t count_words(const char *text, const char *word)
-{
-    size_t count = 0;
-
-    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
-        count++;
-    return count;
-}
-
 /* ---- list ------------------------------------------------------------------------------------ */
 
 static void the_list_has_every_collective(void **state)
@@ -33,16 +18,16 @@ static void the_list_has_every_collective(void **state)
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "list"), 0);
     assert_int_equal(strncmp(running.out, "COLLECTIVE", 10), 0);
-    assert_says("ROUNDS (8 RANKS)");
-    assert_says("\nallreduce       ring ");
-    assert_says("\nbarrier         dissemination ");
-    assert_says("peer-store");
+    running_says("ROUNDS (8 RANKS)");
+    running_says("\nallreduce       ring ");
+    running_says("\nbarrier         dissemination ");
+    running_says("peer-store");
     assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --ranks 5"), 0);
-    assert_says("ROUNDS (5 RANKS)");
+    running_says("ROUNDS (5 RANKS)");
     assert_null(strstr(running.out, "allreduce"));
     assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --topo 'ranks 12; node 4; level top "
                                               "bandwidth 1GB/s'"), 0);
-    assert_says("ROUNDS (12 RANKS)");
+    running_says("ROUNDS (12 RANKS)");
 }
 
 /* ---- print ----------------------------------------------------------------------------------- */
@@ -51,14 +36,14 @@ static void a_rank_is_printed_step_by_step(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "print allreduce ring -n 2 -r 1"), 0);
-    assert_says("rank 1 of 2: ");
+    running_says("rank 1 of 2: ");
     assert_null(strstr(running.out, "rank 0 of 2"));
-    assert_says("send");
-    assert_says("recv_reduce");
-    assert_says("to 0");
+    running_says("send");
+    running_says("recv_reduce");
+    running_says("to 0");
     assert_int_equal(running_run(TUTTI_SCHED, "print scatter linear --ranks 3 --root 2 --rank=2"),
                      0);
-    assert_int_equal(count_words(running.out, "send"), 2);
+    assert_int_equal(running_count(running.out, "send"), 2);
 }
 
 /* ---- check ----------------------------------------------------------------------------------- */
@@ -70,15 +55,15 @@ static void right_schedules_are_proved(void **state)
     assert_string_equal(running.out, "allreduce ring, 5 ranks: proved; 8 rounds, 40 messages, sums "
                                      "in 5 orders\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check allgather ring --ranks 2-3,5"), 0);
-    assert_says("allgather ring, 5 ranks: proved, blocks of any sizes; 4 rounds, 20 messages\n");
-    assert_says("\n3 proved, 0 wrong\n");
+    running_says("allgather ring, 5 ranks: proved, blocks of any sizes; 4 rounds, 20 messages\n");
+    running_says("\n3 proved, 0 wrong\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check broadcast chain -n3 --root all"), 0);
-    assert_says("broadcast chain, 3 ranks, root 2: proved; ");
-    assert_says("\n3 proved, 0 wrong\n");
+    running_says("broadcast chain, 3 ranks, root 2: proved; ");
+    running_says("\n3 proved, 0 wrong\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check allreduce all --topo 'ranks 4;node 2;level "
                                               "top bandwidth 1B/s'"), 0);
-    assert_says("allreduce mapped, 4 ranks: proved");
-    assert_says(" 0 wrong\n");
+    running_says("allreduce mapped, 4 ranks: proved");
+    running_says(" 0 wrong\n");
 }
 
 static void files_are_proved_or_wrong(void **state)
@@ -96,7 +81,7 @@ static void files_are_proved_or_wrong(void **state)
     assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt"), 0);
     assert_string_equal(running.out, text);
     assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt --rank 2"), 0);
-    assert_says("rank 2 of 3: 4 steps");
+    running_says("rank 2 of 3: 4 steps");
     assert_int_equal(running_run(TUTTI_SCHED, "draw ring.txt -o ring.svg"), 0);
     assert_true(running_is_svg("ring.svg"));
 
@@ -105,7 +90,7 @@ static void files_are_proved_or_wrong(void **state)
     at[8] = '2';
     running_write("wrong.txt", text);
     assert_int_equal(running_run(TUTTI_SCHED, "check wrong.txt"), 1);
-    assert_says("allgather ring, 3 ranks: wrong: rank ");
+    running_says("allgather ring, 3 ranks: wrong: rank ");
     running_is_mistake(running_run(TUTTI_SCHED, "draw wrong.txt -o a.svg"), "tutti-sched draw: ",
                        "does not come to an end; tutti-sched check says why");
     at[8] = '9';
@@ -124,8 +109,8 @@ static void what_needs_buffers_is_told_how_many(void **state)
                               "rank 1\n dependencies listed\n copy src input[1] dst output[1]\n"
                               " send to 0 src input[0]\n recv from 0 dst output[0] after 1\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check swap.txt"), 1);
-    assert_says("alltoall swap, 2 ranks: wrong: rank ");
-    assert_says("; right only where each lane holds 1 message\n");
+    running_says("alltoall swap, 2 ranks: wrong: rank ");
+    running_says("; right only where each lane holds 1 message\n");
 }
 
 /* ---- draw ------------------------------------------------------------------------------------ */
@@ -158,9 +143,9 @@ static void pictures_are_documents_with_all_ranks_and_messages(void **state)
         snprintf(rank, sizeof rank, ">%s%u</text>", cases[i].nranks == 1 ? "rank " : "",
                  cases[i].nranks - 1);
         assert_non_null(strstr(text, rank));
-        if (count_words(text, "<polygon") != cases[i].nmessages + cases[i].nkeys)
+        if (running_count(text, "<polygon") != cases[i].nmessages + cases[i].nkeys)
             fail_msg("%s: %zu arrows, not %u + %u", cases[i].arguments,
-                     count_words(text, "<polygon"), cases[i].nmessages, cases[i].nkeys);
+                     running_count(text, "<polygon"), cases[i].nmessages, cases[i].nkeys);
         assert_null(strstr(text, "nan"));
     }
 }
@@ -173,9 +158,9 @@ static void other_formats_become_schedule_files(void **state)
     assert_int_equal(running_run(TUTTI_SCHED, "import %s/ring_allreduce.xml -o ring.txt",
                                  TUTTI_SCHEDULE_FILES), 0);
     assert_int_equal(strncmp(running.out, "ring.txt: allreduce ", 20), 0);
-    assert_says(" ranks, proved\n");
+    running_says(" ranks, proved\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
-    assert_says(": proved; ");
+    running_says(": proved; ");
     assert_int_equal(running_run(TUTTI_SCHED, "import %s/all_pairs_signals.json",
                                  TUTTI_SCHEDULE_FILES), 0);
     assert_int_equal(strncmp(running.out, "tutti-schedule 1\n", 17), 0);
@@ -190,14 +175,14 @@ static void one_algorithm_is_chosen_and_the_rest_have_reasons(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "explain allreduce 1M --ranks 64 --topo flat"), 0);
-    assert_says("allreduce of 1 MiB on 64 ranks\n");
-    assert_int_equal(count_words(running.out, "\n*  "), 1);
-    assert_says("needs memory that all ranks share");
+    running_says("allreduce of 1 MiB on 64 ranks\n");
+    assert_int_equal(running_count(running.out, "\n*  "), 1);
+    running_says("needs memory that all ranks share");
     setenv("TUTTI_ALGORITHM", "allreduce:ring", 1);
     assert_int_equal(running_run(TUTTI_SCHED, "explain allreduce 1M --ranks 64 --topo flat"), 0);
     unsetenv("TUTTI_ALGORITHM");
-    assert_says("\n*  ring ");
-    assert_says("by TUTTI_ALGORITHM");
+    running_says("\n*  ring ");
+    running_says("by TUTTI_ALGORITHM");
 }
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
@@ -207,15 +192,15 @@ static void a_schedule_has_its_price(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "build broadcast --ranks 64 -a linear"), 0);
-    assert_says("ALGORITHM  RANKS  MEAN TIME  WORST TIME  STEPS  MEMORY");
-    assert_says("\nlinear         9 ");
+    running_says("ALGORITHM  RANKS  MEAN TIME  WORST TIME  STEPS  MEMORY");
+    running_says("\nlinear         9 ");
     /* The most steps are the root's: 63 sends and a copy. */
-    assert_says("  64  ");
+    running_says("  64  ");
     assert_int_equal(running_run(TUTTI_SCHED, "build allgather -n 4 --topo nodes8"), 0);
-    assert_says("\ncirculant ");
-    assert_says("\nhierarchical ");
+    running_says("\ncirculant ");
+    running_says("\nhierarchical ");
     assert_int_equal(running_run(TUTTI_SCHED, "build reduce -n 3 -a chain --option segments=5"), 0);
-    assert_says("\nchain          3 ");
+    running_says("\nchain          3 ");
 }
 
 static void mistakes_are_one_line_with_the_cure(void **state)
@@ -291,10 +276,10 @@ static void every_command_explains_itself(void **state)
 
         assert_int_equal(running_run(TUTTI_SCHED, "--help"), 0);
         snprintf(line, sizeof line, "\n  %s ", commands[i]);
-        assert_says(line);
+        running_says(line);
         assert_int_equal(running_run(TUTTI_SCHED, "%s --help", commands[i]), 0);
         snprintf(line, sizeof line, "usage: tutti-sched %s ", commands[i]);
-        assert_says(line);
+        running_says(line);
     }
     assert_int_equal(running_run(TUTTI_SCHED, " "), 2);
     assert_string_equal(running.out, "");

@@ -15,21 +15,6 @@
 
 #define FLAT "--topo 'level top overhead 5us bandwidth 50GB/s'"
 
-static void assert_says(const char *what)
-{
-    if (strstr(running.out, what) == NULL)
-        fail_msg("\"%s\" is not in:\n%s%s", what, running.out, running.err);
-}
-
-static size_t count_words(const char *text, const char *word)
-{
-    size_t count = 0;
-
-    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
-        count++;
-    return count;
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* 2 (p - 1) rounds of alpha + beta n / p: 14 * (5 us + 2 MiB / 50 GB/s). */
@@ -49,12 +34,12 @@ static void every_size_has_one_best(void **state)
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 8 -s 1K:1M:32"), 0);
     assert_int_equal(strncmp(running.out, "RANKS ", 6), 0);
-    assert_int_equal(count_words(running.out, "  *  "), 3);
-    assert_says("1 KiB");
-    assert_says("32 KiB");
-    assert_says("1 MiB");
-    assert_says("ring");
-    assert_says("recursive_doubling");
+    assert_int_equal(running_count(running.out, "  *  "), 3);
+    running_says("1 KiB");
+    running_says("32 KiB");
+    running_says("1 MiB");
+    running_says("ring");
+    running_says("recursive_doubling");
     assert_null(strstr(running.out, "one_shot"));
     assert_string_equal(running.err, "");
 }
@@ -63,7 +48,7 @@ static void ranks_of_one_node_may_share_memory(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo nodes8 -n 4 -s 64K"), 0);
-    assert_says("mapped");
+    running_says("mapped");
     running_is_mistake(running_run(TUTTI_SIM, "allreduce --topo flat -n 4 -a mapped"),
                        "tutti-sim: ", "--algorithm mapped needs ranks that share memory; give a");
 }
@@ -72,9 +57,9 @@ static void what_is_too_large_is_left_out_and_said(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "allgather --topo flat -n 64 -s 1M --steps 2000"), 0);
-    assert_says("left out: ");
-    assert_says("see --steps");
-    assert_says("circulant");
+    running_says("left out: ");
+    running_says("see --steps");
+    running_says("circulant");
 }
 
 /* The promise of `explain` and the play agree where the algorithm does what its cost says. */
@@ -83,12 +68,12 @@ static void only_the_choice_is_played(void **state)
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 64 -s 1K:64M:65536 -a chosen"),
                      0);
-    assert_says("1 KiB  *  recursive_doubling ");
-    assert_says("64 MiB  *  hybrid[doublings=1] ");
-    assert_int_equal(count_words(running.out, "\n"), 3);
-    assert_int_equal(count_words(running.out, "  *  "), 2);
+    running_says("1 KiB  *  recursive_doubling ");
+    running_says("64 MiB  *  hybrid[doublings=1] ");
+    assert_int_equal(running_count(running.out, "\n"), 3);
+    assert_int_equal(running_count(running.out, "  *  "), 2);
     assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 64 -s 1K --within 1.5"), 0);
-    assert_says("recursive_doubling");
+    running_says("recursive_doubling");
     assert_null(strstr(running.out, "  ring "));
 }
 
@@ -101,12 +86,12 @@ static void large_calls_run_whole_or_in_pieces(void **state)
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "allreduce " FLAT " -n 4 -s 256M -a circulant --json"),
                      0);
-    assert_says("\"pieces\": 1,");
+    running_says("\"pieces\": 1,");
     at = strstr(running.out, "\"seconds\": ");
     assert_true(fabs(strtod(at + 11, NULL) / (4 * 5e-6 + 1.5 * 268435456 / 50e9) - 1) < 1e-6);
     assert_int_equal(running_run(TUTTI_SIM, "allreduce " FLAT " -n 4 -s 256M -a recursive_doubling "
                                             "--json"), 0);
-    assert_says("\"pieces\": 4, \"messages\": 32,");
+    running_says("\"pieces\": 4, \"messages\": 32,");
     at = strstr(running.out, "\"seconds\": ");
     assert_true(fabs(strtod(at + 11, NULL) / (4 * 2 * (5e-6 + 67108864 / 50e9)) - 1) < 1e-6);
 }
@@ -117,15 +102,15 @@ static void a_machine_may_bring_its_ranks(void **state)
     running_write("machine.txt", "ranks 6\nnode 3\nlevel node bandwidth 100GB/s overhead 1us\n"
                                  "level top bandwidth 10GB/s overhead 5us\n");
     assert_int_equal(running_run(TUTTI_SIM, "broadcast --topo machine.txt -s 1M --root 5"), 0);
-    assert_says("\n    6  1 MiB");
+    running_says("\n    6  1 MiB");
 }
 
 static void a_barrier_has_no_size(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "barrier " FLAT " -n 8 -a dissemination"), 0);
-    assert_int_equal(count_words(running.out, "dissemination"), 1);
-    assert_says("15 us");
+    assert_int_equal(running_count(running.out, "dissemination"), 1);
+    running_says("15 us");
 }
 
 /* Braces and brackets pair up, and strings end: whoever reads JSON needs no more from us. */
@@ -141,11 +126,11 @@ static void json_has_all_cases(void **state)
         assert_true(depth > 0 || at[1] == '\n' || at[1] == '\0');
     }
     assert_int_equal(depth, 0);
-    assert_int_equal(count_words(running.out, "\"") % 2, 0);
-    assert_int_equal(count_words(running.out, "{\"ranks\": 4, "), 2);
-    assert_int_equal(count_words(running.out, "{\"ranks\": 8, "), 2);
-    assert_int_equal(count_words(running.out, "\"busiest_link\": \""), 4);
-    assert_int_equal(count_words(running.out, "\"best\": true"), 4);
+    assert_int_equal(running_count(running.out, "\"") % 2, 0);
+    assert_int_equal(running_count(running.out, "{\"ranks\": 4, "), 2);
+    assert_int_equal(running_count(running.out, "{\"ranks\": 8, "), 2);
+    assert_int_equal(running_count(running.out, "\"busiest_link\": \""), 4);
+    assert_int_equal(running_count(running.out, "\"best\": true"), 4);
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -227,9 +212,9 @@ static void the_help_names_the_machines(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SIM, "--help"), 0);
-    assert_says("usage: tutti-sim COLLECTIVE");
-    assert_says("\n  flat ");
-    assert_says("\n  nodes8 ");
+    running_says("usage: tutti-sim COLLECTIVE");
+    running_says("\n  flat ");
+    running_says("\n  nodes8 ");
     assert_int_equal(running_run(TUTTI_SIM, " "), 2);
     assert_string_equal(running.out, "");
 }

@@ -98,20 +98,6 @@ static void try_leaves_on_everything_but_success(void **state)
     assert_true(jumped);
 }
 
-static void every_result_has_a_name_of_its_own(void **state)
-{
-    static const int results[] = {TUTTI_OK,           TUTTI_AGAIN,      TUTTI_ERR_SYSTEM,
-                                  TUTTI_ERR_INTERNAL, TUTTI_ERR_ARGUMENT, TUTTI_ERR_USAGE,
-                                  TUTTI_ERR_REMOTE,   TUTTI_ERR_TIMEOUT, -99};
-    enum { COUNT = sizeof results / sizeof results[0] };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT; i++)
-        for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(tutti_result_name(results[i]), tutti_result_name(results[j]));
-    assert_string_equal(tutti_result_name(TUTTI_ERR_TIMEOUT), "TUTTI_ERR_TIMEOUT");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,7 +106,6 @@ int main(void)
         cmocka_unit_test(a_message_may_be_set_from_itself),
         cmocka_unit_test(messages_belong_to_their_thread),
         cmocka_unit_test(try_leaves_on_everything_but_success),
-        cmocka_unit_test(every_result_has_a_name_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

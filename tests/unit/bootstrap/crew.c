@@ -163,9 +163,8 @@ void crew_expect(const struct crew *crew, int rc, const char *words)
         if (crew->boots[i] == NULL)
             continue;
         if (crew->rc[i] != rc || strstr(crew->message[i], words) == NULL)
-            fail_msg("by %s, member %d: %s '%s', not %s '...%s...'", meeting_names[crew->meeting],
-                     i, tutti_result_name(crew->rc[i]), crew->message[i], tutti_result_name(rc),
-                     words);
+            fail_msg("by %s, member %d: result %d '%s', not %d '...%s...'",
+                     meeting_names[crew->meeting], i, crew->rc[i], crew->message[i], rc, words);
     }
 }
 

@@ -137,7 +137,7 @@ static void check_case(size_t number, const struct launch_case *launch_case)
     tutti_param_reset();
     rc = tutti_launch_detect(&launch);
     if (rc != launch_case->rc)
-        fail_msg("case %zu: %s %s", number, tutti_result_name(rc), tutti_last_message());
+        fail_msg("case %zu: result %d: %s", number, rc, tutti_last_message());
     if (rc != TUTTI_OK) {
         if (strstr(tutti_last_message(), launch_case->launcher) == NULL)
             fail_msg("case %zu: '%s' does not say '%s'", number, tutti_last_message(),

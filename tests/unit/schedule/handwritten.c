@@ -107,13 +107,13 @@ void build_all(const struct row *row, struct tutti_schedule *schedules[MOST_RANK
 int check_all(const struct row *row, struct tutti_schedule *const schedules[MOST_RANKS],
                      struct tutti_check_report *ret_report)
 {
+    const struct tutti_check_options options = {.is_vector = row->is_vector};
     const struct tutti_schedule *all[MOST_RANKS];
 
     for (uint32_t rank = 0; rank < row->nranks; rank++)
         all[rank] = schedules[rank];
     *ret_report = (struct tutti_check_report){.rank = ANY, .step = ANY};
-    return row->is_vector ? tutti_schedule_check_vector(all, row->nranks, ret_report)
-                          : tutti_schedule_check(all, row->nranks, ret_report);
+    return tutti_schedule_prove(all, row->nranks, &options, ret_report);
 }
 
 void destroy_all(const struct row *row, struct tutti_schedule *schedules[MOST_RANKS])
