@@ -27,6 +27,7 @@ _Static_assert(sizeof(struct tutti_signature) == 16, "two words, without padding
 struct tutti_header {
     uint64_t sequence; /* of the communicator's collectives, or of the pair's messages */
     struct tutti_signature signature;
+    uint64_t chain;    /* of the collectives before this one (history.h); 0 with messages */
 };
 
 static inline bool tutti_signature_equal(const struct tutti_signature *a,
@@ -36,10 +37,16 @@ static inline bool tutti_signature_equal(const struct tutti_signature *a,
            a->root == b->root && a->count == b->count;
 }
 
+static inline bool tutti_header_equal(const struct tutti_header *a, const struct tutti_header *b)
+{
+    return a->sequence == b->sequence && a->chain == b->chain &&
+           tutti_signature_equal(&a->signature, &b->signature);
+}
+
 /* "allreduce(count 1024, float32, sum)". Returns `text`. */
 #define TUTTI_SIGNATURE_TEXT_BYTES 96
-const char *tutti_signature_format(const struct tutti_signature *signature,
-                                   char text[TUTTI_SIGNATURE_TEXT_BYTES]);
+char *tutti_signature_format(const struct tutti_signature *signature,
+                             char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 
 /* Record the mismatch between my call and `rank`'s and return TUTTI_ERR_USAGE. */
 int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
