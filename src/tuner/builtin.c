@@ -6,8 +6,8 @@
  * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
  * algorithms is not in the counts that prices are made of, so rows for ranks that share memory
  * stand above prices, and the others below. With more ranks than cores, knomial trees were often the
- * fastest of the small rooted ones; but whose call asks nothing of others then learns too late that
- * they called something else, so they are left to TUTTI_TUNE and tuttiCommTune.
+ * fastest of the small rooted ones; no row says so yet, TUTTI_TUNE and tuttiCommTune can. Ranks that
+ * differ in the root are told all the same, by the call after (executor/history.h).
  */
 #include "tuner/builtin.h"
 
