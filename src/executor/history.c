@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <string.h>
 
 const struct tutti_header *tutti_history_add(struct tutti_history *history,
                                              const struct tutti_signature *signature)
@@ -28,41 +27,62 @@ const struct tutti_header *tutti_history_find(const struct tutti_history *histor
     return sequence > 0 && call->sequence == sequence ? call : NULL;
 }
 
-/* The first call before `mine` of which the chains tell that it differed; NULL: none. */
-static const struct tutti_header *first_to_differ(const struct tutti_history *history,
-                                                  const struct tutti_header *mine,
-                                                  const struct tutti_header *theirs, bool *ret_sure)
+/* Before call `sequence` the chains differ in these bits, of which the bytes of `known` calls mean
+ * something: name the first call that differed. */
+static int name_first(const struct tutti_history *history, uint64_t sequence, uint64_t differs,
+                      uint64_t known, int rank)
 {
-    uint64_t differs = mine->chain ^ theirs->chain;
-    uint64_t back = TUTTI_CHAIN_CALLS;
+    char text[TUTTI_SIGNATURE_TEXT_BYTES];
+    const struct tutti_header *call = NULL;
+    uint64_t back = known;
 
     while (back > 0 && (differs >> 8 * (back - 1) & 255) == 0)
         back--;
-    if (back == 0 || mine->sequence <= back)
-        return NULL;
-    *ret_sure = back < TUTTI_CHAIN_CALLS || mine->sequence == back + 1;
-    return tutti_history_find(history, mine->sequence - back);
+    if (back > 0 && sequence > back)
+        call = tutti_history_find(history, sequence - back);
+    if (call == NULL)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "an earlier call, before number %" PRIu64 ", was not the same here and "
+                          "on rank %d; all ranks must make the same calls in the same order",
+                          sequence, rank);
+    return tutti_fail(TUTTI_ERR_USAGE,
+                      "a call was not the same here and on rank %d: number %" PRIu64
+                      ", %s here, another there%s; all ranks must make the same calls in the same "
+                      "order",
+                      rank, call->sequence, tutti_signature_format(&call->signature, text),
+                      back < known || call->sequence == 1 ? "" : ", or one before it");
 }
 
 int tutti_history_mismatch(const struct tutti_history *history, const struct tutti_header *mine,
                            int rank, const struct tutti_header *theirs)
 {
-    char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES + 8] = "another there";
-    const struct tutti_header *call = mine;
-    bool is_sure = true;
+    char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES];
 
     if (mine->chain != theirs->chain)
-        call = first_to_differ(history, mine, theirs, &is_sure);
-    else
-        strcat(tutti_signature_format(&theirs->signature, there), " there");
-    if (call == NULL)
-        return tutti_fail(TUTTI_ERR_USAGE,
-                          "an earlier call, before number %" PRIu64 ", was not the same here and "
-                          "on rank %d; all ranks must make the same calls in the same order",
-                          mine->sequence, rank);
+        return name_first(history, mine->sequence, mine->chain ^ theirs->chain, TUTTI_CHAIN_CALLS,
+                          rank);
     return tutti_fail(TUTTI_ERR_USAGE,
                       "an earlier call was not the same here and on rank %d: number %" PRIu64
-                      ", %s here, %s%s; all ranks must make the same calls in the same order",
-                      rank, call->sequence, tutti_signature_format(&call->signature, here), there,
-                      is_sure ? "" : ", or one before it");
+                      ", %s here, %s there; all ranks must make the same calls in the same order",
+                      rank, mine->sequence, tutti_signature_format(&mine->signature, here),
+                      tutti_signature_format(&theirs->signature, there));
+}
+
+int tutti_history_compare(const struct tutti_history *history, int rank, uint64_t sequence,
+                          uint64_t chain)
+{
+    uint64_t ahead = sequence > history->sequence ? sequence - history->sequence : 0;
+    const struct tutti_header *mine = tutti_history_find(history, sequence - ahead);
+    uint64_t differs;
+
+    if (mine == NULL || ahead >= TUTTI_CHAIN_CALLS)
+        return TUTTI_OK;
+    differs = tutti_chain_after(mine) ^ chain;
+    /* Of who is ahead, the calls that I have not made yet are left out, and the hash with them. */
+    if (ahead > 0)
+        differs = (tutti_chain_after(mine) ^ (uint32_t)chain >> 8 * ahead) &
+                  UINT32_MAX >> 8 * ahead;
+    if (differs == 0)
+        return TUTTI_OK;
+    return name_first(history, mine->sequence + 1, differs, TUTTI_CHAIN_CALLS - ahead, rank);
 }

@@ -62,4 +62,10 @@ static inline bool tutti_history_parts(const struct tutti_history *history,
 int tutti_history_mismatch(const struct tutti_history *history, const struct tutti_header *mine,
                            int rank, const struct tutti_header *theirs);
 
+/* `rank` is at call `sequence`, after which its chain is `chain`: have we parted by then, or by my
+ * own last call? TUTTI_ERR_USAGE names the call. TUTTI_OK if not, or if so far apart that the
+ * chains cannot tell. */
+int tutti_history_compare(const struct tutti_history *history, int rank, uint64_t sequence,
+                          uint64_t chain);
+
 #endif

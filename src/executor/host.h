@@ -89,6 +89,8 @@ struct tutti_engine {
     uint64_t all_entered; /* last round of which I have seen everybody's first signal */
     struct tutti_history history;      /* collectives begun */
     struct tutti_header in_round;      /* the collective of the last round begun */
+    uint32_t looks;                    /* at the peers, while this run waits */
+    uint64_t told;                     /* the number of the last run that the next rank was told */
     /* memory shared by successive runs */
     uint8_t *arena;
     size_t arena_bytes;
@@ -119,9 +121,10 @@ void tutti_run_cancel(struct tutti_engine *engine);
 /* The rank that the active run waits for, -1 if none in particular: for messages. */
 int tutti_run_waits_for(const struct tutti_engine *engine);
 
-/* While a run waits: has a rank of this host begun a different operation under a number that I have
- * had? TUTTI_ERR_USAGE names both. For slow paths. */
-int tutti_run_check_peers(const struct tutti_engine *engine);
+/* While a run waits, every few milliseconds: has a rank of the domain begun a different operation
+ * under a number that I have had? TUTTI_ERR_USAGE names both. Without a domain, who waits for long
+ * tells the rank after it, and asks no other than the rank before. */
+int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
 

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Some tenths of a second: few waits are as long, and telling costs a connection. */
+enum { LOOKS_BEFORE_TELLING = 40 };
+
 /* The first call that I and a rank of the domain remember differently, of those that both do. */
 static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
                          struct tutti_header *ret_mine, struct tutti_header *ret_theirs)
@@ -62,12 +65,29 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_hea
     return tutti_run_mismatch(engine, mine, rank, &theirs);
 }
 
-int tutti_run_check_peers(const struct tutti_engine *engine)
+/* Who waits without a domain: has the rank before me told of other calls than mine? After some
+ * looks I tell the next one of mine. */
+static int check_neighbour(struct tutti_engine *engine)
+{
+    const struct tutti_header *mine = &engine->run.header;
+    uint64_t words[TUTTI_TOLD_WORDS] = {mine->sequence, tutti_chain_after(mine)};
+
+    if (++engine->looks >= LOOKS_BEFORE_TELLING && engine->told != mine->sequence &&
+        tutti_fabric_tell(engine->fabric, words))
+        engine->told = mine->sequence;
+    if (!tutti_fabric_told(engine->fabric, words))
+        return TUTTI_OK;
+    return tutti_history_compare(&engine->history, engine->rank - 1, words[0], words[1]);
+}
+
+int tutti_run_check_peers(struct tutti_engine *engine)
 {
     struct tutti_header mine, theirs;
 
-    if (!engine->run.is_active || engine->domain == NULL)
+    if (!engine->run.is_active)
         return TUTTI_OK;
+    if (engine->domain == NULL)
+        return check_neighbour(engine);
     for (uint32_t rank = 0; rank < engine->domain->nmembers; rank++)
         if (find_parting(engine, rank, &mine, &theirs))
             return report(engine, &mine, (int)rank, &theirs);

@@ -300,6 +300,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     run->staged_output = engine->arena + input;
     run->scratch = engine->arena + input + output;
     run->header = *tutti_history_add(&engine->history, &call->signature);
+    engine->looks = 0;
     if (engine->domain != NULL)
         announce(engine->domain, &run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;

@@ -36,8 +36,8 @@ static const char *op_name(uint8_t op)
     return op <= TUTTI_OP_PREMULTIPLIED ? names[op] : NULL;
 }
 
-char *tutti_signature_format(const struct tutti_signature *signature,
-                             char text[TUTTI_SIGNATURE_TEXT_BYTES])
+const char *tutti_signature_format(const struct tutti_signature *signature,
+                                   char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
     const char *suffix, *op = op_name(signature->op);
     const char *name = call_name(signature->call, &suffix);

@@ -45,8 +45,8 @@ static inline bool tutti_header_equal(const struct tutti_header *a, const struct
 
 /* "allreduce(count 1024, float32, sum)". Returns `text`. */
 #define TUTTI_SIGNATURE_TEXT_BYTES 96
-char *tutti_signature_format(const struct tutti_signature *signature,
-                             char text[TUTTI_SIGNATURE_TEXT_BYTES]);
+const char *tutti_signature_format(const struct tutti_signature *signature,
+                                   char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 
 /* Record the mismatch between my call and `rank`'s and return TUTTI_ERR_USAGE. */
 int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
