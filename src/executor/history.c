@@ -46,10 +46,11 @@ static int name_first(const struct tutti_history *history, uint64_t sequence, ui
                           "on rank %d; all ranks must make the same calls in the same order",
                           sequence, rank);
     return tutti_fail(TUTTI_ERR_USAGE,
-                      "a call was not the same here and on rank %d: number %" PRIu64
+                      "%s call was not the same here and on rank %d: number %" PRIu64
                       ", %s here, another there%s; all ranks must make the same calls in the same "
                       "order",
-                      rank, call->sequence, tutti_signature_format(&call->signature, text),
+                      call->sequence < history->sequence ? "an earlier" : "this", rank,
+                      call->sequence, tutti_signature_format(&call->signature, text),
                       back < known || call->sequence == 1 ? "" : ", or one before it");
 }
 

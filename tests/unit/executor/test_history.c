@@ -160,6 +160,41 @@ static void a_call_that_both_remember_is_named_on_both_sides(void **state)
                                                  "1) there"));
 }
 
+/* `theirs` has made `theirs_last` calls, mine `mine_last`; call `odd` differs (0: none). */
+static int compare(uint64_t odd, uint64_t mine_last, uint64_t theirs_last)
+{
+    struct tutti_history mine, theirs, unused;
+
+    run(&mine, &unused, odd, mine_last);
+    run(&unused, &theirs, odd, theirs_last);
+    return tutti_history_compare(&mine, 7, theirs_last, tutti_chain_after(last_of(&theirs)));
+}
+
+static void who_is_told_of_a_chain_finds_the_call(void **state)
+{
+    (void)state;
+    for (uint64_t last = 17; last <= 23; last++) {
+        assert_int_equal(compare(0, 20, last), TUTTI_OK);
+        if (last <= 20)
+            assert_int_equal(compare(17, 20, last), TUTTI_ERR_USAGE);
+        if (last < 20)
+            continue;
+        assert_int_equal(compare(20, 20, last), TUTTI_ERR_USAGE);
+        assert_non_null(strstr(tutti_last_message(), "on rank 7: number 20, broadcast(count 300, "
+                                                     "int32, root 0) here"));
+    }
+}
+
+static void who_is_too_far_ahead_or_behind_cannot_be_compared(void **state)
+{
+    (void)state;
+    assert_int_equal(compare(20, 20, 20 + TUTTI_CHAIN_CALLS), TUTTI_OK);
+    assert_int_equal(compare(1, 20, 20 - TUTTI_HISTORY_CALLS), TUTTI_OK);
+    assert_int_equal(compare(1, 20, 21 - TUTTI_HISTORY_CALLS), TUTTI_ERR_USAGE);
+    /* Calls that I have not made yet. */
+    assert_int_equal(compare(21, 20, 22), TUTTI_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +206,8 @@ int main(void)
         cmocka_unit_test(what_lies_too_far_back_is_known_to_be_early),
         cmocka_unit_test(the_last_calls_are_remembered),
         cmocka_unit_test(a_call_that_both_remember_is_named_on_both_sides),
+        cmocka_unit_test(who_is_told_of_a_chain_finds_the_call),
+        cmocka_unit_test(who_is_too_far_ahead_or_behind_cannot_be_compared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
