@@ -123,7 +123,7 @@ int tutti_run_waits_for(const struct tutti_engine *engine);
 
 /* While a run waits, every few milliseconds: has a rank of the domain begun a different operation
  * under a number that I have had? TUTTI_ERR_USAGE names both. Without a domain, who waits for long
- * tells the rank after it, and asks no other than the rank before. */
+ * tells the rank after it, and hears the rank before. */
 int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */

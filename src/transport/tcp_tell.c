@@ -5,8 +5,8 @@
  *     rank 0 --> rank 1 --> rank 2 --> ... --> rank n - 1
  *
  * So of ranks that all wait, since they called different things, two neighbours that differ learn
- * it, though no message goes from one to the other. By a socket of its own: what a call leaves unread
- * must not disturb the pair's stream, and the other may leave at any time. */
+ * it, though no message goes from one to the other. By a socket of its own: the other may leave at
+ * any time, and bytes that it has not read would turn its end of the pair's stream into a reset. */
 #include "transport/tcp.h"
 
 #include "base/clock.h"

@@ -5,9 +5,9 @@
  * with 2 to 16 ranks while others used it too (bench/choices), but for ranks of one process; the
  * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
  * algorithms is not in the counts that prices are made of, so rows for ranks that share memory
- * stand above prices, and the others below. With more ranks than cores, knomial trees were often the
- * fastest of the small rooted ones; no row says so yet, TUTTI_TUNE and tuttiCommTune can. Ranks that
- * differ in the root are told all the same, by the call after (executor/history.h).
+ * stand above prices, and the others below. With more ranks than cores, knomial trees were often
+ * the fastest of the small rooted ones; no row says so yet, TUTTI_TUNE and tuttiCommTune can. Ranks
+ * that differ in the root are told all the same, by the call after (executor/history.h).
  */
 #include "tuner/builtin.h"
 
