@@ -32,9 +32,11 @@ enum { VARIANTS = 3 };
 #define SAMPLES_HOPED_FOR 12
 #define SAMPLE_LEAST_S 50e-6
 #define SAMPLE_MOST_S 8e-3
-/* What would be chosen anyway stays, unless another one is faster by more than this, and in three
- * of four rounds: where rounds differ more than candidates do, nothing was learned. */
+/* What would be chosen anyway stays, unless another one is faster by more than this; and by more
+ * than that, unless it was so in three of four rounds: where rounds differ more than candidates do,
+ * little was learned. */
 #define INERTIA 1.03
+#define INERTIA_UNSURE 1.15
 
 /* ---- candidates ---------------------------------------------------------------------------- */
 
@@ -273,12 +275,14 @@ static void set_repeats(struct race *race)
 static bool stays(const struct race *race, uint32_t winner)
 {
     const struct tutti_trial *trial = race->trial;
+    double behind = trial->seconds[0] / trial->seconds[winner];
     uint32_t lost = 0;
+    bool is_sure;
 
     for (uint32_t round = 0; round < race->rounds; round++)
         lost += race->samples[winner][round] < race->samples[0][round];
-    return is_live(trial, 0) && (race->rounds < 3 || 4 * lost < 3 * race->rounds ||
-                                 trial->seconds[0] <= INERTIA * trial->seconds[winner]);
+    is_sure = race->rounds >= 3 && 4 * lost >= 3 * race->rounds;
+    return is_live(trial, 0) && behind <= (is_sure ? INERTIA : INERTIA_UNSURE);
 }
 
 static void judge(struct race *race)

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Each is defined at the end of the file that emits it. */
+/* Each is defined at the end of the file that emits it. Of those that cost the same the first is
+ * chosen: rather one partner in a round than two. */
 #define ALGORITHMS(line)                                                                  \
     line(tutti_one_shot_allreduce)                                                        \
     line(tutti_two_shot_allreduce)                                                        \
@@ -47,20 +48,20 @@
     line(tutti_circulant_pipeline_broadcast)                                              \
     line(tutti_direct_allgather)                                                          \
     line(tutti_mapped_allgather)                                                          \
+    line(tutti_recursive_doubling_allgather)                                              \
     line(tutti_circulant_allgather)                                                       \
     line(tutti_hierarchical_allgather)                                                    \
     line(tutti_ring_allgather)                                                            \
-    line(tutti_recursive_doubling_allgather)                                              \
     line(tutti_swing_allgather)                                                           \
     line(tutti_pat_allgather)                                                             \
     line(tutti_multi_ring_allgather)                                                      \
     line(tutti_walecki_allgather)                                                         \
     line(tutti_direct_reduce_scatter)                                                     \
     line(tutti_mapped_reduce_scatter)                                                     \
+    line(tutti_recursive_halving_reduce_scatter)                                          \
     line(tutti_circulant_reduce_scatter)                                                  \
     line(tutti_hierarchical_reduce_scatter)                                               \
     line(tutti_ring_reduce_scatter)                                                       \
-    line(tutti_recursive_halving_reduce_scatter)                                          \
     line(tutti_swing_reduce_scatter)                                                      \
     line(tutti_pat_reduce_scatter)                                                        \
     line(tutti_multi_ring_reduce_scatter)                                                 \

@@ -229,7 +229,8 @@ static void hold_ranks(struct bounds *bounds, struct part *parts)
                                     .bytes_per_s = outer + (has_neighbours ? level[0].bytes_per_s
                                                                            : 0)};
         if (has_neighbours)
-            hold_latency(bounds, level[0].overhead_s + level[0].latency_s);
+            hold_latency(bounds, smaller(level[0].overhead_s + level[0].latency_s,
+                                         tutti_machine_signal_s(network->machine)));
     }
     if (is_one_memory(network))
         cut_shared(bounds, parts, network->nranks);

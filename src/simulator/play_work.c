@@ -161,12 +161,12 @@ static bool is_seen(const struct sim_play *play, const struct sim_step *step)
 
 int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
 {
-    const struct tutti_rate *rate = &play->network.machine->level[0];
     const struct sim_step *step = step_of(play, id);
 
     switch (step->kind) {
     case TUTTI_STEP_SIGNAL: /* a store: whoever gives it goes on */
-        TUTTI_TRY(sim_foresee(play, rate->overhead_s + rate->latency_s, SIM_EVENT_SEEN, id));
+        TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(play->network.machine), SIM_EVENT_SEEN,
+                              id));
         return tutti_sim_half_done(play, id);
     case TUTTI_STEP_WAIT:
         if (is_seen(play, step))

@@ -25,6 +25,8 @@
  *   reduce 8GB/s              # one rank, bytes of result per second; default: free
  *   load 9GB/s                # one rank, from and to memory that others of its node store to and
  *                             # load from, windows too; default: the bandwidth of level node
+ *   signal 300ns              # from a store of one rank until others of its node that wait for it
+ *                             # have seen it; default: latency and overhead of level node
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
  *   tree -1 0 0 1             # parents of all ranks; may be repeated
  *
@@ -87,6 +89,7 @@ struct tutti_machine {
     double copy_bytes_per_s;
     double reduce_bytes_per_s;
     double load_bytes_per_s;   /* 0: the bandwidth of level node */
+    double signal_s;           /* 0: latency and overhead of level node */
     struct tutti_beyond memory_beyond[TUTTI_MACHINE_BEYONDS], copy_beyond[TUTTI_MACHINE_BEYONDS];
     struct tutti_beyond reduce_beyond[TUTTI_MACHINE_BEYONDS], load_beyond[TUTTI_MACHINE_BEYONDS];
 };
@@ -122,6 +125,13 @@ double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks
  * those of `machine`: do not destroy it. */
 void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
                       struct tutti_machine *ret_machine);
+
+/* Until a signal is seen. */
+static inline double tutti_machine_signal_s(const struct tutti_machine *machine)
+{
+    return machine->signal_s > 0 ? machine->signal_s
+                                 : machine->level[0].latency_s + machine->level[0].overhead_s;
+}
 
 /* 0 node, 1 group, 2 top: how far apart two ranks live. */
 uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b);

@@ -32,6 +32,7 @@ enum tutti_machine_line {
     TUTTI_LINE_COPY,
     TUTTI_LINE_REDUCE,
     TUTTI_LINE_LOAD,
+    TUTTI_LINE_SIGNAL,
     TUTTI_LINE_COUNT
 };
 
@@ -52,7 +53,7 @@ struct tutti_draft {
     uint32_t nrings, ntrees;
     struct tutti_rate level[TUTTI_MACHINE_LEVELS];
     uint32_t nics, cores;
-    double trunk;
+    double trunk, signal_s;
     struct tutti_speed memory, copy, reduce, load;
 };
 

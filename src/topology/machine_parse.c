@@ -117,6 +117,15 @@ static int read_rate(struct tutti_draft *draft, double *ret_rate)
     return end_line(draft);
 }
 
+static int read_time(struct tutti_draft *draft, double *ret_seconds)
+{
+    struct tutti_word word;
+
+    tutti_words_next(&draft->words, &word);
+    TUTTI_TRY(tutti_word_seconds(&draft->words, word, ret_seconds));
+    return end_line(draft);
+}
+
 /* ---- kinds of lines -------------------------------------------------------------------------- */
 
 /* "8", "3 5 8" or "of 0 1 1". */
@@ -217,6 +226,7 @@ static const char *const keywords[TUTTI_LINE_COUNT] = {
     [TUTTI_LINE_COPY] = "copy",
     [TUTTI_LINE_REDUCE] = "reduce",
     [TUTTI_LINE_LOAD] = "load",
+    [TUTTI_LINE_SIGNAL] = "signal",
 };
 
 /* Which line this is; a level's second word belongs to it. */
@@ -242,7 +252,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
         return tutti_words_fail(&draft->words, level, "a level is node, group or top");
     return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
                             "group, place, level, nics, trunk, torus, cores, memory, copy, reduce, "
-                            "load, ring or tree",
+                            "load, signal, ring or tree",
                             (int)(keyword.length < 40 ? keyword.length : 40), keyword.at);
 }
 
@@ -264,6 +274,7 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
     case TUTTI_LINE_COPY: return read_speed_line(draft, &draft->copy);
     case TUTTI_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
     case TUTTI_LINE_LOAD: return read_speed_line(draft, &draft->load);
+    case TUTTI_LINE_SIGNAL: return read_time(draft, &draft->signal_s);
     case TUTTI_LINE_COUNT: break;
     }
     return tutti_fail(TUTTI_ERR_INTERNAL, "line %d of a machine has no reader", (int)line);

@@ -297,6 +297,7 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     machine->nics = draft->nics;
     machine->cores = draft->cores;
     machine->trunk_bytes_per_s = draft->trunk;
+    machine->signal_s = draft->signal_s;
     set_speed(&draft->memory, &machine->memory_bytes_per_s, machine->memory_beyond);
     set_speed(&draft->copy, &machine->copy_bytes_per_s, machine->copy_beyond);
     set_speed(&draft->reduce, &machine->reduce_bytes_per_s, machine->reduce_beyond);

@@ -198,6 +198,11 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
     write_rate(out, "copy", machine->copy_bytes_per_s, machine->copy_beyond);
     write_rate(out, "reduce", machine->reduce_bytes_per_s, machine->reduce_beyond);
     write_rate(out, "load", machine->load_bytes_per_s, machine->load_beyond);
+    if (machine->signal_s > 0) {
+        fputs("signal ", out);
+        write_quantity(out, tutti_time_units, machine->signal_s);
+        fputc('\n', out);
+    }
     write_orders(out, places);
     return TUTTI_OK;
 }

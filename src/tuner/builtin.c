@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The built-in table, the first row that fits wins.
  *
- * The limits are coarse. Those of rows for ranks that share memory were measured on a two-core host
- * with 2 to 16 ranks while others used it too (bench/choices), but for ranks of one process; the
- * others follow from rounds and bytes alone. What memory, caches and cores do to one-sided
- * algorithms is not in the counts that prices are made of, so rows for ranks that share memory
- * stand above prices, and the others below. With more ranks than cores, knomial trees were often
- * the fastest of the small rooted ones; no row says so yet, TUTTI_TUNE and tuttiCommTune can. Ranks
- * that differ in the root are told all the same, by the call after (executor/history.h).
- */
+ * What memory, caches and the scheduler's turns do is not in the counts that prices are made of. So
+ * rows for ranks that share memory, or have to share cores, stand above prices: they were measured
+ * on a two-core host with 2 to 16 ranks (bench/choices), but those for ranks of one process, which
+ * follow from the others. The limits are coarse, about a factor of 2. Rows for all stand below
+ * prices; they follow from rounds and bytes alone. */
 #include "tuner/builtin.h"
 
 #define ANY SIZE_MAX
@@ -18,6 +15,10 @@ enum {
     ALL = 0,
     IN_MEMORY = 1,     /* all ranks share memory */
     IN_PROCESS = 2,    /* and are threads of a process: they read and write each other's buffers */
+    /* All ranks are on one host, which has fewer cores. A signal to all waits for all, so it costs
+     * turns of the scheduler; messages wait in FIFOs, and whoever has given can go on. */
+    CROWDED = 4,
+    PAIR = 8,          /* in memory, and two */
 };
 
 struct rule {
@@ -26,80 +27,109 @@ struct rule {
     uint32_t least_ranks;
     int whom;
     const char *algorithm;
+    uint32_t segments; /* 0: as usual */
 };
 
 /* Ordered by preference: what needs more of the machine comes first. */
 static const struct rule rules[] = {
-    {TUTTI_BARRIER, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_BARRIER, ANY, 1, ALL, "dissemination"},
+    {TUTTI_BARRIER, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_BARRIER, ANY, 1, ALL, "dissemination", 0},
 
-    {TUTTI_ALLREDUCE, 32 << 10, 2, IN_MEMORY, "one_shot"},
-    {TUTTI_ALLREDUCE, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_ALLREDUCE, ANY, 2, IN_MEMORY, "two_shot"},
-    {TUTTI_ALLREDUCE, 64 << 10, 2, ALL, "recursive_doubling"},
-    {TUTTI_ALLREDUCE, ANY, 1, ALL, "circulant"},
+    {TUTTI_ALLREDUCE, 32 << 10, 2, IN_MEMORY, "one_shot", 0},
+    {TUTTI_ALLREDUCE, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_ALLREDUCE, ANY, 2, IN_MEMORY, "two_shot", 0},
+    {TUTTI_ALLREDUCE, 256 << 10, 8, CROWDED, "circulant_pipeline", 1},
+    {TUTTI_ALLREDUCE, 64 << 10, 2, ALL, "recursive_doubling", 0},
+    {TUTTI_ALLREDUCE, ANY, 1, ALL, "circulant", 0},
 
-    {TUTTI_REDUCE, 4 << 10, 2, IN_MEMORY, "direct_one_shot"},
-    {TUTTI_REDUCE, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_REDUCE, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_REDUCE, 64 << 10, 2, ALL, "knomial"},
-    {TUTTI_REDUCE, ANY, 1, ALL, "chain"},
+    {TUTTI_REDUCE, 128, 2, IN_MEMORY | CROWDED, "linear", 0},
+    {TUTTI_REDUCE, 8 << 10, 2, IN_MEMORY | CROWDED, "circulant_pipeline", 1},
+    {TUTTI_REDUCE, 32 << 10, 2, IN_MEMORY | CROWDED, "knomial", 0},
+    {TUTTI_REDUCE, 4 << 10, 2, IN_MEMORY, "direct_one_shot", 0},
+    {TUTTI_REDUCE, 32 << 10, 2, PAIR, "knomial", 0},
+    {TUTTI_REDUCE, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_REDUCE, 2 << 20, 2, PAIR, "circulant_pipeline", 0},
+    {TUTTI_REDUCE, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_REDUCE, 4 << 10, 2, CROWDED, "linear", 0},
+    {TUTTI_REDUCE, 256 << 10, 2, CROWDED, "knomial", 0},
+    {TUTTI_REDUCE, 64 << 10, 2, ALL, "knomial", 0},
+    {TUTTI_REDUCE, ANY, 1, ALL, "chain", 0},
 
-    {TUTTI_BROADCAST, 32 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_BROADCAST, 512 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "mapped"},
-    {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_BROADCAST, 64 << 10, 2, ALL, "knomial"},
-    {TUTTI_BROADCAST, ANY, 1, ALL, "chain"},
+    {TUTTI_BROADCAST, 24 << 10, 2, CROWDED, "circulant_pipeline", 1},
+    {TUTTI_BROADCAST, 64 << 10, 2, IN_MEMORY | CROWDED, "circulant_pipeline", 2},
+    {TUTTI_BROADCAST, 32 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_BROADCAST, 512 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_BROADCAST, 1 << 20, 3, IN_MEMORY, "direct", 0},
+    {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "mapped", 0},
+    {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_BROADCAST, 512 << 10, 2, CROWDED, "knomial", 0},
+    {TUTTI_BROADCAST, 64 << 10, 2, ALL, "knomial", 0},
+    {TUTTI_BROADCAST, ANY, 1, ALL, "chain", 0},
 
-    {TUTTI_ALLGATHER, 64 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_ALLGATHER, 4 << 20, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "mapped"},
-    {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLGATHER, ANY, 1, ALL, "circulant"},
+    {TUTTI_ALLGATHER, 64 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_ALLGATHER, 16 << 20, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLGATHER, ANY, 2, PAIR, "mapped", 0},
+    {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLGATHER, ANY, 1, ALL, "circulant", 0},
 
-    {TUTTI_REDUCE_SCATTER, 16 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_REDUCE_SCATTER, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_REDUCE_SCATTER, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_REDUCE_SCATTER, ANY, 1, ALL, "circulant"},
+    {TUTTI_REDUCE_SCATTER, 16 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_REDUCE_SCATTER, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_REDUCE_SCATTER, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_REDUCE_SCATTER, ANY, 1, ALL, "circulant", 0},
 
-    {TUTTI_ALLTOALL, 64 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLTOALL, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_ALLTOALL, 512 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLTOALL, 1 << 20, 3, IN_MEMORY, "direct"},
-    {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "mapped"},
-    {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_ALLTOALL, 2 << 10, 8, ALL, "bruck"},
-    {TUTTI_ALLTOALL, ANY, 1, ALL, "spread_out"},
+    {TUTTI_ALLTOALL, 64 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLTOALL, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_ALLTOALL, 1 << 20, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLTOALL, 4 << 20, 3, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "mapped", 0},
+    {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_ALLTOALL, 2 << 10, 8, ALL, "bruck", 0},
+    {TUTTI_ALLTOALL, ANY, 1, ALL, "spread_out", 0},
 
-    {TUTTI_GATHER, 64 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_GATHER, ANY, 2, IN_PROCESS, "mapped"},
-    {TUTTI_GATHER, 2 << 20, 2, IN_MEMORY, "direct"},
-    {TUTTI_GATHER, ANY, 2, IN_MEMORY, "mapped"},
-    {TUTTI_GATHER, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_GATHER, 16 << 10, 2, ALL, "knomial"},
-    {TUTTI_GATHER, ANY, 1, ALL, "linear"},
+    {TUTTI_GATHER, 160 << 10, 2, IN_MEMORY | CROWDED, "linear", 0},
+    {TUTTI_GATHER, 64 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_GATHER, ANY, 2, IN_PROCESS, "mapped", 0},
+    {TUTTI_GATHER, 16 << 20, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_GATHER, ANY, 2, IN_MEMORY, "mapped", 0},
+    {TUTTI_GATHER, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_GATHER, ANY, 2, CROWDED, "linear", 0},
+    {TUTTI_GATHER, 16 << 10, 2, ALL, "knomial", 0},
+    {TUTTI_GATHER, ANY, 1, ALL, "linear", 0},
 
-    {TUTTI_SCATTER, 64 << 10, 2, IN_MEMORY, "direct"},
-    {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "mapped"},
-    {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "direct"},
-    {TUTTI_SCATTER, 16 << 10, 2, ALL, "knomial"},
-    {TUTTI_SCATTER, ANY, 1, ALL, "linear"},
+    {TUTTI_SCATTER, 8 << 10, 2, IN_MEMORY | CROWDED, "knomial", 0},
+    {TUTTI_SCATTER, 256 << 10, 2, IN_MEMORY | CROWDED, "linear", 0},
+    {TUTTI_SCATTER, 256 << 10, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "mapped", 0},
+    {TUTTI_SCATTER, ANY, 2, IN_MEMORY, "direct", 0},
+    {TUTTI_SCATTER, 512 << 10, 2, CROWDED, "knomial", 0},
+    {TUTTI_SCATTER, ANY, 2, CROWDED, "linear", 0},
+    {TUTTI_SCATTER, 16 << 10, 2, ALL, "knomial", 0},
+    {TUTTI_SCATTER, ANY, 1, ALL, "linear", 0},
 };
+
+static bool is_crowded(const struct tutti_tuner_view *view)
+{
+    uint32_t cores = view->machine ? view->machine->cores : 0;
+    bool is_one_host = view->is_one_domain || (view->places && view->places->nnodes == 1);
+
+    return is_one_host && cores > 0 && view->nranks > cores;
+}
 
 /* Whom this view's ranks are among. */
 static int whom(const struct tutti_tuner_view *view)
 {
-    if (!view->is_one_domain)
-        return ALL;
-    return IN_MEMORY | (view->all_store ? IN_PROCESS : 0);
+    int ours = is_crowded(view) ? CROWDED : ALL;
+
+    if (view->is_one_domain)
+        ours |= IN_MEMORY | (view->all_store ? IN_PROCESS : 0) | (view->nranks == 2 ? PAIR : 0);
+    return ours;
 }
 
-const struct tutti_algorithm *tutti_builtin_find(const struct tutti_tuner_view *view,
-                                                 const struct tutti_tuner_query *query,
-                                                 bool in_memory)
+bool tutti_builtin_find(const struct tutti_tuner_view *view,
+                        const struct tutti_tuner_query *query, bool is_measured,
+                        struct tutti_choice *ret_choice)
 {
     size_t bytes = tutti_tuner_bytes(view, query);
     int ours = whom(view);
@@ -110,11 +140,14 @@ const struct tutti_algorithm *tutti_builtin_find(const struct tutti_tuner_view *
 
         if (rule->collective != query->collective || bytes > rule->most_bytes ||
             view->nranks < rule->least_ranks || (rule->whom & ~ours) != 0 ||
-            (rule->whom != ALL) != in_memory)
+            (rule->whom != ALL) != is_measured)
             continue;
         algorithm = tutti_algorithm_find(rule->collective, rule->algorithm);
-        if (algorithm != NULL && tutti_tuner_can_serve(view, query, algorithm))
-            return algorithm;
+        if (algorithm == NULL || !tutti_tuner_can_serve(view, query, algorithm))
+            continue;
+        *ret_choice = (struct tutti_choice){.algorithm = algorithm};
+        ret_choice->options.value[TUTTI_SEGMENTS] = rule->segments;
+        return true;
     }
-    return NULL;
+    return false;
 }

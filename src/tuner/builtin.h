@@ -5,10 +5,10 @@
 
 #include "tuner/tuner.h"
 
-/* The first row that fits; with `in_memory`, only rows for ranks that share memory, else only the
- * others. NULL: none. */
-const struct tutti_algorithm *tutti_builtin_find(const struct tutti_tuner_view *view,
-                                                 const struct tutti_tuner_query *query,
-                                                 bool in_memory);
+/* The first row that fits; with `is_measured`, only rows for ranks that share memory or crowd a
+ * host, which were measured, else only the others. False: none does. */
+bool tutti_builtin_find(const struct tutti_tuner_view *view,
+                        const struct tutti_tuner_query *query, bool is_measured,
+                        struct tutti_choice *ret_choice);
 
 #endif

@@ -61,13 +61,11 @@ static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
 
     if (by != TUTTI_BY_NOBODY)
         return by;
-    *ret_choice = (struct tutti_choice){.algorithm = tutti_builtin_find(view, query, true)};
-    if (ret_choice->algorithm != NULL)
-        return TUTTI_BY_MEMORY;
+    if (tutti_builtin_find(view, query, true, ret_choice))
+        return TUTTI_BY_HOST;
     if (tutti_memo_cheapest(view, query, ret_choice))
         return TUTTI_BY_PRICE;
-    *ret_choice = (struct tutti_choice){.algorithm = tutti_builtin_find(view, query, false)};
-    return ret_choice->algorithm != NULL ? TUTTI_BY_HABIT : TUTTI_BY_NOBODY;
+    return tutti_builtin_find(view, query, false, ret_choice) ? TUTTI_BY_HABIT : TUTTI_BY_NOBODY;
 }
 
 int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,

@@ -69,8 +69,8 @@ static void say_why(const struct tutti_tuner_view *view, const struct tutti_tune
 
     if (candidate->by == TUTTI_BY_PRICE)
         why = "the lowest price of its size class";
-    else if (candidate->by == TUTTI_BY_MEMORY)
-        why = "by the built-in table for ranks that share memory";
+    else if (candidate->by == TUTTI_BY_HOST)
+        why = "by the built-in table for ranks that share memory or cores";
     snprintf(candidate->reason, sizeof candidate->reason, "%s", why);
     if (i < TUTTI_POLICY_RULES)
         snprintf(candidate->reason, sizeof candidate->reason, "by %s, line %u", names[i],

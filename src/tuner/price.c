@@ -104,6 +104,10 @@ static void look_at(const struct tutti_tuner_view *view, const struct tutti_tune
     if (is_two_sided)
         return;
     node->core_bytes_per_s = 0;
+    if (ret_machine->signal_s > 0) {
+        node->latency_s = ret_machine->signal_s;
+        node->overhead_s = 0;
+    }
     if (ret_machine->load_bytes_per_s > 0)
         node->bytes_per_s = ret_machine->load_bytes_per_s;
 }

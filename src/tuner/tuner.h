@@ -7,7 +7,7 @@
  *   1. TUTTI_ALGORITHM                      policy.h: rank 0's, distributed while the
  *   2. TUTTI_TUNE, the user's rules         communicator forms
  *   3. TUTTI_TUNE_TABLE, what was measured
- *   4. builtin.c, where all ranks share memory: measured, too
+ *   4. builtin.c, where all ranks share memory, or a host's cores: measured, too
  *   5. the lowest price, by size class      price.h, memo.h
  *   6. builtin.c, for calls that nothing is known about
  */
@@ -31,7 +31,7 @@ enum tutti_authority {
     TUTTI_BY_VARIABLE,
     TUTTI_BY_RULE,
     TUTTI_BY_TABLE,
-    TUTTI_BY_MEMORY, /* builtin.c, for ranks that share it */
+    TUTTI_BY_HOST,   /* builtin.c, for ranks that share memory or crowd a host */
     TUTTI_BY_PRICE,
     TUTTI_BY_HABIT,  /* builtin.c, for all others */
     TUTTI_BY_NOBODY

@@ -143,21 +143,54 @@ void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times)
     free(all);
 }
 
-double meter_crowd(struct crew *crew)
+/* ---- all ranks at once ----------------------------------------------------------------------- */
+
+static void shift(struct crew *crew)
 {
-    int half = crew->nranks / 2;
-    bool begins = crew->rank < half;
-    double mine = 0, *all = must_take((size_t)crew->nranks, sizeof *all);
+    int next = (crew->rank + 1) % crew->nranks;
+    int last = (crew->rank + crew->nranks - 1) % crew->nranks;
+    uint8_t out[SMALL] = {0}, in[SMALL];
+
+    crew_must(crew, "tuttiGroupStart", tuttiGroupStart());
+    crew_must(crew, "tuttiSend", tuttiSend(out, SMALL, tuttiUint8, next, crew->comm, NULL));
+    crew_must(crew, "tuttiRecv", tuttiRecv(in, SMALL, tuttiUint8, last, crew->comm, NULL));
+    crew_must(crew, "tuttiGroupEnd", tuttiGroupEnd());
+}
+
+static void barrier(struct crew *crew)
+{
+    crew_must(crew, "tuttiBarrier", tuttiBarrier(crew->comm, NULL));
+}
+
+/* What it takes all ranks, in the median of theirs. */
+static double time_all(struct crew *crew, void (*pattern)(struct crew *crew))
+{
+    int count = 4 * repetitions(crew, SMALL), nblocks = timing_blocks(crew);
+    double blocks[TIMING_BLOCKS], mine, *all = must_take((size_t)crew->nranks, sizeof *all);
 
     crew_meet(crew);
-    if (crew->rank < 2 * half) {
-        struct link link = open_link(crew, begins ? crew->rank + half : crew->rank - half, begins);
+    for (int i = 0; i < nblocks; i++) {
+        double begin_s;
 
-        mine = time_pattern(&link, SMALL, repetitions(crew, SMALL), there_and_back) / 2;
-        close_link(&link);
+        pattern(crew);
+        begin_s = timing_now_s();
+        for (int k = 0; k < count; k++)
+            pattern(crew);
+        blocks[i] = (timing_now_s() - begin_s) / count;
     }
+    mine = timing_median(blocks, nblocks);
     crew_gather(crew, &mine, sizeof mine, all);
-    mine = timing_median(all, half);
+    mine = timing_median(all, crew->nranks);
     free(all);
     return mine;
+}
+
+double meter_crowd(struct crew *crew)
+{
+    return time_all(crew, shift);
+}
+
+double meter_signal(struct crew *crew)
+{
+    return time_all(crew, barrier);
 }

@@ -17,9 +17,12 @@ struct link_times {
 
 void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times);
 
-/* Half of there and back for 8 bytes, when rank i of the first half and its like of the second do
- * it all at once: what a message costs where ranks take turns on cores. */
+/* 8 bytes from each rank to the next, all at once: what a round costs where ranks take turns on
+ * cores. */
 double meter_crowd(struct crew *crew);
+
+/* A barrier, which where ranks share memory is one signal of each, for all to see. */
+double meter_signal(struct crew *crew);
 
 /* What one rank does alone, the others being idle. */
 struct memory_times {

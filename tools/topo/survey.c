@@ -4,6 +4,7 @@
  *   level node    rank 0 and the next rank of its node
  *   level top     rank 0 and the first rank of another node; level group is taken to be the same
  *   memory        rank 0 alone, then all ranks at once
+ *   signal        a barrier of all ranks, where they are of one node
  */
 #include "topo/survey.h"
 
@@ -108,9 +109,20 @@ static void set_core(struct tutti_rate *rate, const struct fit *both)
         rate->core_beyond[i] = both->beyond[i];
 }
 
-/* crowd_s: a small message where all ranks send some, if they have no core each; or 0. */
-static void set_level(FILE *out, const char *name, const struct link_times *times, double crowd_s,
-                      bool has_core, struct tutti_rate *rate)
+/* What is measured where ranks take turns on cores. */
+struct crowd {
+    double round_s; /* a round of small messages; 0: each has a core */
+    double turns;
+};
+
+/* In a round the core of each rank spends the overhead twice, in its turn. */
+static double crowded_latency(const struct crowd *crowd, double overhead_s)
+{
+    return crowd->round_s - 2 * crowd->turns * overhead_s;
+}
+
+static void set_level(FILE *out, const char *name, const struct link_times *times,
+                      const struct crowd *crowd, bool has_core, struct tutti_rate *rate)
 {
     struct fit alone, both;
     char what[32];
@@ -124,7 +136,8 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
     *rate = (struct tutti_rate){.bytes_per_s = alone.bytes_per_s};
     memcpy(rate->beyond, alone.beyond, sizeof rate->beyond);
     rate->overhead_s = fmin(times->overhead_s, alone.fixed_s);
-    rate->latency_s = fmax(alone.fixed_s, crowd_s) - rate->overhead_s;
+    rate->latency_s = fmax(alone.fixed_s - rate->overhead_s,
+                           crowded_latency(crowd, rate->overhead_s));
     if (has_core)
         set_core(rate, &both);
 }
@@ -188,6 +201,7 @@ static void round_all(struct tutti_machine *machine)
         round_beyond(rate->beyond);
         round_beyond(rate->core_beyond);
     }
+    machine->signal_s = round_time(machine->signal_s);
     machine->memory_bytes_per_s = rounded(machine->memory_bytes_per_s);
     machine->copy_bytes_per_s = rounded(machine->copy_bytes_per_s);
     machine->reduce_bytes_per_s = rounded(machine->reduce_bytes_per_s);
@@ -243,7 +257,8 @@ int survey_run(struct crew *crew)
     struct link_times inside = {.overhead_s = 0}, outside = inside;
     struct memory_times memory;
     struct survey survey;
-    double crowd_s = 0;
+    struct crowd crowd = {.round_s = 0};
+    double signal_s;
     char *comments = NULL;
     size_t size = 0;
     FILE *notes;
@@ -255,7 +270,8 @@ int survey_run(struct crew *crew)
     if (survey.stranger > 0)
         meter_link(crew, 0, survey.stranger, &outside);
     if (survey.mates > survey.cores)
-        crowd_s = meter_crowd(crew);
+        crowd = (struct crowd){meter_crowd(crew), (double)survey.mates / survey.cores};
+    signal_s = meter_signal(crew);
     meter_memory(crew, survey.mates, &memory);
     timing_show_end(crew);
     if (crew->rank == 0) {
@@ -265,15 +281,19 @@ int survey_run(struct crew *crew)
                 transports != NULL && *transports != '\0' ? transports : "the usual transports",
                 crew->is_quick ? ", quickly" : "");
         if (survey.neighbour > 0)
-            set_level(notes, "node", &inside, crowd_s, true, &machine.level[0]);
+            set_level(notes, "node", &inside, &crowd, true, &machine.level[0]);
         if (survey.stranger > 0)
-            set_level(notes, "top", &outside, crowd_s, true, &machine.level[2]);
+            set_level(notes, "top", &outside, &crowd, true, &machine.level[2]);
         if (survey.neighbour < 0)
             machine.level[0] = machine.level[2];
         if (survey.stranger < 0)
             machine.level[2] = machine.level[0];
         machine.level[1] = machine.level[2];
         set_memory(notes, &memory, &machine);
+        /* Over sockets a barrier has rounds of messages. */
+        if (survey.neighbour > 0 && survey.stranger < 0 &&
+            (transports == NULL || *transports == '\0' || strstr(transports, "shm") != NULL))
+            machine.signal_s = signal_s;
         machine.cores = (uint32_t)survey.cores;
         machine.places = (struct tutti_places){.nranks = (uint32_t)crew->nranks,
                                                .node = survey.node, .nnodes = survey.nnodes};

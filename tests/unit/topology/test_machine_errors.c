@@ -74,6 +74,8 @@ static void mistakes_are_found_where_they_are(void **state)
         {"copy 1B/s beyond 1B 1B/s beyond 2B 1B/s beyond 3B 1B/s beyond 4B 1B/s beyond 5B 1B/s", 4,
          "m:1:71: ", "at most 4"},
         {"load 1B/s 2B/s", 4, "m:1:11: ", "more than this line takes"},
+        {"signal 1B/s", 4, "m:1:8: ", "expected a time"},
+        {"signal 1us 2us", 4, "m:1:12: ", "more than this line takes"},
         {"trunk 1B/s beyond 1B 1B/s", 4, "m:1:12: ", "more than this line takes"},
         {"level top bandwidth 50", 4, "m:1:21: ", "expected a rate such as 50GB/s"},
         {"level top bandwidth 50Gb/s", 4, "m:1:21: ", "expected a rate such as 50GB/s"},
