@@ -10,12 +10,11 @@
 const struct tutti_header *tutti_history_add(struct tutti_history *history,
                                              const struct tutti_signature *signature)
 {
-    const struct tutti_header *last = &history->calls[history->sequence % TUTTI_HISTORY_CALLS];
-    uint64_t chain = history->sequence > 0 ? tutti_chain_after(last) : 0;
     struct tutti_header *next = &history->calls[++history->sequence % TUTTI_HISTORY_CALLS];
 
     *next = (struct tutti_header){.sequence = history->sequence, .signature = *signature,
-                                  .chain = chain};
+                                  .chain = history->chain};
+    history->chain = tutti_chain_after(next);
     return next;
 }
 

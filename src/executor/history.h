@@ -23,6 +23,7 @@ enum { TUTTI_HISTORY_CALLS = 8, TUTTI_CHAIN_CALLS = 4 };
 
 struct tutti_history {
     uint64_t sequence; /* of the last call; they count from 1 */
+    uint64_t chain;    /* after it: ready before the next call needs it */
     struct tutti_header calls[TUTTI_HISTORY_CALLS]; /* number n is at n modulo their number */
 };
 

@@ -70,7 +70,7 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_hea
 static int check_neighbour(struct tutti_engine *engine)
 {
     const struct tutti_header *mine = &engine->run.header;
-    uint64_t words[TUTTI_TOLD_WORDS] = {mine->sequence, tutti_chain_after(mine)};
+    uint64_t words[TUTTI_TOLD_WORDS] = {mine->sequence, engine->history.chain};
 
     if (++engine->looks >= LOOKS_BEFORE_TELLING && engine->told != mine->sequence &&
         tutti_fabric_tell(engine->fabric, words))
