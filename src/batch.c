@@ -118,7 +118,7 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
 {
     char call[TUTTI_SIGNATURE_TEXT_BYTES] = "operation";
     const struct tutti_comm *comm = batch->comm;
-    uint64_t number = comm->engine.sequence;
+    uint64_t number = comm->engine.history.sequence;
 
     if (comm->engine.run.is_active)
         tutti_signature_format(&comm->engine.run.call.signature, call);

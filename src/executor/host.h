@@ -18,8 +18,10 @@
 #ifndef TUTTI_EXECUTOR_HOST_H
 #define TUTTI_EXECUTOR_HOST_H
 
+#include "base/result.h"
 #include "device/cpu/cpu.h"
 #include "executor/call.h"
+#include "executor/history.h"
 #include "executor/plan.h"
 #include "schedule/bind.h"
 #include "transport/fabric.h"
@@ -85,10 +87,10 @@ struct tutti_engine {
     uint64_t round;                    /* number of the last round begun */
     uint64_t base, previous_base;      /* signals given before it, and before the one before */
     uint64_t all_entered; /* last round of which I have seen everybody's first signal */
-    uint64_t sequence;                 /* collectives begun */
-    /* What was called before, since some ranks learn late that others called something else. */
-    struct tutti_header previous;      /* the collective before */
-    struct tutti_header in_round;      /* the one of the last round begun */
+    struct tutti_history history;      /* collectives begun */
+    struct tutti_header in_round;      /* the collective of the last round begun */
+    uint32_t looks;                    /* at the peers, while this run waits */
+    uint64_t told;                     /* the number of the last run that the next rank was told */
     /* memory shared by successive runs */
     uint8_t *arena;
     size_t arena_bytes;
@@ -119,15 +121,31 @@ void tutti_run_cancel(struct tutti_engine *engine);
 /* The rank that the active run waits for, -1 if none in particular: for messages. */
 int tutti_run_waits_for(const struct tutti_engine *engine);
 
-/* While a run waits: has a rank of this host begun a different operation under the same number?
- * TUTTI_ERR_USAGE names both. For slow paths. */
-int tutti_run_check_peers(const struct tutti_engine *engine);
+/* While a run waits, every few milliseconds: has a rank of the domain begun a different operation
+ * under a number that I have had? TUTTI_ERR_USAGE names both. Without a domain, who waits for long
+ * tells the rank after it, and hears the rank before. */
+int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
 
-/* `theirs` is not what I expected of `rank`: say what was called instead. */
-int tutti_run_mismatch(const struct tutti_engine *engine, int rank,
-                       const struct tutti_header *theirs);
+/* `theirs` is not `mine`, which I expected of `rank`: say where the two parted. */
+int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
+                       int rank, const struct tutti_header *theirs);
+int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_header *mine,
+                       int rank, const struct tutti_post *post);
+
+/* Is `mine` what `rank` does in that round, too? Once its counter was acquired. */
+static inline int tutti_run_check_post(const struct tutti_engine *engine,
+                                       const struct tutti_header *mine, uint32_t rank,
+                                       uint64_t round)
+{
+    const struct tutti_post *post = tutti_domain_post(engine->domain, rank, round);
+
+    if (post->chain == mine->chain &&
+        __builtin_memcmp(post->signature, &mine->signature, sizeof post->signature) == 0)
+        return TUTTI_OK;
+    return tutti_run_bad_post(engine, mine, (int)rank, post);
+}
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */

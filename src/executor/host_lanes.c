@@ -95,9 +95,8 @@ static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *
         state->header_bytes += (uint32_t)got;
         run->moved = true;
     }
-    if (state->header.sequence != run->header.sequence ||
-        !tutti_signature_equal(&state->header.signature, &run->header.signature))
-        return tutti_run_mismatch(engine, state->conn->peer, &state->header);
+    if (!tutti_header_equal(&state->header, &run->header))
+        return tutti_run_mismatch(engine, &run->header, state->conn->peer, &state->header);
     return TUTTI_OK;
 }
 

@@ -137,19 +137,9 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
  * compares what it is doing with what we are doing. */
 static int wait_for(struct tutti_engine *engine, uint32_t rank, uint32_t signal)
 {
-    const struct tutti_domain *domain = engine->domain;
-    const struct tutti_post *post = tutti_domain_post(domain, rank, engine->round);
-    const struct tutti_run *run = &engine->run;
-
-    if (tutti_domain_counter(domain, rank, engine->round) < engine->base + signal)
+    if (tutti_domain_counter(engine->domain, rank, engine->round) < engine->base + signal)
         return TUTTI_AGAIN;
-    if (__builtin_memcmp(post->signature, &run->call.signature, sizeof post->signature) != 0) {
-        struct tutti_header theirs = {.sequence = run->header.sequence};
-
-        __builtin_memcpy(&theirs.signature, post->signature, sizeof theirs.signature);
-        return tutti_signature_mismatch(&run->header, (int)rank, &theirs);
-    }
-    return TUTTI_OK;
+    return tutti_run_check_post(engine, &engine->run.header, rank, engine->round);
 }
 
 static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)

@@ -102,8 +102,7 @@ static int receive_header(struct tutti_message *message, bool *moved)
 
     message->header_bytes = (uint32_t)done;
     TUTTI_TRY(rc);
-    if (message->theirs.sequence != message->header.sequence ||
-        !tutti_signature_equal(&message->theirs.signature, &message->header.signature))
+    if (!tutti_header_equal(&message->theirs, &message->header))
         return tutti_signature_mismatch(&message->header, message->call.root, &message->theirs);
     return TUTTI_OK;
 }

@@ -196,19 +196,6 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
-/* `rank` has entered the round before this one: for the same call as I? Its post of that round
- * stays until I have entered this one. */
-static int check_last_round(const struct tutti_engine *engine, uint32_t rank)
-{
-    const struct tutti_post *post = tutti_domain_post(engine->domain, rank, engine->round - 1);
-    struct tutti_header theirs = {.sequence = engine->in_round.sequence};
-
-    if (memcmp(post->signature, &engine->in_round.signature, sizeof post->signature) == 0)
-        return TUTTI_OK;
-    memcpy(&theirs.signature, post->signature, sizeof theirs.signature);
-    return tutti_signature_mismatch(&engine->in_round, (int)rank, &theirs);
-}
-
 /* The reuse rule: everybody has entered the round before this one. */
 static int enter_round(struct tutti_engine *engine)
 {
@@ -223,14 +210,17 @@ static int enter_round(struct tutti_engine *engine)
             if (tutti_domain_counter(domain, run->wait_index, engine->round - 1) <=
                 engine->previous_base)
                 return TUTTI_AGAIN;
-            TUTTI_TRY(check_last_round(engine, run->wait_index));
+            /* For the same call as I? That post stays until I have entered this round. */
+            TUTTI_TRY(tutti_run_check_post(engine, &engine->in_round, run->wait_index,
+                                           engine->round - 1));
         }
         run->wait_index = 0;
         engine->all_entered = engine->round - 1;
     }
     run->base[TUTTI_BUF_WINDOW] = tutti_domain_window(domain, domain->me, engine->round);
     post = tutti_domain_post(domain, domain->me, engine->round);
-    memcpy(post->signature, &run->call.signature, sizeof post->signature);
+    memcpy(post->signature, &run->header.signature, sizeof post->signature);
+    post->chain = run->header.chain;
     engine->in_round = run->header;
     post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
     post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
@@ -309,9 +299,8 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     run->staged_input = engine->arena;
     run->staged_output = engine->arena + input;
     run->scratch = engine->arena + input + output;
-    engine->previous = run->header;
-    run->header = (struct tutti_header){.sequence = ++engine->sequence,
-                                        .signature = call->signature};
+    run->header = *tutti_history_add(&engine->history, &call->signature);
+    engine->looks = 0;
     if (engine->domain != NULL)
         announce(engine->domain, &run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
@@ -362,18 +351,6 @@ void tutti_run_cancel(struct tutti_engine *engine)
     tutti_fabric_expel(engine->fabric);
 }
 
-int tutti_run_mismatch(const struct tutti_engine *engine, int rank,
-                       const struct tutti_header *theirs)
-{
-    const struct tutti_header *mine = &engine->run.header;
-
-    /* Left over from the call before, of which I asked nothing of that rank. */
-    if (theirs->sequence == engine->previous.sequence &&
-        !tutti_signature_equal(&theirs->signature, &engine->previous.signature))
-        mine = &engine->previous;
-    return tutti_signature_mismatch(mine, rank, theirs);
-}
-
 int tutti_run_waits_for(const struct tutti_engine *engine)
 {
     const struct tutti_run *run = &engine->run;
@@ -392,25 +369,4 @@ int tutti_run_waits_for(const struct tutti_engine *engine)
             return step->from == TUTTI_ALL_RANKS ? (int)run->wait_index : step->from;
     }
     return plan->schedule->is_one_sided ? TUTTI_NO_RANK : tutti_lanes_wait_for(run);
-}
-
-int tutti_run_check_peers(const struct tutti_engine *engine)
-{
-    const struct tutti_run *run = &engine->run;
-
-    if (!run->is_active || engine->domain == NULL)
-        return TUTTI_OK;
-    for (uint32_t index = 0; index < engine->domain->nmembers; index++) {
-        uint64_t words[TUTTI_ACTIVITY_WORDS];
-        struct tutti_header theirs;
-
-        if (!tutti_domain_activity(engine->domain, index, words))
-            continue;
-        memcpy(&theirs, words, sizeof theirs);
-        if (theirs.sequence != run->header.sequence ||
-            tutti_signature_equal(&theirs.signature, &run->header.signature))
-            continue;
-        return tutti_signature_mismatch(&run->header, (int)index, &theirs);
-    }
-    return TUTTI_OK;
 }

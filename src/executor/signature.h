@@ -27,6 +27,7 @@ _Static_assert(sizeof(struct tutti_signature) == 16, "two words, without padding
 struct tutti_header {
     uint64_t sequence; /* of the communicator's collectives, or of the pair's messages */
     struct tutti_signature signature;
+    uint64_t chain;    /* of the collectives before this one (history.h); 0 with messages */
 };
 
 static inline bool tutti_signature_equal(const struct tutti_signature *a,
@@ -34,6 +35,12 @@ static inline bool tutti_signature_equal(const struct tutti_signature *a,
 {
     return a->magic == b->magic && a->call == b->call && a->type == b->type && a->op == b->op &&
            a->root == b->root && a->count == b->count;
+}
+
+static inline bool tutti_header_equal(const struct tutti_header *a, const struct tutti_header *b)
+{
+    return a->sequence == b->sequence && a->chain == b->chain &&
+           tutti_signature_equal(&a->signature, &b->signature);
 }
 
 /* "allreduce(count 1024, float32, sum)". Returns `text`. */

@@ -29,9 +29,9 @@ struct tutti_post {
      * else of this line and of the window; acquired by readers. */
     alignas(TUTTI_CACHE_LINE) uint64_t counter;
     uint64_t signature[2]; /* what the owner is doing in this round: ranks compare */
+    uint64_t chain;        /* and what it did before */
     uint64_t input;        /* addresses of the owner's buffers in the owner's memory */
     uint64_t output;
-    uint8_t inlined[24];   /* payload of the smallest operations */
 };
 _Static_assert(sizeof(struct tutti_post) == TUTTI_CACHE_LINE, "a post is one line");
 
@@ -43,12 +43,13 @@ struct tutti_door {
 };
 enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
 
-/* The operation that a member runs, by whatever schedule: what others look at when they have waited
- * for long. Three words that mean something to the executor alone. The first is a number that
- * grows, never 0 in a whole activity. */
-#define TUTTI_ACTIVITY_WORDS 3
-struct tutti_activity {
-    alignas(TUTTI_CACHE_LINE) uint64_t words[TUTTI_ACTIVITY_WORDS];
+/* The last operations that a member began, by whatever schedule: what others look at when they have
+ * waited for long, or find that calls differ. Words that mean something to the executor alone, but
+ * for the first: the operation's number, from 1 on; number n is at n modulo TUTTI_ACTIVITIES. */
+#define TUTTI_ACTIVITIES 8
+#define TUTTI_ACTIVITY_WORDS 4
+struct tutti_activities {
+    alignas(TUTTI_CACHE_LINE) uint64_t words[TUTTI_ACTIVITIES][TUTTI_ACTIVITY_WORDS];
 };
 
 enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
@@ -59,7 +60,7 @@ struct tutti_domain {
     const uint32_t *ranks;           /* [nmembers]: index -> rank of the communicator, ascending */
     struct tutti_post *posts;        /* [nmembers][2] */
     struct tutti_door *doors;        /* [nmembers] */
-    struct tutti_activity *activities; /* [nmembers] */
+    struct tutti_activities *activities; /* [nmembers] */
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
@@ -103,11 +104,11 @@ static inline uint64_t tutti_domain_counter(const struct tutti_domain *domain, u
     return tutti_load_acquire(&tutti_domain_post(domain, index, round)->counter);
 }
 
-/* Say what I do. */
+/* Say what I begin. */
 static inline void tutti_domain_announce(struct tutti_domain *domain,
                                          const uint64_t words[TUTTI_ACTIVITY_WORDS])
 {
-    uint64_t *mine = domain->activities[domain->me].words;
+    uint64_t *mine = domain->activities[domain->me].words[words[0] % TUTTI_ACTIVITIES];
 
     /* release, all: a reader who sees a word sees the zero before it; pairs with
      * tutti_domain_activity */
@@ -117,16 +118,17 @@ static inline void tutti_domain_announce(struct tutti_domain *domain,
     tutti_store_release(&mine[0], words[0]);
 }
 
-/* What member `index` does; false when it has done nothing yet or is just changing. */
+/* Member `index`'s operation of that number; false when it has not begun it, or has begun so many
+ * since that it is forgotten. */
 static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint32_t index,
-                                         uint64_t ret_words[TUTTI_ACTIVITY_WORDS])
+                                         uint64_t number, uint64_t ret_words[TUTTI_ACTIVITY_WORDS])
 {
-    const uint64_t *theirs = domain->activities[index].words;
+    const uint64_t *theirs = domain->activities[index].words[number % TUTTI_ACTIVITIES];
 
     /* acquire, all: pairs with tutti_domain_announce */
     for (int i = 0; i < TUTTI_ACTIVITY_WORDS; i++)
         ret_words[i] = tutti_load_acquire(&theirs[i]);
-    return ret_words[0] != 0 && tutti_load_acquire(&theirs[0]) == ret_words[0];
+    return ret_words[0] == number && tutti_load_acquire(&theirs[0]) == number;
 }
 
 /* Copy from memory of member `index` (an address it posted) by what access allows: plain loads in

@@ -96,6 +96,17 @@ void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle);
 /* End the sleep of whoever is in tutti_fabric_idle of this fabric. Any thread. */
 void tutti_fabric_wake(struct tutti_fabric *fabric);
 
+/* ---- telling ------------------------------------------------------------------------- */
+
+/* Where ranks of several hosts, or without shared memory, wait for long: tell the rank after mine
+ * how far I am, by words that mean something to the executor alone. It goes on in later calls of
+ * connect and idle, and may fail in silence. False: not now, or not here. For slow paths. */
+#define TUTTI_TOLD_WORDS 2
+bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS]);
+
+/* What the rank before mine has told last; false: nothing. */
+bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS]);
+
 /* ---- failure ------------------------------------------------------------------------- */
 
 /* Has this rank or a peer aborted, has a peer of this host died? TUTTI_OK, or the error: the

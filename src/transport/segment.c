@@ -36,7 +36,7 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.members = round_up(sizeof(struct tutti_segment_header), TUTTI_CACHE_LINE);
     at.doors = at.members + n * sizeof(struct tutti_member);
     at.activities = at.doors + n * sizeof(struct tutti_door);
-    at.posts = at.activities + n * sizeof(struct tutti_activity);
+    at.posts = at.activities + n * sizeof(struct tutti_activities);
     at.windows = round_up(at.posts + n * 2 * sizeof(struct tutti_post), PAGE);
     at.fifos = at.windows + n * 2 * half_bytes;
     at.fifo_stride = round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
@@ -174,7 +174,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     segment->fifos = base + at.fifos;
     segment->fifo_stride = at.fifo_stride;
     domain->doors = (struct tutti_door *)(void *)(base + at.doors);
-    domain->activities = (struct tutti_activity *)(void *)(base + at.activities);
+    domain->activities = (struct tutti_activities *)(void *)(base + at.activities);
     domain->posts = (struct tutti_post *)(void *)(base + at.posts);
     domain->windows = base + at.windows;
     domain->half_bytes = header->half_bytes;

@@ -5,6 +5,7 @@
  *   tcp_connect.c  the lower rank calls
  *   tcp_accept.c   the higher rank's listener takes calls
  *   tcp_probe.c    the higher rank looks whether the lower one still lives
+ *   tcp_tell.c     who waits for long tells the next rank how far it is
  *
  * The stream is cut in stripes; stripe i travels on socket i modulo their number.
  */
@@ -68,6 +69,16 @@ struct tutti_tcp_caller {
     struct tutti_handshake shake;
 };
 
+/* A call to the next rank (tcp_tell.c), on its way while is_active. */
+struct tutti_tcp_tell {
+    bool is_active, is_connected;
+    int fd;
+    size_t candidate;
+    uint64_t until_ns; /* of this attempt */
+    uint64_t words[TUTTI_TOLD_WORDS];
+    struct tutti_handshake shake;
+};
+
 struct tutti_tcp {
     int listen_fd;
     bool takes_calls;        /* after settle */
@@ -77,12 +88,19 @@ struct tutti_tcp {
     size_t ncallers;
     struct tutti_tcp_caller *callers;
     struct tutti_tcp_conn *dialing;
+    struct tutti_tcp_tell tell;
+    bool was_told;           /* by the rank before this one: the latest words */
+    uint64_t told[TUTTI_TOLD_WORDS];
 };
 
-/* What the handshake says a connection is for. */
+/* What the handshake says a connection is for. With channel TUTTI_TCP_TELLS it is for the words
+ * alone, and already over. */
 struct tutti_tcp_purpose {
-    int32_t rank, channel, socket;
+    int32_t rank, channel, socket, unused;
+    uint64_t words[TUTTI_TOLD_WORDS];
 };
+_Static_assert(sizeof(struct tutti_tcp_purpose) <= TUTTI_PURPOSE_BYTES, "the handshake carries it");
+enum { TUTTI_TCP_TELLS = TUTTI_CHANNEL_COUNT };
 
 /* The secret for calls to rank `called`: a caller that has reached the wrong rank fails. */
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
@@ -105,5 +123,9 @@ void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
+
+/* Telling (tcp_tell.c): go on; end it, however far it has come. */
+void tutti_tcp_tell_step(struct tutti_fabric *fabric);
+void tutti_tcp_tell_stop(struct tutti_tcp *tcp);
 
 #endif

@@ -132,6 +132,12 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
     bool is_replacement;
 
     memcpy(&purpose, shake->purpose.bytes, sizeof purpose);
+    if (purpose.channel == TUTTI_TCP_TELLS && purpose.rank == fabric->rank - 1) {
+        memcpy(fabric->tcp->told, purpose.words, sizeof fabric->tcp->told);
+        fabric->tcp->was_told = true;
+        close(shake->fd);
+        return;
+    }
     if (purpose.rank < 0 || purpose.rank >= fabric->rank ||
         fabric->routes[purpose.rank] != &tutti_tcp_ops || purpose.channel < 0 ||
         purpose.channel >= TUTTI_CHANNEL_COUNT || purpose.socket < 0) {
@@ -199,6 +205,8 @@ void tutti_tcp_progress(struct tutti_fabric *fabric)
             ;
     if (tcp->callers != NULL)
         step_callers(fabric);
+    if (tcp->tell.is_active)
+        tutti_tcp_tell_step(fabric);
 }
 
 bool tutti_tcp_is_busy(const struct tutti_fabric *fabric)
@@ -223,6 +231,7 @@ void tutti_tcp_destroy(struct tutti_fabric *fabric)
         close(caller->fd);
         free(caller);
     }
+    tutti_tcp_tell_stop(tcp);
     stop_listening(fabric);
     fabric->tcp = NULL;
     free(tcp);
