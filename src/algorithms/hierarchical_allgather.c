@@ -15,10 +15,10 @@
  *
  * The rails are circulant (circulant.c). What a rank gets in a round of its rail it sends to all
  * others of its node at once, while the next round is under way: these are other ports. The last
- * round brings half of all blocks. It comes in `segments` messages, earlier rounds in messages of as
- * many blocks. Each is sent on while the next one is under way, so that little is left to be sent
- * when the last one is there. Only where a round has fewer blocks than that are blocks cut, so that
- * there are hardly more steps than without.
+ * round brings half of all blocks. It comes in `segments` messages, earlier rounds in messages of
+ * as many blocks. Each is sent on while the next one is under way, so that little is left to be
+ * sent when the last one is there. Only where a round has fewer blocks than that are blocks cut, so
+ * that there are hardly more steps than without.
  *
  * Sources: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant.c).
@@ -59,7 +59,7 @@ static struct pieces pieces_of_last(const struct nodes *nodes, uint32_t segments
 
 enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
 
-/* Those of any round, of about the same size. Between groups of several nodes one has few blocks. */
+/* Those of any round, of about the same size. Between groups of several nodes they are small. */
 static struct pieces pieces_of_round(const struct nodes *nodes, struct pieces last,
                                      enum source source, struct circulant_round round)
 {

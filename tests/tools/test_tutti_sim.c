@@ -66,7 +66,8 @@ static void what_is_too_large_is_left_out_and_said(void **state)
 static void only_the_choice_is_played(void **state)
 {
     (void)state;
-    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo flat -n 64 -s 1K:64M:65536 -a chosen"),
+    assert_int_equal(running_run(TUTTI_SIM,
+                                 "allreduce --topo flat -n 64 -s 1K:64M:65536 -a chosen"),
                      0);
     running_says("1 KiB  *  recursive_doubling ");
     running_says("64 MiB  *  hybrid[doublings=1] ");
