@@ -23,15 +23,17 @@ enum { VARIANTS = 3 };
 
 /* Of what is known to cost so many times the lowest price nothing is expected. */
 #define HOPELESS 6.0
-/* A candidate whose median is so many times the best one's is dropped: after each of the first
- * rounds, and from the third one on. */
+/* A candidate whose median is so many times the best one's is dropped: after each of the first two
+ * rounds, of the next three, and of the others. */
 #define FAR_BEHIND 4.0
+#define WELL_BEHIND 1.8
 #define BEHIND 1.3
-/* A sample takes such a share of the time that is left for each candidate, within limits: so many
- * calls that the barriers around them do not count, and what disturbs them does on average. */
-#define SAMPLES_HOPED_FOR 12
+/* A sample takes such a share of the time that is left for each candidate of the race, within
+ * limits: so many calls that the barriers around them do not count, and what disturbs them does on
+ * average. Fewer candidates have longer samples. */
+#define SAMPLES_HOPED_FOR 8
 #define SAMPLE_LEAST_S 50e-6
-#define SAMPLE_MOST_S 8e-3
+#define SAMPLE_MOST_S 20e-3
 /* What would be chosen anyway stays, unless another one is faster by more than this; and by more
  * than that, unless it was so in three of four rounds: where rounds differ more than candidates do,
  * little was learned. */
@@ -137,7 +139,6 @@ struct race {
     struct verdict verdict;
     uint32_t rounds;        /* measured */
     uint64_t deadline_ns;
-    double sample_s;        /* so long a sample should be */
     double latest[TUTTI_TRIAL_CHOICES]; /* of this round, by this rank's clock */
     double samples[TUTTI_TRIAL_CHOICES][TUTTI_TRIAL_ROUNDS];
 };
@@ -145,13 +146,8 @@ struct race {
 static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial *trial,
                   const void *input, void *output, uint64_t deadline_ns)
 {
-    uint64_t now_ns = tutti_now_ns();
-    double left_s = deadline_ns > now_ns ? (double)(deadline_ns - now_ns) * 1e-9 : 0;
-
     *race = (struct race){.comm = comm, .trial = trial, .deadline_ns = deadline_ns,
-                          .verdict = {.is_over = now_ns >= deadline_ns}};
-    race->sample_s = fmin(fmax(left_s / trial->nchoices / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S),
-                          SAMPLE_MOST_S);
+                          .verdict = {.is_over = tutti_now_ns() >= deadline_ns}};
     tutti_call_of_bytes(trial->collective, input, output, trial->count, &race->call);
     tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &race->barrier);
     race->call.type = TUTTI_FLOAT32;
@@ -261,11 +257,23 @@ static bool is_live(const struct tutti_trial *trial, uint32_t index)
     return (trial->live >> index & 1) != 0;
 }
 
+/* So long a sample should be. */
+static double sample_time(const struct race *race)
+{
+    uint64_t now_ns = tutti_now_ns();
+    double left_s = race->deadline_ns > now_ns ? (double)(race->deadline_ns - now_ns) * 1e-9 : 0;
+    int nlive = __builtin_popcountll(race->trial->live);
+
+    return fmin(fmax(left_s / nlive / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S), SAMPLE_MOST_S);
+}
+
 /* How often each is to be called next. */
 static void set_repeats(struct race *race)
 {
+    double sample_s = sample_time(race);
+
     for (uint32_t i = 0; i < race->trial->nchoices; i++) {
-        double repeats = is_live(race->trial, i) ? race->sample_s / race->latest[i] : 1;
+        double repeats = is_live(race->trial, i) ? sample_s / race->latest[i] : 1;
 
         race->verdict.repeats[i] = repeats < 1 ? 1 : repeats > 4096 ? 4096 : (uint32_t)repeats;
     }
@@ -289,7 +297,7 @@ static void judge(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
     struct verdict *verdict = &race->verdict;
-    double limit = race->rounds < 3 ? FAR_BEHIND : BEHIND;
+    double limit = race->rounds < 3 ? FAR_BEHIND : race->rounds < 6 ? WELL_BEHIND : BEHIND;
 
     for (uint32_t i = 0; i < trial->nchoices; i++)
         trial->seconds[i] = is_live(trial, i) ? median(race->samples[i], race->rounds)
