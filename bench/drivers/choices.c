@@ -30,7 +30,7 @@ enum { PATIENCE = 4 };
 
 /* A sample is about so long: many turns of the scheduler when ranks share cores. */
 #define SAMPLE_S 2e-3
-#define SAMPLE_CROWDED_S 8e-3
+#define SAMPLE_CROWDED_S 20e-3
 
 struct cell {
     enum tutti_collective collective;

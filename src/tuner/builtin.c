@@ -44,7 +44,7 @@ static const struct rule rules[] = {
     {TUTTI_ALLREDUCE, 256 << 10, 8, CROWDED, "circulant_pipeline", TUTTI_SEGMENTS, 1},
     {TUTTI_ALLREDUCE, 256 << 10, 3, CROWDED, "recursive_doubling", AS_USUAL},
     {TUTTI_ALLREDUCE, 3 << 20, 3, CROWDED, "swing", AS_USUAL},
-    {TUTTI_ALLREDUCE, ANY, 3, CROWDED, "hierarchical", AS_USUAL},
+    {TUTTI_ALLREDUCE, ANY, 3, CROWDED, "walecki", TUTTI_CHANNELS, 2},
     {TUTTI_ALLREDUCE, 64 << 10, 2, ALL, "recursive_doubling", AS_USUAL},
     {TUTTI_ALLREDUCE, ANY, 1, ALL, "circulant", AS_USUAL},
 
@@ -120,6 +120,7 @@ static const struct rule rules[] = {
     {TUTTI_GATHER, 16 << 10, 2, ALL, "knomial", AS_USUAL},
     {TUTTI_GATHER, ANY, 1, ALL, "linear", AS_USUAL},
 
+    {TUTTI_SCATTER, 64, 3, IN_MEMORY | CROWDED, "knomial", AS_USUAL},
     {TUTTI_SCATTER, 24 << 10, 3, IN_MEMORY | CROWDED, "knomial", TUTTI_RADIX, 4},
     {TUTTI_SCATTER, 256 << 10, 3, IN_MEMORY | CROWDED, "linear", AS_USUAL},
     {TUTTI_SCATTER, 8 << 10, 2, IN_MEMORY, "direct", AS_USUAL},

@@ -145,37 +145,37 @@ void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times)
 
 /* ---- all ranks at once ----------------------------------------------------------------------- */
 
-static void shift(struct crew *crew)
+static void shift(struct crew *crew, size_t size, uint8_t *out, uint8_t *in)
 {
     int next = (crew->rank + 1) % crew->nranks;
     int last = (crew->rank + crew->nranks - 1) % crew->nranks;
-    uint8_t out[SMALL] = {0}, in[SMALL];
 
     crew_must(crew, "tuttiGroupStart", tuttiGroupStart());
-    crew_must(crew, "tuttiSend", tuttiSend(out, SMALL, tuttiUint8, next, crew->comm, NULL));
-    crew_must(crew, "tuttiRecv", tuttiRecv(in, SMALL, tuttiUint8, last, crew->comm, NULL));
+    crew_must(crew, "tuttiSend", tuttiSend(out, size, tuttiUint8, next, crew->comm, NULL));
+    crew_must(crew, "tuttiRecv", tuttiRecv(in, size, tuttiUint8, last, crew->comm, NULL));
     crew_must(crew, "tuttiGroupEnd", tuttiGroupEnd());
 }
 
-static void barrier(struct crew *crew)
+static void barrier(struct crew *crew, size_t size, uint8_t *out, uint8_t *in)
 {
+    (void)size, (void)out, (void)in;
     crew_must(crew, "tuttiBarrier", tuttiBarrier(crew->comm, NULL));
 }
 
 /* What it takes all ranks, in the median of theirs. */
-static double time_all(struct crew *crew, void (*pattern)(struct crew *crew))
+static double time_all(struct crew *crew, const struct link *link, size_t size,
+                       void (*pattern)(struct crew *crew, size_t size, uint8_t *out, uint8_t *in))
 {
-    int count = 4 * repetitions(crew, SMALL), nblocks = timing_blocks(crew);
+    int count = repetitions(crew, size), nblocks = timing_blocks(crew);
     double blocks[TIMING_BLOCKS], mine, *all = must_take((size_t)crew->nranks, sizeof *all);
 
-    crew_meet(crew);
     for (int i = 0; i < nblocks; i++) {
         double begin_s;
 
-        pattern(crew);
+        pattern(crew, size, link->out, link->in);
         begin_s = timing_now_s();
         for (int k = 0; k < count; k++)
-            pattern(crew);
+            pattern(crew, size, link->out, link->in);
         blocks[i] = (timing_now_s() - begin_s) / count;
     }
     mine = timing_median(blocks, nblocks);
@@ -185,12 +185,25 @@ static double time_all(struct crew *crew, void (*pattern)(struct crew *crew))
     return mine;
 }
 
-double meter_crowd(struct crew *crew)
+void meter_crowd(struct crew *crew, double turns, struct samples *ret_rounds)
 {
-    return time_all(crew, shift);
+    size_t largest = crew->is_quick ? LARGEST_QUICK : LARGEST;
+    struct link link = open_link(crew, 0, false);
+
+    *ret_rounds = (struct samples){.count = 0};
+    crew_meet(crew);
+    for (size_t size = SMALL; size <= largest; size *= size < 32768 ? 8 : 2) {
+        timing_show(crew, "rounds", size);
+        samples_add(ret_rounds, 2 * turns * (double)size, 2.0 * (double)size,
+                    time_all(crew, &link, size, shift));
+    }
+    close_link(&link);
 }
 
 double meter_signal(struct crew *crew)
 {
-    return time_all(crew, barrier);
+    struct link none = {.crew = crew};
+
+    crew_meet(crew);
+    return time_all(crew, &none, SMALL, barrier);
 }

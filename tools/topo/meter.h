@@ -17,9 +17,9 @@ struct link_times {
 
 void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times);
 
-/* 8 bytes from each rank to the next, all at once: what a round costs where ranks take turns on
- * cores. */
-double meter_crowd(struct crew *crew);
+/* A message from each rank to the next, all at once: what a round costs where so many ranks take
+ * turns on each core. Bytes are those that a core sends and receives for all of them. */
+void meter_crowd(struct crew *crew, double turns, struct samples *ret_rounds);
 
 /* A barrier, which where ranks share memory is one signal of each, for all to see. */
 double meter_signal(struct crew *crew);

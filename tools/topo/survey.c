@@ -101,28 +101,35 @@ static void note(FILE *out, const char *what, const struct samples *samples, con
             samples->count, 100 * expm1(fit->residual), 100 * expm1(worst));
 }
 
-/* What both directions take together is never less than one alone. */
-static void set_core(struct tutti_rate *rate, const struct fit *both)
+/* What is measured where ranks take turns on cores. */
+struct crowd {
+    struct samples rounds; /* none: each has a core */
+    double turns;
+};
+
+static void set_core(struct tutti_rate *rate, const struct fit *both, double least)
 {
-    rate->core_bytes_per_s = fmax(both->bytes_per_s, rate->bytes_per_s);
+    rate->core_bytes_per_s = fmax(both->bytes_per_s, least);
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++)
         rate->core_beyond[i] = both->beyond[i];
 }
 
-/* What is measured where ranks take turns on cores. */
-struct crowd {
-    double round_s; /* a round of small messages; 0: each has a core */
-    double turns;
-};
-
 /* In a round the core of each rank spends the overhead twice, in its turn. */
-static double crowded_latency(const struct crowd *crowd, double overhead_s)
+static void set_crowd(FILE *out, const char *name, const struct crowd *crowd,
+                      struct tutti_rate *rate)
 {
-    return crowd->round_s - 2 * crowd->turns * overhead_s;
+    struct fit round;
+    char what[32];
+
+    fit(&crowd->rounds, true, &round);
+    snprintf(what, sizeof what, "%s, all at once:", name);
+    note(out, what, &crowd->rounds, &round);
+    rate->latency_s = fmax(rate->latency_s, round.fixed_s - 2 * crowd->turns * rate->overhead_s);
+    set_core(rate, &round, 0);
 }
 
 static void set_level(FILE *out, const char *name, const struct link_times *times,
-                      const struct crowd *crowd, bool has_core, struct tutti_rate *rate)
+                      struct tutti_rate *rate)
 {
     struct fit alone, both;
     char what[32];
@@ -136,10 +143,9 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
     *rate = (struct tutti_rate){.bytes_per_s = alone.bytes_per_s};
     memcpy(rate->beyond, alone.beyond, sizeof rate->beyond);
     rate->overhead_s = fmin(times->overhead_s, alone.fixed_s);
-    rate->latency_s = fmax(alone.fixed_s - rate->overhead_s,
-                           crowded_latency(crowd, rate->overhead_s));
-    if (has_core)
-        set_core(rate, &both);
+    rate->latency_s = alone.fixed_s - rate->overhead_s;
+    /* What both directions take together is never less than one alone. */
+    set_core(rate, &both, rate->bytes_per_s);
 }
 
 static void set_speed(FILE *out, const char *what, const struct samples *samples,
@@ -257,7 +263,7 @@ int survey_run(struct crew *crew)
     struct link_times inside = {.overhead_s = 0}, outside = inside;
     struct memory_times memory;
     struct survey survey;
-    struct crowd crowd = {.round_s = 0};
+    struct crowd crowd = {.turns = 0};
     double signal_s;
     char *comments = NULL;
     size_t size = 0;
@@ -269,8 +275,9 @@ int survey_run(struct crew *crew)
         meter_link(crew, 0, survey.neighbour, &inside);
     if (survey.stranger > 0)
         meter_link(crew, 0, survey.stranger, &outside);
+    crowd.turns = (double)survey.mates / survey.cores;
     if (survey.mates > survey.cores)
-        crowd = (struct crowd){meter_crowd(crew), (double)survey.mates / survey.cores};
+        meter_crowd(crew, crowd.turns, &crowd.rounds);
     signal_s = meter_signal(crew);
     meter_memory(crew, survey.mates, &memory);
     timing_show_end(crew);
@@ -281,9 +288,11 @@ int survey_run(struct crew *crew)
                 transports != NULL && *transports != '\0' ? transports : "the usual transports",
                 crew->is_quick ? ", quickly" : "");
         if (survey.neighbour > 0)
-            set_level(notes, "node", &inside, &crowd, true, &machine.level[0]);
+            set_level(notes, "node", &inside, &machine.level[0]);
         if (survey.stranger > 0)
-            set_level(notes, "top", &outside, &crowd, true, &machine.level[2]);
+            set_level(notes, "top", &outside, &machine.level[2]);
+        if (crowd.rounds.count > 0 && survey.neighbour > 0)
+            set_crowd(notes, "node", &crowd, &machine.level[0]);
         if (survey.neighbour < 0)
             machine.level[0] = machine.level[2];
         if (survey.stranger < 0)
