@@ -12,8 +12,8 @@
 
 /* A stream that a part was called with, and its place in that stream's queue. */
 struct use {
-    tuttiStream_t stream;           /* NULL: the caller itself */
-    struct tutti_stream_item *item; /* NULL: none needed, or pushed */
+    tuttiStream_t stream;
+    struct tutti_stream_item *item; /* NULL: pushed */
 };
 
 /* One communicator's part of the group. */
@@ -21,6 +21,7 @@ struct part {
     struct tutti_batch *batch;
     struct use *uses; /* of different streams */
     size_t use_count;
+    bool is_ours; /* called with stream NULL, too: the caller moves it */
     bool is_done;
 };
 
@@ -32,6 +33,10 @@ static _Thread_local struct {
     size_t part_count;
     struct tutti_job **jobs; /* NULL entries are done */
     size_t job_count;
+    /* The part of the first communicator and, until a stream is asked for, its batch: most groups
+     * have no other, and allocate nothing. */
+    struct part first;
+    struct tutti_batch batch;
 } group;
 
 bool tutti_group_is_open(void)
@@ -50,6 +55,21 @@ int tutti_group_note(int rc)
 
 /* ---- collecting --------------------------------------------------------------------------- */
 
+static struct part *grow_parts(void)
+{
+    bool is_first = group.parts == &group.first;
+    struct part *parts;
+
+    if (group.part_count == 0)
+        return group.parts = &group.first;
+    parts = realloc(is_first ? NULL : group.parts, (group.part_count + 1) * sizeof *parts);
+    if (parts == NULL)
+        return NULL;
+    if (is_first)
+        parts[0] = group.first;
+    return group.parts = parts;
+}
+
 static int part_of(struct tutti_comm *comm, struct part **ret_part)
 {
     struct part *parts;
@@ -59,13 +79,15 @@ static int part_of(struct tutti_comm *comm, struct part **ret_part)
             *ret_part = &group.parts[i];
             return TUTTI_OK;
         }
-    parts = realloc(group.parts, (group.part_count + 1) * sizeof *parts);
+    parts = grow_parts();
     if (parts == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu communicators",
                           group.part_count + 1);
-    group.parts = parts;
-    parts[group.part_count] = (struct part){.batch = NULL};
-    TUTTI_TRY(tutti_batch_create(comm, &parts[group.part_count].batch));
+    parts[group.part_count] = (struct part){.batch = &group.batch};
+    if (group.part_count == 0)
+        tutti_batch_init(&group.batch, comm);
+    else
+        TUTTI_TRY(tutti_batch_create(comm, &parts[group.part_count].batch));
     *ret_part = &parts[group.part_count++];
     return TUTTI_OK;
 }
@@ -74,15 +96,20 @@ static int add_stream(struct part *part, tuttiStream_t stream)
 {
     struct use *uses, use = {.stream = stream};
 
+    if (stream == NULL) {
+        part->is_ours = true;
+        return TUTTI_OK;
+    }
+    if (part->batch == &group.batch)
+        TUTTI_TRY(tutti_batch_move(&group.batch, &part->batch));
     for (size_t i = 0; i < part->use_count; i++)
         if (part->uses[i].stream == stream)
             return TUTTI_OK;
     uses = realloc(part->uses, (part->use_count + 1) * sizeof *uses);
     if (uses != NULL)
         part->uses = uses;
-    if (stream != NULL)
-        use.item = tutti_stream_item_create();
-    if (uses == NULL || (stream != NULL && use.item == NULL)) {
+    use.item = tutti_stream_item_create();
+    if (uses == NULL || use.item == NULL) {
         free(use.item);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
     }
@@ -110,15 +137,13 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
         TUTTI_TRY(add_stream(part, stream));
         return tutti_batch_add(part->batch, call);
     }
-    if (stream == NULL && call->kind < TUTTI_CALL_SEND)
+    if (stream == NULL)
         return tutti_batch_run_now(comm, call);
 
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
     TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
     TUTTI_TRY_OR(out, rc, add_stream(&single, stream));
     issue(&single);
-    if (stream == NULL)
-        rc = tutti_batch_wait(single.batch);
 out:
     drop_part(&single);
     return rc;
@@ -144,31 +169,20 @@ int tutti_group_job(struct tutti_job *job)
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct part *part)
-{
-    for (size_t i = 0; i < part->use_count; i++)
-        if (part->uses[i].stream == NULL)
-            return true;
-    return false;
-}
-
 /* Take the ticket and queue the batch on its streams. The first stream moves it; with NULL among
  * them the caller does. Cannot fail: a batch that some of its streams hold must reach the others,
  * or all would wait for ever. */
 static void issue(struct part *part)
 {
     struct tutti_batch *batch = part->batch;
-    uint32_t streams = (uint32_t)part->use_count - is_ours(part);
-    bool moves = !is_ours(part);
+    bool moves = !part->is_ours;
 
     tutti_batch_issue(batch);
-    batch->streams_missing = streams;
-    batch->references += streams;
+    batch->streams_missing = (uint32_t)part->use_count;
+    batch->references += (uint32_t)part->use_count;
     for (size_t i = 0; i < part->use_count; i++) {
         struct use *use = &part->uses[i];
 
-        if (use->stream == NULL)
-            continue;
         tutti_stream_push(use->stream, use->item, batch, moves);
         use->item = NULL;
         moves = false;
@@ -242,7 +256,7 @@ static int run_all(void)
 
     for (size_t i = 0; i < group.part_count; i++) {
         issue(&group.parts[i]);
-        group.parts[i].is_done = !is_ours(&group.parts[i]);
+        group.parts[i].is_done = !group.parts[i].is_ours;
     }
     for (;;) {
         bool moved = false;
@@ -272,7 +286,8 @@ static void forget(int rc)
     for (size_t i = 0; i < group.job_count; i++)
         if (group.jobs[i] != NULL)
             group.jobs[i]->close(group.jobs[i], rc);
-    free(group.parts);
+    if (group.parts != &group.first)
+        free(group.parts);
     free(group.jobs);
     group.parts = NULL;
     group.jobs = NULL;
