@@ -52,9 +52,9 @@ static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const
 static int check_buffer(const struct tutti_comm *comm, const struct tutti_args *args,
                         const char *name, const void *buffer, size_t elements)
 {
-    size_t size = tutti_type_size((enum tutti_type)args->type);
+    size_t size = tutti_type_size((enum tutti_type)args->type), bytes;
 
-    if (elements > (size_t)PTRDIFF_MAX / size)
+    if (__builtin_mul_overflow(elements, size, &bytes) || bytes > (size_t)PTRDIFF_MAX)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d's count is negative or overflows: %s "
                           "would hold more than %td bytes", args->function, comm->rank, name,
                           PTRDIFF_MAX);
@@ -62,7 +62,7 @@ static int check_buffer(const struct tutti_comm *comm, const struct tutti_args *
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: %s is NULL on rank %d; it must hold %zu elements", args->function,
                           name, comm->rank, elements);
-    if ((uintptr_t)buffer % size != 0 && elements > 0)
+    if (((uintptr_t)buffer & (size - 1)) != 0 && elements > 0) /* sizes are powers of two */
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
                           "elements", args->function, name, buffer, comm->rank, size);
     return TUTTI_OK;
@@ -160,17 +160,14 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
                  struct tutti_call *call)
 {
-    bool reduces = args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective);
-
     call->signature = (struct tutti_signature){
         .magic = TUTTI_SIGNATURE_MAGIC,
-        .call = args->kind < TUTTI_CALL_SEND ? args->kind : (uint8_t)TUTTI_CALL_SEND,
+        .call = args->kind,
         .type = (uint8_t)args->type,
-        .op = !reduces ? TUTTI_OP_NONE
+        .op = !tutti_collective_reduces(args->collective) ? TUTTI_OP_NONE
               : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
               : call->is_average ? TUTTI_OP_AVERAGE : (uint8_t)call->op,
-        .root = args->kind < TUTTI_CALL_SEND && tutti_collective_has_root(args->collective)
-                    ? (uint16_t)args->root : UINT16_MAX,
+        .root = tutti_collective_has_root(args->collective) ? (uint16_t)args->root : UINT16_MAX,
         .count = signature_count(comm, args),
     };
 }
@@ -178,13 +175,10 @@ static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
 static int check_buffers(const struct tutti_comm *comm, const struct tutti_args *args)
 {
     uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
-    bool is_collective = args->kind < TUTTI_CALL_SEND;
-    bool sends = is_collective ? tutti_has_input(args->collective, rank, (uint32_t)args->root)
-                               : args->kind == TUTTI_CALL_SEND;
-    bool receives = is_collective ? tutti_has_output(args->collective, rank, (uint32_t)args->root)
-                                  : args->kind == TUTTI_CALL_RECV;
-    size_t inputs = is_collective ? tutti_input_blocks(args->collective, nranks) : 1;
-    size_t outputs = is_collective ? tutti_output_blocks(args->collective, nranks) : 1;
+    bool sends = tutti_has_input(args->collective, rank, (uint32_t)args->root);
+    bool receives = tutti_has_output(args->collective, rank, (uint32_t)args->root);
+    size_t inputs = tutti_input_blocks(args->collective, nranks);
+    size_t outputs = tutti_output_blocks(args->collective, nranks);
     size_t send_elements = extent_of(inputs, args->count, args->send_counts, args->send_displs);
     size_t recv_elements = extent_of(outputs, args->count, args->recv_counts, args->recv_displs);
 
@@ -199,7 +193,29 @@ static int check_buffers(const struct tutti_comm *comm, const struct tutti_args 
     return TUTTI_OK;
 }
 
-static int check_and_run(const struct tutti_args *given)
+/* A send or receive: one buffer, nothing to agree on but what travels in its header. */
+static int run_message(const struct tutti_args *args)
+{
+    bool sends = args->kind == TUTTI_CALL_SEND;
+    struct tutti_comm *comm;
+    struct tutti_call call = {
+        .kind = args->kind, .type = (enum tutti_type)args->type, .input = args->send,
+        .output = args->recv, .count = args->count, .root = args->root,
+        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_CALL_SEND,
+                      .type = (uint8_t)args->type, .op = TUTTI_OP_NONE, .root = UINT16_MAX,
+                      .count = args->count}};
+
+    TUTTI_TRY(tutti_handle_ready(args->comm, args->function, &comm));
+    if (args->stream != NULL)
+        TUTTI_TRY(tutti_stream_check(args->stream, args->function));
+    TUTTI_TRY(check_type(args));
+    TUTTI_TRY(check_root(comm, args));
+    TUTTI_TRY(check_buffer(comm, args, sends ? "sendbuff" : "recvbuff",
+                           sends ? args->send : args->recv, args->count));
+    return tutti_group_call(comm, &call, args->stream);
+}
+
+static int run_collective(const struct tutti_args *given)
 {
     struct tutti_args args = *given;
     struct tutti_comm *comm;
@@ -216,7 +232,7 @@ static int check_and_run(const struct tutti_args *given)
     if (args.is_vector && args.collective == TUTTI_REDUCE_SCATTER)
         args.count = args.send_counts[comm->rank];
     TUTTI_TRY(check_buffers(comm, &args));
-    if (args.kind < TUTTI_CALL_SEND && tutti_collective_reduces(args.collective))
+    if (tutti_collective_reduces(args.collective))
         TUTTI_TRY(tutti_redop_resolve(comm, args.function, args.op, args.type, &call));
 
     call.type = (enum tutti_type)args.type;
@@ -230,13 +246,15 @@ static int check_and_run(const struct tutti_args *given)
     call.output_displs = args.recv_displs;
     sign(comm, &args, &call);
     /* Nothing to move, on any rank. Only a rank's own counts are known of an all-to-all-v. */
-    if (args.kind < TUTTI_CALL_SEND && call.signature.count == 0 &&
-        args.collective != TUTTI_BARRIER && !(args.is_vector && args.collective == TUTTI_ALLTOALL))
+    if (call.signature.count == 0 && args.collective != TUTTI_BARRIER &&
+        !(args.is_vector && args.collective == TUTTI_ALLTOALL))
         return TUTTI_OK;
     return tutti_group_call(comm, &call, args.stream);
 }
 
 tuttiResult_t tutti_api_call(const struct tutti_args *args)
 {
-    return tutti_public(tutti_group_note(check_and_run(args)));
+    int rc = args->kind < TUTTI_CALL_SEND ? run_collective(args) : run_message(args);
+
+    return tutti_public(tutti_group_note(rc));
 }

@@ -104,20 +104,30 @@ static int send_header(struct tutti_message *message, bool *moved)
     return taken < left ? TUTTI_AGAIN : TUTTI_OK;
 }
 
+static int take_header(struct tutti_message *message, size_t *ret_got)
+{
+    const struct tutti_transport_ops *ops = message->conn->ops;
+    uint8_t *rest = (uint8_t *)&message->theirs + message->header_bytes;
+    size_t left = HEADER_BYTES - message->header_bytes;
+
+    if (ops->recv_two != NULL && message->size > 0)
+        return ops->recv_two(message->conn, rest, left, message->data, message->size, ret_got);
+    return ops->recv(message->conn, rest, left, ret_got);
+}
+
 static int receive_header(struct tutti_message *message, bool *moved)
 {
-    uint8_t *theirs = (uint8_t *)&message->theirs;
+    size_t got, left;
 
-    while (message->header_bytes < HEADER_BYTES) {
-        size_t got;
-
-        TUTTI_TRY(message->conn->ops->recv(message->conn, theirs + message->header_bytes,
-                                           HEADER_BYTES - message->header_bytes, &got));
+    do {
+        TUTTI_TRY(take_header(message, &got));
         if (got == 0)
             return TUTTI_AGAIN;
-        message->header_bytes += (uint32_t)got;
         *moved = true;
-    }
+        left = HEADER_BYTES - message->header_bytes;
+        message->header_bytes += (uint32_t)(got < left ? got : left);
+    } while (got < left);
+    message->moved = got - left;
     if (!tutti_header_equal(&message->theirs, &message->header))
         return tutti_signature_mismatch(&message->header, message->peer, &message->theirs);
     return TUTTI_OK;

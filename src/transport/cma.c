@@ -323,6 +323,18 @@ static int cma_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
     return TUTTI_OK;
 }
 
+static int cma_recv_two(struct tutti_conn *conn, void *head, size_t head_size, void *data,
+                        size_t size, size_t *ret_got)
+{
+    size_t got = 0, more = 0;
+
+    TUTTI_TRY(cma_recv(conn, head, head_size, &got));
+    if (got == head_size && size > 0 && data != NULL)
+        TUTTI_TRY(pull((struct cma_conn *)conn, data, size, &more));
+    *ret_got = got + more;
+    return TUTTI_OK;
+}
+
 /* ---- showing in place ---------------------------------------------------------------- */
 
 /* An element across two records, put together. */
@@ -430,6 +442,7 @@ const struct tutti_transport_ops tutti_shm_ops = {
     .send = cma_send,
     .send_two = cma_send_two,
     .recv = cma_recv,
+    .recv_two = cma_recv_two,
     .peek = cma_peek,
     .consume = cma_consume,
     .close = cma_close,
@@ -442,6 +455,7 @@ const struct tutti_transport_ops tutti_cma_ops = {
     .send = cma_send,
     .send_two = cma_send_two,
     .recv = cma_recv,
+    .recv_two = cma_recv_two,
     .peek = cma_peek,
     .consume = cma_consume,
     .close = cma_close,

@@ -52,6 +52,11 @@ struct tutti_transport_ops {
     /* Move up to `size` arrived bytes to `data`. *ret_got may be 0. Required. */
     int (*recv)(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
 
+    /* The same for two places: first `head`, then `data`. With `data` NULL the `size` bytes after
+     * the head will be peeked at, and are not counted in *ret_got. Goes with send_two. */
+    int (*recv_two)(struct tutti_conn *conn, void *head, size_t head_size, void *data, size_t size,
+                    size_t *ret_got);
+
     /* Show arrived bytes in place: *ret_data .. + *ret_size, valid until the next call on the
      * connection. At most `most` bytes; either at least `least` (1 .. 64) of them or *ret_size =
      * 0. Always a multiple of `least`, and aligned to the largest power of two in it, up to 8,
