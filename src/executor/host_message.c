@@ -55,15 +55,20 @@ static size_t lane_of(const struct tutti_mailbox *mailbox, const struct tutti_me
 
 void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *messages, size_t count)
 {
+    size_t sends = 0;
+
     for (size_t i = 0; i < count; i++) {
         size_t lane = lane_of(mailbox, &messages[i]);
 
+        sends += messages[i].sends;
         messages[i].before = mailbox->last[lane];
         messages[i].header.sequence = ++mailbox->sequences[lane];
         mailbox->last[lane] = &messages[i];
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         mailbox->last[lane_of(mailbox, &messages[i])] = NULL;
+        messages[i].is_mutual = sends > 0 && sends < count;
+    }
 }
 
 /* What travels of a header: a message is no part of the chain. */
@@ -95,6 +100,7 @@ static int send_header(struct tutti_message *message, bool *moved)
 {
     size_t taken, left = HEADER_BYTES - message->header_bytes;
 
+    message->conn->is_mutual = message->is_mutual;
     TUTTI_TRY(offer_header(message, &taken));
     if (taken == 0)
         return TUTTI_AGAIN;

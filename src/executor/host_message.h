@@ -15,6 +15,7 @@ struct tutti_message {
     size_t size, moved;              /* bytes */
     int peer;
     bool sends, is_complete;
+    bool is_mutual;                  /* the batch has messages in the other direction, too */
     uint32_t header_bytes;           /* done */
     struct tutti_header header;      /* mine */
     struct tutti_header theirs;      /* received */

@@ -23,6 +23,9 @@
 #define PIECE_BYTES 16384
 /* In one process a copy costs no system call. */
 #define ONE_PROCESS_THRESHOLD 16384
+/* Through the FIFO both ends copy at the same time, which is best when one would have nothing else
+ * to do. When messages go both ways at once, one copy is better than two from here on. */
+#define MUTUAL_THRESHOLD (256 * 1024)
 /* Copied between two looks of the sender at what it may reuse. */
 #define COPY_BYTES (512 * 1024)
 #define BOUNCE_BYTES 65536
@@ -38,7 +41,7 @@ struct cma_conn {
     struct tutti_domain *domain;
     uint32_t peer_index;
     bool is_one_process;
-    size_t threshold; /* bytes from which on they are exposed */
+    size_t threshold, mutual_threshold; /* bytes from which on they are exposed */
     size_t piece;
 
     /* Sending: the exposed offer, of which the peer has copied up to `seen`. */
@@ -78,7 +81,7 @@ static struct cma_conn *create(struct tutti_fabric *fabric, int peer, int channe
     cma->domain = &segment->domain;
     cma->peer_index = other;
     cma->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
-    cma->threshold = SIZE_MAX;
+    cma->threshold = cma->mutual_threshold = SIZE_MAX;
     cma->piece = (fifo_bytes / 4 < PIECE_BYTES ? fifo_bytes / 4 : PIECE_BYTES) - TUTTI_CACHE_LINE;
     tutti_fifo_writer_init(&cma->out, tutti_segment_fifo(segment, channel, me, other), fifo_bytes);
     tutti_fifo_reader_init(&cma->in, tutti_segment_fifo(segment, channel, other, me), fifo_bytes);
@@ -106,6 +109,8 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
     cma->threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
     if (cma->is_one_process && cma->threshold > ONE_PROCESS_THRESHOLD)
         cma->threshold = ONE_PROCESS_THRESHOLD;
+    cma->mutual_threshold =
+        cma->threshold < MUTUAL_THRESHOLD ? cma->threshold : MUTUAL_THRESHOLD;
     *conn = &cma->base;
     return TUTTI_OK;
 }
@@ -142,6 +147,12 @@ static size_t put_data(struct cma_conn *cma, const void *head, size_t head_size,
     tutti_fifo_put(&cma->out, data, wanted - head_size);
     tutti_fifo_publish(&cma->out, TUTTI_RECORD_DATA);
     return wanted;
+}
+
+/* From which size on are bytes exposed? */
+static size_t threshold_of(const struct cma_conn *cma)
+{
+    return cma->base.is_mutual ? cma->mutual_threshold : cma->threshold;
 }
 
 static bool expose(struct cma_conn *cma, const uint8_t *data, size_t size)
@@ -203,11 +214,11 @@ static int cma_send(struct tutti_conn *conn, const void *data, size_t size, size
     if (cma->exposed > 0)
         taken = collect(cma);
     if (cma->exposed == 0 && taken < size) {
-        if (size - taken < cma->threshold) {
+        if (size - taken >= threshold_of(cma)) {
+            has_news = expose(cma, from + taken, size - taken);
+        } else {
             put = put_all(cma, NULL, 0, from + taken, size - taken);
             has_news = put > 0;
-        } else {
-            has_news = expose(cma, from + taken, size - taken);
         }
     }
     *ret_taken = taken + put;
@@ -220,7 +231,7 @@ static int cma_send_two(struct tutti_conn *conn, const void *head, size_t head_s
     struct cma_conn *cma = (struct cma_conn *)conn;
 
     /* What is to be exposed follows in a call of its own. */
-    *ret_taken = put_all(cma, head, head_size, data, size < cma->threshold ? size : 0);
+    *ret_taken = put_all(cma, head, head_size, data, size < threshold_of(cma) ? size : 0);
     return conclude(cma, *ret_taken > 0, *ret_taken == 0);
 }
 

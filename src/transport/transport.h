@@ -81,6 +81,8 @@ struct tutti_conn {
     const struct tutti_transport_ops *ops;
     struct tutti_fabric *fabric;
     int peer, channel;
+    /* The executor's hint: while it sends here it receives as much, here or elsewhere. */
+    bool is_mutual;
     size_t private_bytes; /* heap held, for the memory report */
 };
 
