@@ -16,15 +16,41 @@ enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
 
 enum { DESCRIPTION_BYTES = 256 };
 
+void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm)
+{
+    /* All but the few messages, which are written when they are added. */
+    memset(batch, 0, offsetof(struct tutti_batch, few));
+    batch->comm = comm;
+    batch->references = 1;
+    batch->messages = batch->few;
+    batch->message_capacity = TUTTI_FEW_MESSAGES;
+}
+
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch)
 {
-    struct tutti_batch *batch = calloc(1, sizeof *batch);
+    struct tutti_batch *batch = malloc(sizeof *batch);
 
     if (batch == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation");
-    batch->comm = comm;
-    batch->references = 1;
+    tutti_batch_init(batch, comm);
+    batch->is_on_heap = true;
     *ret_batch = batch;
+    return TUTTI_OK;
+}
+
+int tutti_batch_move(const struct tutti_batch *batch, struct tutti_batch **ret_batch)
+{
+    struct tutti_batch *moved = malloc(sizeof *moved);
+
+    if (moved == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation");
+    memcpy(moved, batch, offsetof(struct tutti_batch, few));
+    if (batch->messages == batch->few) {
+        memcpy(moved->few, batch->few, batch->message_count * sizeof *batch->few);
+        moved->messages = moved->few;
+    }
+    moved->is_on_heap = true;
+    *ret_batch = moved;
     return TUTTI_OK;
 }
 
@@ -40,6 +66,20 @@ static int grow(void **array, size_t *capacity, size_t count, size_t size)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu operations of a group", more);
     *array = grown;
     *capacity = more;
+    return TUTTI_OK;
+}
+
+static int grow_messages(struct tutti_batch *batch)
+{
+    void *array = batch->messages == batch->few ? NULL : batch->messages;
+
+    if (batch->message_count < batch->message_capacity)
+        return TUTTI_OK;
+    TUTTI_TRY(grow(&array, &batch->message_capacity, batch->message_count,
+                   sizeof *batch->messages));
+    if (batch->messages == batch->few)
+        memcpy(array, batch->few, sizeof batch->few);
+    batch->messages = array;
     return TUTTI_OK;
 }
 
@@ -70,9 +110,8 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
     struct tutti_call *own;
 
     if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
-        TUTTI_TRY(grow((void **)&batch->messages, &batch->message_capacity, batch->message_count,
-                       sizeof *batch->messages));
-        batch->messages[batch->message_count++] = (struct tutti_message){.call = *call};
+        TUTTI_TRY(grow_messages(batch));
+        tutti_message_init(&batch->messages[batch->message_count++], call);
         return TUTTI_OK;
     }
     TUTTI_TRY(grow((void **)&batch->own_collectives, &batch->collective_capacity,
@@ -90,26 +129,27 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
 
 void tutti_batch_issue(struct tutti_batch *batch)
 {
-    struct tutti_mailbox *mailbox = &batch->comm->mailbox;
-
     batch->ticket = batch->comm->next_ticket++;
     batch->messages_left = batch->message_count;
-    for (size_t i = 0; i < batch->message_count; i++)
-        tutti_mailbox_add(mailbox, &batch->messages[i]);
-    if (batch->message_count > 0)
-        tutti_mailbox_close(mailbox);
+    tutti_mailbox_add(&batch->comm->mailbox, batch->messages, batch->message_count);
 }
 
 void tutti_batch_release(struct tutti_batch *batch)
 {
-    if (batch == NULL || tutti_fetch_add(&batch->references, (uint32_t)-1) != 1)
+    if (batch == NULL)
+        return;
+    /* acquire: whoever has dropped the other references is done with the batch */
+    if (tutti_load_acquire(&batch->references) != 1 &&
+        tutti_fetch_add(&batch->references, (uint32_t)-1) != 1)
         return;
     for (size_t i = 0; i < batch->vector_count; i++)
         free(batch->vectors[i]);
     free(batch->vectors);
     free(batch->own_collectives);
-    free(batch->messages);
-    free(batch);
+    if (batch->messages != batch->few)
+        free(batch->messages);
+    if (batch->is_on_heap)
+        free(batch);
 }
 
 /* ---- watching: deadline, peers, abort --------------------------------------------------- */
@@ -129,8 +169,8 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
         if (message->is_complete)
             continue;
         snprintf(call, sizeof call, "%s rank %d (count %zu)",
-                 message->call.kind == TUTTI_CALL_SEND ? "send to" : "recv from",
-                 message->call.root, message->call.count);
+                 message->sends ? "send to" : "recv from", message->peer,
+                 (size_t)message->header.signature.count);
         number = message->header.sequence;
         break;
     }
@@ -146,7 +186,7 @@ static int waits_for(const struct tutti_batch *batch)
 
     for (size_t i = 0; rank < 0 && i < batch->message_count; i++)
         if (!batch->messages[i].is_complete)
-            rank = batch->messages[i].call.root;
+            rank = batch->messages[i].peer;
     return rank;
 }
 
@@ -192,9 +232,10 @@ static int watch(struct tutti_batch *batch)
     if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
         return TUTTI_OK;
     now_ns = tutti_now_ns();
-    if (batch->watched_ns == 0) {
-        batch->watched_ns = now_ns;
+    /* Only who waits looks at the clock: that would take a short operation a fifth of its time. */
+    if (batch->deadline_ns == 0) {
         batch->deadline_ns = tutti_deadline_ns(batch->comm->timeout_ms);
+        batch->watched_ns = now_ns;
     }
     if (now_ns - batch->watched_ns < WATCH_NS)
         return TUTTI_OK;
@@ -360,17 +401,34 @@ static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
     return TUTTI_OK;
 }
 
+static int run_message(struct tutti_comm *comm, const struct tutti_call *call)
+{
+    struct tutti_batch batch;
+
+    tutti_batch_init(&batch, comm);
+    tutti_message_init(&batch.few[0], call);
+    batch.message_count = 1;
+    tutti_batch_issue(&batch);
+    return tutti_batch_wait(&batch);
+}
+
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
                         struct tutti_found *found)
 {
     struct tutti_found once = {.generation = 0};
-    uint64_t ticket = comm->next_ticket++;
-    int rc = run_at_once(comm, call, found ? found : &once, ticket);
     struct tutti_batch batch;
+    uint64_t ticket;
+    int rc;
 
+    if (call->kind >= TUTTI_CALL_SEND)
+        return run_message(comm, call);
+    ticket = comm->next_ticket++;
+    rc = run_at_once(comm, call, found ? found : &once, ticket);
     if (rc == TUTTI_OK)
         return rc;
-    batch = (struct tutti_batch){.comm = comm, .collectives = call, .collective_count = 1,
-                                 .references = 1, .ticket = ticket};
+    tutti_batch_init(&batch, comm);
+    batch.collectives = call;
+    batch.collective_count = 1;
+    batch.ticket = ticket;
     return rc == TUTTI_AGAIN ? tutti_batch_wait(&batch) : finish(&batch, rc);
 }

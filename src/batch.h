@@ -11,11 +11,15 @@
 
 #include "comm.h"
 
+/* Messages for which a batch has room of its own. */
+#define TUTTI_FEW_MESSAGES 4
+
 struct tutti_batch {
     struct tutti_comm *comm;
     uint64_t ticket;
-    uint64_t deadline_ns;      /* set when it is first watched */
+    uint64_t deadline_ns;      /* 0 until it has waited for a while since its turn came */
     bool is_started;
+    bool is_on_heap;           /* the batch itself */
     const struct tutti_call *collectives; /* own_collectives, or the caller's one */
     struct tutti_call *own_collectives;
     size_t collective_count, collective_capacity, collective_position;
@@ -33,15 +37,19 @@ struct tutti_batch {
     uint32_t references;       /* atomic */
     bool is_done;              /* release: pairs with acquire in the other streams */
     int result;
+    struct tutti_message few[TUTTI_FEW_MESSAGES];
 };
 
-/* An empty batch of `comm`. */
+/* An empty batch of `comm`, in memory of the caller or on the heap. */
+void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm);
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch);
+/* Move a batch that is not issued from the caller's memory to the heap: streams outlive a call. */
+int tutti_batch_move(const struct tutti_batch *batch, struct tutti_batch **ret_batch);
 /* Add a copy of `call`; a v-form's arrays are copied too. */
 int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call);
 /* Take the ticket: from here on the batch will run. */
 void tutti_batch_issue(struct tutti_batch *batch);
-/* Drop a reference; the last one frees. A batch that was issued must be done. */
+/* Drop a reference; the last one frees what the batch holds. A batch that was issued must be done. */
 void tutti_batch_release(struct tutti_batch *batch);
 
 /* Go on. TUTTI_AGAIN: not its turn, or no bytes to move yet (*moved tells). Any other result is
@@ -58,8 +66,8 @@ int tutti_batch_wait(struct tutti_batch *batch);
 void tutti_call_of_bytes(enum tutti_collective collective, const void *input, void *output,
                          size_t count, struct tutti_call *ret_call);
 
-/* The shortest way for one collective with stream NULL outside of groups. `found`: NULL, or kept
- * from the last time the same was called. */
+/* The shortest way for one call with stream NULL outside of groups. `found`: NULL, or kept from the
+ * last time the same was called. */
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
                         struct tutti_found *found);
 

@@ -12,8 +12,8 @@
 
 /* A stream that a part was called with, and its place in that stream's queue. */
 struct use {
-    tuttiStream_t stream;           /* NULL: the caller itself */
-    struct tutti_stream_item *item; /* NULL: none needed, or pushed */
+    tuttiStream_t stream;
+    struct tutti_stream_item *item; /* NULL: pushed */
 };
 
 /* One communicator's part of the group. */
@@ -21,10 +21,11 @@ struct part {
     struct tutti_batch *batch;
     struct use *uses; /* of different streams */
     size_t use_count;
+    bool is_ours; /* called with stream NULL, too: the caller moves it */
     bool is_done;
 };
 
-static _Thread_local struct {
+struct group {
     int depth;
     int error; /* of the first call that failed */
     char error_text[TUTTI_MESSAGE_BYTES];
@@ -32,57 +33,88 @@ static _Thread_local struct {
     size_t part_count;
     struct tutti_job **jobs; /* NULL entries are done */
     size_t job_count;
-} group;
+    /* The part of the first communicator and, until a stream is asked for, its batch: most groups
+     * have no other, and allocate nothing. */
+    struct part first;
+    struct tutti_batch batch;
+};
+
+/* Functions get its address once and pass it on: finding it takes a call. */
+static _Thread_local struct group this_group;
 
 bool tutti_group_is_open(void)
 {
-    return group.depth > 0;
+    return this_group.depth > 0;
 }
 
 int tutti_group_note(int rc)
 {
-    if (rc != TUTTI_OK && group.depth > 0 && group.error == 0) {
-        group.error = rc;
-        strncpy(group.error_text, tutti_last_message(), sizeof group.error_text - 1);
+    struct group *group = &this_group;
+
+    if (rc != TUTTI_OK && group->depth > 0 && group->error == 0) {
+        group->error = rc;
+        strncpy(group->error_text, tutti_last_message(), sizeof group->error_text - 1);
     }
     return rc;
 }
 
 /* ---- collecting --------------------------------------------------------------------------- */
 
-static int part_of(struct tutti_comm *comm, struct part **ret_part)
+static struct part *grow_parts(struct group *group)
+{
+    bool is_first = group->parts == &group->first;
+    struct part *parts;
+
+    if (group->part_count == 0)
+        return group->parts = &group->first;
+    parts = realloc(is_first ? NULL : group->parts, (group->part_count + 1) * sizeof *parts);
+    if (parts == NULL)
+        return NULL;
+    if (is_first)
+        parts[0] = group->first;
+    return group->parts = parts;
+}
+
+static int part_of(struct group *group, struct tutti_comm *comm, struct part **ret_part)
 {
     struct part *parts;
 
-    for (size_t i = 0; i < group.part_count; i++)
-        if (group.parts[i].batch->comm == comm) {
-            *ret_part = &group.parts[i];
+    for (size_t i = 0; i < group->part_count; i++)
+        if (group->parts[i].batch->comm == comm) {
+            *ret_part = &group->parts[i];
             return TUTTI_OK;
         }
-    parts = realloc(group.parts, (group.part_count + 1) * sizeof *parts);
+    parts = grow_parts(group);
     if (parts == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu communicators",
-                          group.part_count + 1);
-    group.parts = parts;
-    parts[group.part_count] = (struct part){.batch = NULL};
-    TUTTI_TRY(tutti_batch_create(comm, &parts[group.part_count].batch));
-    *ret_part = &parts[group.part_count++];
+                          group->part_count + 1);
+    parts[group->part_count] = (struct part){.batch = &group->batch};
+    if (group->part_count == 0)
+        tutti_batch_init(&group->batch, comm);
+    else
+        TUTTI_TRY(tutti_batch_create(comm, &parts[group->part_count].batch));
+    *ret_part = &parts[group->part_count++];
     return TUTTI_OK;
 }
 
-static int add_stream(struct part *part, tuttiStream_t stream)
+static int add_stream(struct group *group, struct part *part, tuttiStream_t stream)
 {
     struct use *uses, use = {.stream = stream};
 
+    if (stream == NULL) {
+        part->is_ours = true;
+        return TUTTI_OK;
+    }
+    if (part->batch == &group->batch)
+        TUTTI_TRY(tutti_batch_move(&group->batch, &part->batch));
     for (size_t i = 0; i < part->use_count; i++)
         if (part->uses[i].stream == stream)
             return TUTTI_OK;
     uses = realloc(part->uses, (part->use_count + 1) * sizeof *uses);
     if (uses != NULL)
         part->uses = uses;
-    if (stream != NULL)
-        use.item = tutti_stream_item_create();
-    if (uses == NULL || (stream != NULL && use.item == NULL)) {
+    use.item = tutti_stream_item_create();
+    if (uses == NULL || use.item == NULL) {
         free(use.item);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
     }
@@ -103,23 +135,22 @@ static void issue(struct part *part);
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream)
 {
+    struct group *group = &this_group;
     struct part *part, single = {.batch = NULL};
     int rc;
 
-    if (group.depth > 0) {
-        TUTTI_TRY(part_of(comm, &part));
-        TUTTI_TRY(add_stream(part, stream));
+    if (group->depth > 0) {
+        TUTTI_TRY(part_of(group, comm, &part));
+        TUTTI_TRY(add_stream(group, part, stream));
         return tutti_batch_add(part->batch, call);
     }
-    if (stream == NULL && call->kind < TUTTI_CALL_SEND)
+    if (stream == NULL)
         return tutti_batch_run_now(comm, call, found);
 
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
     TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
-    TUTTI_TRY_OR(out, rc, add_stream(&single, stream));
+    TUTTI_TRY_OR(out, rc, add_stream(group, &single, stream));
     issue(&single);
-    if (stream == NULL)
-        rc = tutti_batch_wait(single.batch);
 out:
     drop_part(&single);
     return rc;
@@ -127,15 +158,16 @@ out:
 
 int tutti_group_job(struct tutti_job *job)
 {
+    struct group *group = &this_group;
     struct tutti_job **jobs;
     int rc;
 
-    if (group.depth > 0) {
-        jobs = realloc(group.jobs, (group.job_count + 1) * sizeof *jobs);
+    if (group->depth > 0) {
+        jobs = realloc(group->jobs, (group->job_count + 1) * sizeof *jobs);
         if (jobs == NULL)
             return job->close(job, tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group"));
-        group.jobs = jobs;
-        jobs[group.job_count++] = job;
+        group->jobs = jobs;
+        jobs[group->job_count++] = job;
         return TUTTI_OK;
     }
     while ((rc = job->progress(job)) == TUTTI_AGAIN)
@@ -145,31 +177,20 @@ int tutti_group_job(struct tutti_job *job)
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct part *part)
-{
-    for (size_t i = 0; i < part->use_count; i++)
-        if (part->uses[i].stream == NULL)
-            return true;
-    return false;
-}
-
 /* Take the ticket and queue the batch on its streams. The first stream moves it; with NULL among
  * them the caller does. Cannot fail: a batch that some of its streams hold must reach the others,
  * or all would wait for ever. */
 static void issue(struct part *part)
 {
     struct tutti_batch *batch = part->batch;
-    uint32_t streams = (uint32_t)part->use_count - is_ours(part);
-    bool moves = !is_ours(part);
+    bool moves = !part->is_ours;
 
     tutti_batch_issue(batch);
-    batch->streams_missing = streams;
-    batch->references += streams;
+    batch->streams_missing = (uint32_t)part->use_count;
+    batch->references += (uint32_t)part->use_count;
     for (size_t i = 0; i < part->use_count; i++) {
         struct use *use = &part->uses[i];
 
-        if (use->stream == NULL)
-            continue;
         tutti_stream_push(use->stream, use->item, batch, moves);
         use->item = NULL;
         moves = false;
@@ -185,12 +206,12 @@ static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
 }
 
 /* One look at everything that is not done. Returns how much is left. */
-static size_t pass(bool *moved, int *first, char text[TUTTI_MESSAGE_BYTES])
+static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
     size_t left = 0;
 
-    for (size_t i = 0; i < group.part_count; i++) {
-        struct part *part = &group.parts[i];
+    for (size_t i = 0; i < group->part_count; i++) {
+        struct part *part = &group->parts[i];
         int rc;
 
         if (part->is_done)
@@ -202,30 +223,30 @@ static size_t pass(bool *moved, int *first, char text[TUTTI_MESSAGE_BYTES])
         if (part->is_done)
             note(rc, first, text);
     }
-    for (size_t i = 0; i < group.job_count; i++) {
+    for (size_t i = 0; i < group->job_count; i++) {
         int rc;
 
-        if (group.jobs[i] == NULL)
+        if (group->jobs[i] == NULL)
             continue;
-        rc = group.jobs[i]->progress(group.jobs[i]);
+        rc = group->jobs[i]->progress(group->jobs[i]);
         if (rc == TUTTI_AGAIN) {
             left++;
             continue;
         }
-        note(group.jobs[i]->close(group.jobs[i], rc), first, text);
-        group.jobs[i] = NULL;
+        note(group->jobs[i]->close(group->jobs[i], rc), first, text);
+        group->jobs[i] = NULL;
     }
     return left;
 }
 
 /* Nothing moved: with one batch left wait as it likes, else give the core away. */
-static void idle(size_t left, uint32_t *passes)
+static void idle(const struct group *group, size_t left, uint32_t *passes)
 {
     struct tutti_batch *last = NULL;
 
-    for (size_t i = 0; i < group.part_count; i++)
-        if (!group.parts[i].is_done)
-            last = group.parts[i].batch;
+    for (size_t i = 0; i < group->part_count; i++)
+        if (!group->parts[i].is_done)
+            last = group->parts[i].batch;
     if (left == 1 && last != NULL)
         tutti_batch_idle(last);
     else if (++*passes > 200)
@@ -234,73 +255,88 @@ static void idle(size_t left, uint32_t *passes)
         sched_yield();
 }
 
-static int run_all(void)
+static int run_all(struct group *group)
 {
     char text[TUTTI_MESSAGE_BYTES] = "";
     int first = TUTTI_OK;
     uint32_t passes = 0;
     size_t left;
 
-    for (size_t i = 0; i < group.part_count; i++) {
-        issue(&group.parts[i]);
-        group.parts[i].is_done = !is_ours(&group.parts[i]);
+    for (size_t i = 0; i < group->part_count; i++) {
+        issue(&group->parts[i]);
+        group->parts[i].is_done = !group->parts[i].is_ours;
     }
     for (;;) {
         bool moved = false;
 
-        left = pass(&moved, &first, text);
+        left = pass(group, &moved, &first, text);
         if (left == 0)
             break;
         if (!moved) {
-            idle(left, &passes);
+            idle(group, left, &passes);
             continue;
         }
         passes = 0;
-        for (size_t i = 0; i < group.part_count; i++)
-            if (!group.parts[i].is_done)
-                group.parts[i].batch->idle = (struct tutti_idle){.passes = 0};
+        for (size_t i = 0; i < group->part_count; i++)
+            if (!group->parts[i].is_done)
+                group->parts[i].batch->idle = (struct tutti_idle){.passes = 0};
     }
     if (first != TUTTI_OK)
         tutti_set_last_message(text);
     return first;
 }
 
-static void forget(int rc)
+/* Is it one communicator's alone, and on no stream? Most groups are. */
+static bool is_simple(const struct group *group)
 {
-    for (size_t i = 0; i < group.part_count; i++)
-        drop_part(&group.parts[i]);
+    return group->part_count == 1 && group->job_count == 0 &&
+           group->first.batch == &group->batch;
+}
+
+static int run_simple(struct group *group)
+{
+    tutti_batch_issue(&group->batch);
+    return tutti_batch_wait(&group->batch);
+}
+
+static void forget(struct group *group, int rc)
+{
+    for (size_t i = 0; i < group->part_count; i++)
+        drop_part(&group->parts[i]);
     /* Left over only when the group was spoiled and not run. */
-    for (size_t i = 0; i < group.job_count; i++)
-        if (group.jobs[i] != NULL)
-            group.jobs[i]->close(group.jobs[i], rc);
-    free(group.parts);
-    free(group.jobs);
-    group.parts = NULL;
-    group.jobs = NULL;
-    group.part_count = group.job_count = 0;
-    group.error = TUTTI_OK;
+    for (size_t i = 0; i < group->job_count; i++)
+        if (group->jobs[i] != NULL)
+            group->jobs[i]->close(group->jobs[i], rc);
+    if (group->parts != &group->first)
+        free(group->parts);
+    free(group->jobs);
+    group->parts = NULL;
+    group->jobs = NULL;
+    group->part_count = group->job_count = 0;
+    group->error = TUTTI_OK;
 }
 
 tuttiResult_t tuttiGroupStart(void)
 {
-    group.depth++;
+    this_group.depth++;
     return tuttiSuccess;
 }
 
 tuttiResult_t tuttiGroupEnd(void)
 {
+    struct group *group = &this_group;
     int rc;
 
-    if (group.depth == 0)
+    if (group->depth == 0)
         return tutti_public(tutti_fail(TUTTI_ERR_USAGE,
                                        "tuttiGroupEnd without tuttiGroupStart on this thread"));
-    if (--group.depth > 0)
+    if (--group->depth > 0)
         return tuttiSuccess;
-    rc = group.error;
+    rc = group->error;
     if (rc != TUTTI_OK)
-        tutti_set_last_message(group.error_text);
+        tutti_set_last_message(group->error_text);
     else
-        rc = run_all();
-    forget(rc);
+        rc = is_simple(group) ? run_simple(group) : run_all(group);
+    forget(group, rc);
     return tutti_public(rc);
 }

@@ -31,114 +31,152 @@ size_t tutti_mailbox_bytes(const struct tutti_mailbox *mailbox)
     return 2 * (size_t)mailbox->nranks * (sizeof *mailbox->sequences + sizeof *mailbox->last);
 }
 
-void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *message)
+void tutti_message_init(struct tutti_message *message, const struct tutti_call *call)
 {
-    size_t lane = (size_t)message->call.root;
+    bool sends = call->kind == TUTTI_CALL_SEND;
 
-    if (message->call.kind == TUTTI_CALL_SEND)
-        lane += (size_t)mailbox->nranks;
-    message->before = mailbox->last[lane];
-    mailbox->last[lane] = message;
-    message->header = (struct tutti_header){.sequence = ++mailbox->sequences[lane],
-                                            .signature = message->call.signature};
+    message->before = NULL;
+    message->conn = NULL;
+    message->data = sends ? (uint8_t *)(uintptr_t)call->input : call->output;
+    message->size = call->count * tutti_type_size(call->type);
+    message->moved = 0;
+    message->peer = call->root;
+    message->sends = sends;
+    message->is_complete = false;
+    message->header_bytes = 0;
+    message->header = (struct tutti_header){.signature = call->signature};
+    message->theirs = (struct tutti_header){.sequence = 0};
 }
 
-void tutti_mailbox_close(struct tutti_mailbox *mailbox)
+static size_t lane_of(const struct tutti_mailbox *mailbox, const struct tutti_message *message)
 {
-    memset(mailbox->last, 0, 2 * (size_t)mailbox->nranks * sizeof *mailbox->last);
+    return (size_t)message->peer + (message->sends ? (size_t)mailbox->nranks : 0);
 }
 
-/* Bytes [*done, size) of `at` in the message's direction, as far as they go now. */
-static int move(struct tutti_message *message, void *at, size_t size, size_t *done, bool *moved)
+void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *messages, size_t count)
+{
+    size_t sends = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t lane = lane_of(mailbox, &messages[i]);
+
+        sends += messages[i].sends;
+        messages[i].before = mailbox->last[lane];
+        messages[i].header.sequence = ++mailbox->sequences[lane];
+        mailbox->last[lane] = &messages[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        mailbox->last[lane_of(mailbox, &messages[i])] = NULL;
+        messages[i].is_mutual = sends > 0 && sends < count;
+    }
+}
+
+/* What travels of a header: a message is no part of the chain. */
+enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
+
+/* Without send_two, a payload of up to this many bytes travels with its header where the transport
+ * copies: one call, not two. */
+enum { JOINED_BYTES = 8192 };
+
+static int offer_header(const struct tutti_message *message, size_t *ret_taken)
+{
+    const struct tutti_transport_ops *ops = message->conn->ops;
+    const uint8_t *header = (const uint8_t *)&message->header;
+    size_t done = message->header_bytes, left = HEADER_BYTES - done;
+    uint8_t joined[HEADER_BYTES + JOINED_BYTES];
+
+    if (ops->send_two != NULL)
+        return ops->send_two(message->conn, header + done, left, message->data, message->size,
+                             ret_taken);
+    if (!ops->takes_by_copy || message->size > JOINED_BYTES)
+        return ops->send(message->conn, header + done, left, ret_taken);
+    memcpy(joined, header + done, left);
+    if (message->size > 0)
+        memcpy(joined + left, message->data, message->size);
+    return ops->send(message->conn, joined, left + message->size, ret_taken);
+}
+
+static int send_header(struct tutti_message *message, bool *moved)
+{
+    size_t taken, left = HEADER_BYTES - message->header_bytes;
+
+    message->conn->is_mutual = message->is_mutual;
+    TUTTI_TRY(offer_header(message, &taken));
+    if (taken == 0)
+        return TUTTI_AGAIN;
+    *moved = true;
+    message->header_bytes += (uint32_t)(taken < left ? taken : left);
+    message->moved = taken < left ? 0 : taken - left;
+    return taken < left ? TUTTI_AGAIN : TUTTI_OK;
+}
+
+static int take_header(struct tutti_message *message, size_t *ret_got)
+{
+    const struct tutti_transport_ops *ops = message->conn->ops;
+    uint8_t *rest = (uint8_t *)&message->theirs + message->header_bytes;
+    size_t left = HEADER_BYTES - message->header_bytes;
+
+    if (ops->recv_two != NULL && message->size > 0)
+        return ops->recv_two(message->conn, rest, left, message->data, message->size, ret_got);
+    return ops->recv(message->conn, rest, left, ret_got);
+}
+
+static int receive_header(struct tutti_message *message, bool *moved)
+{
+    size_t got, left;
+
+    do {
+        TUTTI_TRY(take_header(message, &got));
+        if (got == 0)
+            return TUTTI_AGAIN;
+        *moved = true;
+        left = HEADER_BYTES - message->header_bytes;
+        message->header_bytes += (uint32_t)(got < left ? got : left);
+    } while (got < left);
+    message->moved = got - left;
+    if (!tutti_header_equal(&message->theirs, &message->header))
+        return tutti_signature_mismatch(&message->header, message->peer, &message->theirs);
+    return TUTTI_OK;
+}
+
+static int move_header(struct tutti_message *message, bool *moved)
+{
+    if (message->header_bytes == HEADER_BYTES)
+        return TUTTI_OK;
+    return message->sends ? send_header(message, moved) : receive_header(message, moved);
+}
+
+static int move_payload(struct tutti_message *message, bool *moved)
 {
     struct tutti_conn *conn = message->conn;
 
-    while (*done < size) {
-        uint8_t *from = (uint8_t *)at + *done;
-        size_t count;
+    while (message->moved < message->size) {
+        uint8_t *rest = message->data + message->moved;
+        size_t left = message->size - message->moved, count;
 
-        if (message->call.kind == TUTTI_CALL_SEND)
-            TUTTI_TRY(conn->ops->send(conn, from, size - *done, &count));
+        if (message->sends)
+            TUTTI_TRY(conn->ops->send(conn, rest, left, &count));
         else
-            TUTTI_TRY(conn->ops->recv(conn, from, size - *done, &count));
+            TUTTI_TRY(conn->ops->recv(conn, rest, left, &count));
         if (count == 0)
             return TUTTI_AGAIN;
-        *done += count;
+        message->moved += count;
         *moved = true;
     }
     return TUTTI_OK;
 }
 
-/* A payload of up to this many bytes travels with its header: one message, not two. */
-enum { JOINED_BYTES = 8192 };
-
-static int send_header(struct tutti_message *message, size_t payload, bool *moved)
-{
-    uint8_t joined[sizeof message->header + JOINED_BYTES];
-    const uint8_t *offer = (const uint8_t *)&message->header;
-    size_t taken, size = sizeof message->header, offered = size;
-
-    if (payload > 0 && payload <= JOINED_BYTES && message->conn->ops->takes_by_copy) {
-        memcpy(joined, &message->header, size);
-        memcpy(joined + size, message->call.input, payload);
-        offered += payload;
-        offer = joined;
-    }
-    TUTTI_TRY(message->conn->ops->send(message->conn, offer + message->header_bytes,
-                                       offered - message->header_bytes, &taken));
-    if (taken == 0)
-        return TUTTI_AGAIN;
-    *moved = true;
-    taken += message->header_bytes;
-    message->header_bytes = (uint32_t)(taken < size ? taken : size);
-    message->moved = taken - message->header_bytes;
-    return message->header_bytes == size ? TUTTI_OK : TUTTI_AGAIN;
-}
-
-static int receive_header(struct tutti_message *message, bool *moved)
-{
-    size_t done = message->header_bytes;
-    int rc = move(message, &message->theirs, sizeof message->header, &done, moved);
-
-    message->header_bytes = (uint32_t)done;
-    TUTTI_TRY(rc);
-    if (!tutti_header_equal(&message->theirs, &message->header))
-        return tutti_signature_mismatch(&message->header, message->call.root, &message->theirs);
-    return TUTTI_OK;
-}
-
-static int move_header(struct tutti_message *message, size_t size, bool *moved)
-{
-    if (message->header_bytes == sizeof message->header)
-        return TUTTI_OK;
-    if (message->call.kind == TUTTI_CALL_RECV)
-        return receive_header(message, moved);
-    return send_header(message, size, moved);
-}
-
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)
 {
-    const struct tutti_call *call = &message->call;
-    void *at = call->kind == TUTTI_CALL_SEND ? (void *)(uintptr_t)call->input : call->output;
-    size_t size = call->count * tutti_type_size(call->type);
-    int rc;
-
     if (message->is_complete)
         return TUTTI_OK;
     if (message->before != NULL && !message->before->is_complete)
         return TUTTI_AGAIN;
     if (message->conn == NULL)
-        TUTTI_TRY(tutti_fabric_connect(engine->fabric, call->root, TUTTI_CHANNEL_POINT_TO_POINT,
+        TUTTI_TRY(tutti_fabric_connect(engine->fabric, message->peer, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
-    /* When somebody has given up, the caller's next look at the peers says so. */
-    if (!tutti_fabric_enter(engine->fabric))
-        return TUTTI_AGAIN;
-    rc = move_header(message, size, moved);
-    if (rc == TUTTI_OK)
-        rc = move(message, at, size, &message->moved, moved);
-    if (!tutti_fabric_exit(engine->fabric) && rc == TUTTI_OK)
-        return TUTTI_AGAIN;
-    TUTTI_TRY(rc);
+    TUTTI_TRY(move_header(message, moved));
+    TUTTI_TRY(move_payload(message, moved));
     message->is_complete = true;
     *moved = true;
     return TUTTI_OK;

@@ -9,22 +9,23 @@
 #include "executor/host.h"
 
 struct tutti_message {
-    struct tutti_call call;          /* kind SEND or RECV; root is the peer */
-    /* Of this batch, peer and direction; NULL when its turn has come. */
-    struct tutti_message *before;
+    struct tutti_message *before;    /* of this batch, peer and direction; NULL: none */
     struct tutti_conn *conn;
-    bool is_complete;
-    uint32_t header_bytes;
+    uint8_t *data;                   /* the caller's; a send only reads it */
+    size_t size, moved;              /* bytes */
+    int peer;
+    bool sends, is_complete;
+    bool is_mutual;                  /* the batch has messages in the other direction, too */
+    uint32_t header_bytes;           /* done */
     struct tutti_header header;      /* mine */
-    struct tutti_header theirs;
-    size_t moved;
+    struct tutti_header theirs;      /* received */
 };
 
 /* Counts messages of each peer and direction, and remembers the last of a batch. */
 struct tutti_mailbox {
     int nranks;
     uint64_t *sequences;             /* [2][nranks]: receives, sends */
-    struct tutti_message **last;     /* [2][nranks], of the batch being put together */
+    struct tutti_message **last;     /* [2][nranks], of the batch being added; else NULL */
 };
 
 int tutti_mailbox_init(struct tutti_mailbox *mailbox, int nranks);
@@ -32,10 +33,12 @@ void tutti_mailbox_fini(struct tutti_mailbox *mailbox);
 /* Heap held, for the memory report. */
 size_t tutti_mailbox_bytes(const struct tutti_mailbox *mailbox);
 
-/* Put `message` (its call is set, all else zero) behind its predecessors of the
- * batch. tutti_mailbox_close forgets the batch once all of it is added. */
-void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *message);
-void tutti_mailbox_close(struct tutti_mailbox *mailbox);
+/* A message for `call`, a send or receive. */
+void tutti_message_init(struct tutti_message *message, const struct tutti_call *call);
+
+/* Number the messages of a batch, and put each behind its predecessors. */
+void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *messages,
+                       size_t count);
 
 /* Go on. TUTTI_OK: complete. Sets *moved when bytes moved. */
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved);

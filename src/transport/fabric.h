@@ -133,9 +133,9 @@ void tutti_fabric_leave(struct tutti_fabric *fabric);
 /* Has `rank` left, as far as can be seen from here? What it sent before can be received. */
 bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank);
 
-/* Around every pass that may touch the memory that peers of this host lend, other than windows and
- * FIFOs. False: somebody has given up, so nothing may be touched, or what was read may be wrong;
- * tutti_fabric_check will tell. */
+/* Around whatever may touch the memory that peers of this host lend, other than windows and FIFOs;
+ * may be nested. False: somebody has given up, so nothing may be touched, or what was read may be
+ * wrong; tutti_fabric_check will tell. After a false of enter there is no exit. */
 bool tutti_fabric_enter(struct tutti_fabric *fabric);
 bool tutti_fabric_exit(struct tutti_fabric *fabric);
 

@@ -18,6 +18,8 @@ bool tutti_fabric_enter(struct tutti_fabric *fabric)
 
     if (!fabric->shares_memory)
         return true;
+    if (fabric->times_inside++ > 0)
+        return true;
     me = &fabric->segment->members[fabric->my_index];
     tutti_store_relaxed(&me->is_inside, 1);
     /* Pairs with the fence in tutti_fabric_abort: we see its note, or tutti_fabric_expel sees us.
@@ -26,6 +28,7 @@ bool tutti_fabric_enter(struct tutti_fabric *fabric)
     if (!has_anybody_failed(fabric))
         return true;
     tutti_store_release(&me->is_inside, 0);
+    fabric->times_inside = 0;
     return false;
 }
 
@@ -35,7 +38,8 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric)
         return true;
     /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others
      */
-    tutti_store_release(&fabric->segment->members[fabric->my_index].is_inside, 0);
+    if (--fabric->times_inside == 0)
+        tutti_store_release(&fabric->segment->members[fabric->my_index].is_inside, 0);
     return !has_anybody_failed(fabric);
 }
 

@@ -77,6 +77,7 @@ struct tutti_fabric {
     uint32_t nmembers, my_index;
     bool has_domain, is_one_domain, all_store, all_read;
     bool shares_memory;            /* a member reads another's own memory */
+    uint32_t times_inside;         /* that memory: calls of enter that exit has not ended */
 
     /* Connections. */
     const struct tutti_transport_ops **routes; /* [nranks] */

@@ -33,6 +33,8 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 /* How often a spinning rank looks for callers, and at the clock: passes, powers of two. */
 #define PASSES_PER_LOOK 64
 #define PASSES_PER_CLOCK 16
+/* At first without a pause: it can take as long as a small message. */
+#define EAGER_PASSES 64
 /* Where cores are short, spinning longer than a rank on another core takes to answer at once only
  * keeps the core from the rank that is waited for; it is given up many times before sleeping. That
  * other programs want our core we do not know: after as long a spin the core is offered at every
@@ -192,7 +194,8 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     uint64_t now;
 
-    tutti_cpu_relax();
+    if (idle->passes > EAGER_PASSES)
+        tutti_cpu_relax();
     if (idle->passes % PASSES_PER_CLOCK != 0 && fabric->spin_ns > 0)
         return;
     now = tutti_now_ns();

@@ -48,6 +48,42 @@ enum { MOST = 1 << 16, RANKS = 4 };
 static float input[RANKS][MOST * RANKS], output[RANKS][MOST * RANKS];
 static const size_t sizes[RANKS] = {10, 0, 20, 30};
 
+/* Neighbours in pairs. */
+static tuttiResult_t pass_on(const struct member *member, size_t count)
+{
+    float *in = input[member->rank], *out = output[member->rank];
+    int peer = member->rank ^ 1;
+    tuttiResult_t result = tuttiSuccess;
+
+    if (member->rank < peer)
+        result = tuttiSend(in, count, tuttiFloat32, peer, member->comm, NULL);
+    if (result == tuttiSuccess)
+        result = tuttiRecv(out, count, tuttiFloat32, peer, member->comm, NULL);
+    if (result == tuttiSuccess && member->rank > peer)
+        result = tuttiSend(in, count, tuttiFloat32, peer, member->comm, NULL);
+    return result;
+}
+
+/* Round the ring, both ways. */
+static tuttiResult_t exchange(const struct member *member, size_t count)
+{
+    const float *in = input[member->rank];
+    float *out = output[member->rank];
+    int right = (member->rank + 1) % RANKS, left = (member->rank + RANKS - 1) % RANKS;
+    tuttiResult_t result = tuttiGroupStart(), ended;
+
+    if (result == tuttiSuccess)
+        result = tuttiSend(in, count, tuttiFloat32, right, member->comm, NULL);
+    if (result == tuttiSuccess)
+        result = tuttiRecv(out, count, tuttiFloat32, left, member->comm, NULL);
+    if (result == tuttiSuccess)
+        result = tuttiSend(in, count, tuttiFloat32, left, member->comm, NULL);
+    if (result == tuttiSuccess)
+        result = tuttiRecv(out + MOST, count, tuttiFloat32, right, member->comm, NULL);
+    ended = tuttiGroupEnd();
+    return result == tuttiSuccess ? ended : result;
+}
+
 static tuttiResult_t call(const struct member *member, int which, size_t count)
 {
     const float *in = input[member->rank];
@@ -68,16 +104,18 @@ static tuttiResult_t call(const struct member *member, int which, size_t count)
     case 10:
         return tuttiReduceScatterV(in, out, sizes, NULL, tuttiFloat32, tuttiSum, comm, NULL);
     case 11: return tuttiAllReduce(in, out, count, tuttiFloat16, tuttiAvg, comm, NULL);
+    case 12: return pass_on(member, count);
+    case 13: return exchange(member, count);
     default: return tuttiAllReduce(in, out, count, tuttiInt32, tuttiAvg, comm, NULL);
     }
 }
 
-enum { CALLS = 13 };
+enum { CALLS = 15 };
 
 static const char *const names[CALLS] = {
     "all-reduce", "reduce", "broadcast", "all-gather", "reduce-scatter", "all-to-all", "gather",
     "scatter", "barrier", "all-gather-v", "reduce-scatter-v", "average of float16",
-    "average of int32"};
+    "message", "group of four messages", "average of int32"};
 
 static void repeat(struct member *member)
 {
