@@ -38,14 +38,15 @@ def build(root, library_directory, workdir):
     source = os.path.join(root, "bench", "drivers")
     common = os.path.join(workdir, "driver.o")
     out = {name: os.path.join(workdir, name) for name in ("tutti", "openmpi", "mpich", "gloo",
-                                                        "bare")}
+                                                        "bare", "bare-tcp")}
 
     run(["gcc", "-std=c11", *FLAGS, "-c", "driver.c", "-o", common], source)
     run(["gcc", "-std=c11", *FLAGS, "-I", os.path.join(root, "include"), "tutti.c", common,
          "-o", out["tutti"], "-L", library_directory, "-ltutti",
          f"-Wl,-rpath,{library_directory}"], source)
-    run(["gcc", "-std=c11", *FLAGS, "-O3", "-march=native", "bare.c", common, "-o", out["bare"]],
-        source)
+    for bare in ("bare", "bare-tcp"):
+        run(["gcc", "-std=c11", *FLAGS, "-O3", "-march=native", bare.replace("-", "_") + ".c",
+             common, "-o", out[bare]], source)
     for mpi in ("openmpi", "mpich"):
         run([f"mpicc.{mpi}", "-std=c11", *FLAGS, "mpi.c", common, "-o", out[mpi]], source)
     run(["g++", *FLAGS, "gloo.cc", common, "-o", out["gloo"], "-lgloo", "-pthread"], source)

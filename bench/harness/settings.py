@@ -14,9 +14,6 @@ PEERS = ("openmpi", "mpich", "gloo")
 HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=4294967296",
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
 
-# Of no use with more ranks than CPUs: they never give theirs away.
-SPINNERS = ("openmpi-collsm", "bare")
-
 OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -24,10 +21,13 @@ class Contender:
     """One library at one setting: the ranks of one job, and the kinds of memory to try."""
 
     def __init__(self, name, library, about, arguments=(), environment=None, memories=("heap",),
-                 pin=True, seldom=False, max_bytes=None):
+                 pin=True, seldom=False, max_bytes=None, driver=None, spins=False):
         self.name, self.library, self.about = name, library, about
         self.arguments, self.environment = list(arguments), environment or {}
         self.memories, self.pin, self.seldom, self.max_bytes = memories, pin, seldom, max_bytes
+        self.driver = driver or library
+        # Of no use with more ranks than CPUs: it never gives its own away.
+        self.spins = spins
 
 
 def openmpi(name, about, *arguments, **others):
@@ -43,7 +43,8 @@ def shm():
         Contender("tutti", "tutti", "as it comes", memories=("heap", "own")),
         openmpi("openmpi-cma", "as it comes: single copies by CMA", *ob1),
         openmpi("openmpi-nocma", "copies through shared memory only", *ob1, *copy_twice),
-        openmpi("openmpi-collsm", "with coll/sm", *ob1, "--mca", "coll_sm_priority", "90"),
+        openmpi("openmpi-collsm", "with coll/sm", *ob1, "--mca", "coll_sm_priority", "90",
+                spins=True),
         openmpi("openmpi-linear", "linear all-reduce, no CMA", *ob1, *copy_twice,
                 "--mca", "coll_tuned_use_dynamic_rules", "1",
                 "--mca", "coll_tuned_allreduce_algorithm", "1",
@@ -51,7 +52,8 @@ def shm():
         Contender("mpich", "mpich", "as it comes"),
         Contender("mpich-release-gather", "mpich", "release-gather collectives",
                   environment=gather, seldom=True),
-        Contender("bare", "bare", "no library: loops over shared memory", memories=("own",)),
+        Contender("bare", "bare", "no library: loops over shared memory", memories=("own",),
+                  spins=True),
     ]
 
 
@@ -74,6 +76,7 @@ def tcp():
                   max_bytes=16 << 20),
         Contender("gloo-polling-ring", "gloo", "class API, chunked ring, callers poll",
                   ["polling-ring"], max_bytes=16 << 20, seldom=True),
+        Contender("bare", "bare", "no library: loops over a socket per pair", driver="bare-tcp"),
     ]
 
 
@@ -81,7 +84,7 @@ def contenders(transport, chosen):
     crowded = chosen.ranks > machine.cpus()
     return [c for c in {"shm": shm, "tcp": tcp}[transport]()
             if (chosen.all_settings or not c.seldom) and re.search(chosen.keep, c.name)
-            and not (crowded and c.name in SPINNERS)]
+            and not (crowded and c.spins)]
 
 
 def commands(contender, driver, directory, ranks):

@@ -38,7 +38,7 @@ class Team:
         environment = dict(os.environ, **contender.environment, GLIBC_TUNABLES=settings.HEAP,
                            BENCH_PIN="1" if contender.pin and not crowded else "0",
                            BENCH_ARENA=str(arena_bytes))
-        for command in settings.commands(contender, binaries[contender.library], self.directory,
+        for command in settings.commands(contender, binaries[contender.driver], self.directory,
                                          self.ranks):
             self.processes.append(subprocess.Popen(
                 command, env=environment, cwd=self.directory, stdin=subprocess.DEVNULL,

@@ -17,8 +17,8 @@ TUTTI_PARAM_TEXT(SOCKET_IFNAME, "TUTTI_SOCKET_IFNAME", "",
     "when all ranks are on one host.")
 TUTTI_PARAM_CHOICE(SOCKET_FAMILY, "TUTTI_SOCKET_FAMILY", "any", "any|ipv4|ipv6",
     "Address family of TCP connections.")
-TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "2", 1, 16,
-    "TCP sockets per pair of ranks and channel.")
+TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "0", 0, 16,
+    "TCP sockets per pair of ranks and channel; 0: one within a host, two between hosts.")
 TUTTI_PARAM_INT(SOCKET_BUFFER, "TUTTI_SOCKET_BUFFER", "0", 0, 1073741824,
     "Kernel send and receive buffer of each TCP socket in bytes; 0 leaves it to the kernel.")
 

@@ -34,7 +34,7 @@ union tutti_record {
         struct tutti_identity identity;
         uint64_t nonce;    /* drawn per fabric */
         uint16_t port_be;  /* of the TCP listener */
-        uint8_t nsockets;  /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts */
+        uint8_t nsockets;  /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts is used */
         uint8_t ncandidates;
         struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
     };

@@ -75,7 +75,8 @@ static const struct rule rules[] = {
     {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 512 << 10, 3, CROWDED, "knomial", AS_USUAL},
-    {TUTTI_BROADCAST, 3 << 20, 3, CROWDED, "double_tree", TUTTI_SEGMENTS, 2},
+    {TUTTI_BROADCAST, 3 << 20, 8, CROWDED, "chain", AS_USUAL},
+    {TUTTI_BROADCAST, 3 << 20, 3, CROWDED, "scatter_allgather", AS_USUAL},
     {TUTTI_BROADCAST, 64 << 10, 2, ALL, "knomial", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 1, ALL, "chain", AS_USUAL},
 

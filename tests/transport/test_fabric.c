@@ -343,7 +343,7 @@ static void a_rank_that_waits_for_something_else_still_takes_calls(void **state)
     while ((rc = tutti_fabric_connect(fabrics[0], 1, 1, &conn)) == TUTTI_AGAIN)
         tutti_fabric_idle(fabrics[1], &idle);
     assert_int_equal(rc, TUTTI_OK);
-    assert_int_equal(conn->ops->count_sockets(conn), 2);
+    assert_int_equal(conn->ops->count_sockets(conn), 1);
     destroy_all(2, fabrics);
 }
 
@@ -369,6 +369,23 @@ static void ranks_that_want_different_numbers_of_sockets_use_the_lesser(void **s
     destroy_all(2, fabrics);
 }
 
+static void ranks_use_one_socket_within_a_host_and_two_between_hosts(void **state)
+{
+    struct tutti_fabric *fabrics[2];
+
+    (void)state;
+    apply_setting(&tcp_only);
+    form_in_one_thread(2, fabrics);
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
+    fabrics[0]->records[1].identity.network[0] ^= 1;
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 2);
+    fabrics[0]->records[1].nsockets = 1; /* who wants a certain number gets no more */
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
+    fabrics[0]->mine.nsockets = fabrics[0]->records[1].nsockets = 4;
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 4);
+    destroy_all(2, fabrics);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +402,7 @@ int main(void)
         cmocka_unit_test(ranks_of_another_communicator_are_strangers),
         cmocka_unit_test(a_rank_that_waits_for_something_else_still_takes_calls),
         cmocka_unit_test(ranks_that_want_different_numbers_of_sockets_use_the_lesser),
+        cmocka_unit_test(ranks_use_one_socket_within_a_host_and_two_between_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
