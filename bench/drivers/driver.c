@@ -18,7 +18,7 @@
 
 /* Small buffers are few, so that they stay in the caches as buffers in use do; large ones go round
  * so much memory that no cache holds more of them than the operation itself brought in. Operations
- * that start together have their input written just before, up to FRESH_BYTES. */
+ * that start together have their buffers touched just before, up to FRESH_BYTES. */
 #define COLD_BYTES 65536
 #define FRESH_BYTES 65536
 #define WARM_SLOTS 16
@@ -297,19 +297,32 @@ static void measure_stream(struct session *session, const struct arena *arena,
     answer_times(session, nblocks);
 }
 
-/* Write the input anew, as a caller has who has just computed it. */
+/* Read every line, so that it lies in this CPU's caches. */
+static void look_at(const char *bytes, size_t size)
+{
+    static volatile char sink;
+
+    for (size_t i = 0; i < size; i += 64)
+        sink = bytes[i];
+}
+
+/* As a caller who has used the last result and computed the next input: who writes into a peer's
+ * output, or keeps a copy of its input, shall not gain by nobody ever touching them. */
 static void freshen(const struct bench_library *library, const struct bench_operation *operation,
                     size_t bytes)
 {
     int step = library->nprocesses != 0 ? library->nprocesses : library->nranks;
+    bool from_recv = library->in_place || operation->collective == BENCH_BROADCAST;
 
     for (int rank = library->rank; rank < library->nranks; rank += step) {
         bool is_own = rank == library->rank;
-        bool from_recv = library->in_place || operation->collective == BENCH_BROADCAST;
-        void *input = from_recv ? operation->recv : (void *)(uintptr_t)operation->send;
+        char *send = (char *)(uintptr_t)operation->send, *recv = (char *)operation->recv;
 
+        send = is_own ? send : library->at_rank(send, rank);
+        recv = is_own ? recv : library->at_rank(recv, rank);
+        look_at(recv, bytes);
         if (operation->collective != BENCH_BROADCAST || rank == 0)
-            memset(is_own ? input : library->at_rank(input, rank), 0, bytes);
+            memset(from_recv ? recv : send, 0, bytes);
     }
 }
 

@@ -83,6 +83,8 @@ static void await(int peer)
     while (atomic_load_explicit(&segment->lines[peer].number, memory_order_acquire) < current)
 #if defined(__x86_64__)
         __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
 #else
         ;
 #endif

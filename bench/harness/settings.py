@@ -18,7 +18,7 @@ HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=42949672
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
 
 # Of no use with more ranks than CPUs: they never give theirs away.
-SPINNERS = ("openmpi-collsm", "bare")
+SPINNERS = ("openmpi-collsm", "bare", "mpich-ucx", "mpich-release-gather")
 
 OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
