@@ -6,30 +6,44 @@
 #include <stdint.h>
 #include <string.h>
 
+#define RUN 1024
+
 static float input_of(enum bench_type type, int rank, size_t index)
 {
-    return (float)((index * 3 + (size_t)rank * 17 + 1) & (type == BENCH_FLOAT32 ? 127 : 15));
+    return (float)(((unsigned)index * 3 + (unsigned)rank * 17 + 1) &
+                   (type == BENCH_FLOAT32 ? 127 : 15));
 }
 
-static float expected(const struct bench_library *library, const struct bench_operation *operation,
-                      int rank, size_t index)
+static void add_inputs(enum bench_type type, int rank, size_t start, size_t count, float *sums)
 {
-    size_t part = operation->part, shift = (size_t)rank * part;
-    enum bench_type type = operation->type;
-    float sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sums[i] += input_of(type, rank, start + i);
+}
 
-    switch (operation->collective) {
-    case BENCH_ALLGATHER: return input_of(type, (int)(index / part), index % part);
-    case BENCH_ALLTOALL: return input_of(type, (int)(index / part), shift + index % part);
-    case BENCH_BROADCAST: return input_of(type, 0, index);
-    case BENCH_SENDRECV:
-        return input_of(type, (rank + library->nranks - 1) % library->nranks, index);
-    case BENCH_REDUCE_SCATTER: index += shift; break;
-    default: break;
-    }
-    for (int from = 0; from < library->nranks; from++)
-        sum += input_of(type, from, index);
-    return sum;
+/* What must be in the output of `rank` from element `start` on; returns for how many elements, at
+ * most RUN. */
+static size_t expected(const struct bench_library *library, const struct bench_operation *operation,
+                       int rank, size_t start, size_t count, float *ret_values)
+{
+    enum bench_collective collective = operation->collective;
+    bool is_divided = collective == BENCH_ALLGATHER || collective == BENCH_ALLTOALL;
+    size_t part = is_divided ? operation->part : operation->count, shift = 0, at = start % part;
+    int first = 0, last = library->nranks - 1;
+
+    if (is_divided)
+        first = last = (int)(start / part);
+    else if (collective == BENCH_SENDRECV)
+        first = last = (rank + library->nranks - 1) % library->nranks;
+    else if (collective == BENCH_BROADCAST)
+        last = 0;
+    if (collective == BENCH_ALLTOALL || collective == BENCH_REDUCE_SCATTER)
+        shift = (size_t)rank * operation->part;
+    count = count < RUN ? count : RUN;
+    count = count < part - at ? count : part - at;
+    memset(ret_values, 0, count * sizeof(*ret_values));
+    for (int from = first; from <= last; from++)
+        add_inputs(operation->type, from, shift + at, count, ret_values);
+    return count;
 }
 
 /* A whole number that the narrow type holds exactly, as its 16 bits. */
@@ -41,30 +55,46 @@ static uint16_t narrow(enum bench_type type, float value)
     if (type == BENCH_BFLOAT16)
         return (uint16_t)(bits >> 16);
     /* Another bias of the exponent, and fewer bits of the fraction; the sign is in its place. */
-    return value == 0 ? 0 : (uint16_t)((bits >> 31 << 15) | (((bits & 0x7fffffff) >> 13) - (112 << 10)));
+    if (value == 0)
+        return 0;
+    return (uint16_t)((bits >> 31 << 15) | (((bits & 0x7fffffff) >> 13) - (112 << 10)));
 }
 
-static void store(const struct bench_operation *operation, float *buffer, size_t index, float value)
+static void store(const struct bench_operation *operation, float *buffer, size_t start,
+                  const float *values, size_t count)
 {
-    uint16_t half;
-
     if (operation->type == BENCH_FLOAT32) {
-        buffer[index] = value;
+        memcpy(buffer + start, values, count * sizeof(*values));
         return;
     }
-    half = narrow(operation->type, value);
-    memcpy((char *)buffer + index * sizeof(half), &half, sizeof(half));
+    for (size_t i = 0; i < count; i++) {
+        uint16_t half = narrow(operation->type, values[i]);
+
+        memcpy((char *)buffer + (start + i) * sizeof(half), &half, sizeof(half));
+    }
 }
 
-static bool holds(const struct bench_operation *operation, const float *buffer, size_t index,
-                  float value)
+/* Returns the index of the first element that differs, or `count`. */
+static size_t compare(const struct bench_operation *operation, const float *buffer, size_t start,
+                      const float *values, size_t count)
 {
-    uint16_t half;
+    size_t i = 0;
 
-    if (operation->type == BENCH_FLOAT32)
-        return buffer[index] == value;
-    memcpy(&half, (const char *)buffer + index * sizeof(half), sizeof(half));
-    return half == narrow(operation->type, value);
+    if (operation->type == BENCH_FLOAT32) {
+        if (memcmp(buffer + start, values, count * sizeof(*values)) == 0)
+            return count;
+        while (i < count && buffer[start + i] == values[i])
+            i++;
+        return i;
+    }
+    for (; i < count; i++) {
+        uint16_t half;
+
+        memcpy(&half, (const char *)buffer + (start + i) * sizeof(half), sizeof(half));
+        if (half != narrow(operation->type, values[i]))
+            return i;
+    }
+    return count;
 }
 
 static void fill(const struct bench_library *library, const struct bench_operation *operation,
@@ -76,11 +106,15 @@ static void fill(const struct bench_library *library, const struct bench_operati
                       (collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE_SCATTER ||
                        collective == BENCH_REDUCE));
 
-    for (size_t i = 0; i < operation->count; i++) {
-        float value = input_of(operation->type, rank, i);
+    for (size_t start = 0; start < operation->count; start += RUN) {
+        size_t left = operation->count - start, count = left < RUN ? left : RUN;
+        float inputs[RUN] = {0}, others[RUN];
 
-        store(operation, send, i, value);
-        store(operation, recv, i, from_recv ? value : -1.0f);
+        add_inputs(operation->type, rank, start, count, inputs);
+        for (size_t i = 0; i < count; i++)
+            others[i] = -1.0f;
+        store(operation, send, start, inputs, count);
+        store(operation, recv, start, from_recv ? inputs : others, count);
     }
 }
 
@@ -92,9 +126,15 @@ static size_t first_wrong(const struct bench_library *library,
     size_t nresults = !has_result ? 0 :
                       collective == BENCH_REDUCE_SCATTER ? operation->part : operation->count;
 
-    for (size_t i = 0; i < nresults; i++)
-        if (!holds(operation, recv, i, expected(library, operation, rank, i)))
-            return i;
+    for (size_t start = 0, count; start < nresults; start += count) {
+        float values[RUN];
+        size_t equal;
+
+        count = expected(library, operation, rank, start, nresults - start, values);
+        equal = compare(operation, recv, start, values, count);
+        if (equal < count)
+            return start + equal;
+    }
     return SIZE_MAX;
 }
 

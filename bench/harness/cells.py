@@ -14,6 +14,8 @@ SAMPLE_US = 150.0
 # What passes between two operations that start together.
 PAUSE_US = 6.0
 SYNC_OPS_MAX = 4000
+# One operation of this length tells enough.
+LONG_US = 2000.0
 ANSWER_SECONDS = 30
 
 # After the first round a peer's setting goes on if it takes at most so many times as long as that
@@ -47,7 +49,11 @@ class Track:
         """A few operations, to learn how long they take."""
         if "stream" in self.timings:
             self.run("stream", "1 1")
-            self.run("stream", f"2 {max(1, int(SAMPLE_US / self.estimates['stream']))}")
+            if self.estimates["stream"] < LONG_US:
+                self.run("stream", f"2 {max(1, int(SAMPLE_US / self.estimates['stream']))}")
+            else:
+                self.estimates["sync"] = self.estimates["stream"]
+                return
         self.run("sync", "2")
 
     def slice(self, slice_ms):
@@ -56,10 +62,10 @@ class Track:
             if timing == "stream":
                 nops = max(1, math.ceil(SAMPLE_US / estimate))
                 nblocks = int(slice_ms * 1000 / (nops * estimate))
-                numbers = f"{min(max(nblocks, 2), 2000)} {nops}"
+                numbers = f"{min(max(nblocks, 1), 2000)} {nops}"
             else:
                 nops = int(slice_ms * 500 / (estimate + PAUSE_US))
-                numbers = f"{min(max(nops, 2), SYNC_OPS_MAX)}"
+                numbers = f"{min(max(nops, 1), SYNC_OPS_MAX)}"
             self.rounds[timing].append(self.run(timing, numbers))
 
     def first(self, timing):
