@@ -28,7 +28,8 @@ class Track:
 
     def __init__(self, entry, cell):
         self.entry, self.command = entry, f"{cell[0]} {entry.type} {max(cell[1], 4)} {entry.memory}"
-        self.timings = TIMINGS if entry.library != "limit" else ("sync",)
+        # Without any agreement nothing can go on back to back.
+        self.timings = ("sync",) if entry.contender.driver == "limit" else TIMINGS
         self.estimates = dict.fromkeys(self.timings, math.inf)
         self.rounds = {timing: [] for timing in self.timings}
 
@@ -105,10 +106,11 @@ def goes_on(track, tracks):
     """After the first round: is it worth another one?"""
     library = track.entry.library
     if library == "limit":
-        return track.entry.variant == "line" or \
-            track.first("sync") <= BEHIND * min(one.first("sync") for one in tracks
-                                                if one.entry.library == "limit"
-                                                and one.entry.variant != "line")
+        moves = [one for one in tracks if one.entry.library == library and
+                 one.entry.variant != "line"]
+        return track not in moves or any(
+            track.first(timing) <= BEHIND * min(one.first(timing) for one in moves)
+            for timing in track.timings)
     if library not in settings.PEERS:
         return True
     for timing in TIMINGS:

@@ -45,7 +45,8 @@ def switches(results):
 
 def limit_rounds(results, cell):
     """The limit of the cell as it was in each round, in us; empty if it was not measured."""
-    times = {name: one["sync"] for name, one in cell["times"].items() if one["library"] == "limit"}
+    timing = judged(results) if results["transport"] == "tcp" else "sync"
+    times = {name: one[timing] for name, one in cell["times"].items() if one["library"] == "limit"}
     line = times.pop("limit:line", None)
     best = min(times.values(), key=lambda one: one["median_us"], default=None)
     if line is None:

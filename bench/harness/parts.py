@@ -94,7 +94,7 @@ def plan(chosen):
 
 def weight(part, cell):
     """About how long a cell takes, in no particular unit."""
-    contenders = {"shm": 8, "tcp": 8, "types": 5}[part.transport]
+    contenders = {"shm": 8, "tcp": 12, "types": 5}[part.transport]
     return contenders * (1 + part.ranks * cell[1] / (64 << 20))
 
 
