@@ -26,10 +26,11 @@ BEHIND, HOPELESS = 1.5, 5.0
 class Track:
     """What one entry has shown in one cell."""
 
-    def __init__(self, entry, cell):
+    def __init__(self, entry, cell, timings):
         self.entry, self.command = entry, f"{cell[0]} {entry.type} {max(cell[1], 4)} {entry.memory}"
         # Without any agreement nothing can go on back to back.
-        self.timings = ("sync",) if entry.contender.driver == "limit" else TIMINGS
+        self.timings = [timing for timing in timings
+                        if timing == "sync" or entry.contender.driver != "limit"]
         self.estimates = dict.fromkeys(self.timings, math.inf)
         self.rounds = {timing: [] for timing in self.timings}
 
@@ -52,10 +53,11 @@ class Track:
             self.run("stream", "1 1")
             if self.estimates["stream"] < LONG_US:
                 self.run("stream", f"2 {max(1, int(SAMPLE_US / self.estimates['stream']))}")
-            else:
+            elif "sync" in self.timings:
                 self.estimates["sync"] = self.estimates["stream"]
                 return
-        self.run("sync", "2")
+        if "sync" in self.timings:
+            self.run("sync", "2")
 
     def slice(self, slice_ms):
         for timing in self.timings:
@@ -113,7 +115,7 @@ def goes_on(track, tracks):
             for timing in track.timings)
     if library not in settings.PEERS:
         return True
-    for timing in TIMINGS:
+    for timing in track.timings:
         peers = [one for one in tracks if one.entry.library in settings.PEERS]
         own = min(one.first(timing) for one in peers if one.entry.library == library)
         best = min(one.first(timing) for one in peers)
@@ -136,8 +138,8 @@ def measure(roster, cell, chosen, fail):
 
     tracks = []
     for entry in list(roster.entries):
-        track = Track(entry, cell)
-        if attempt(entry, lambda: check(entry, cell)) and attempt(entry, track.prime):
+        track = Track(entry, cell, chosen.timings)
+        if track.timings and attempt(entry, lambda: check(entry, cell)) and attempt(entry, track.prime):
             tracks.append(track)
     kept, running = list(tracks), list(tracks)
     for turn in range(chosen.rounds):

@@ -111,8 +111,8 @@ def cells_text(parts):
     lines = ["Times in us; ours / theirs: below 1, ours is faster."]
     for results in parts:
         lines += ["", "", f"==== {results['part']} ====", "", *heading(results)]
-        judged = figures.judged(results)
-        for timing in (judged, "stream" if judged == "sync" else "sync"):
+        for timing in sorted(figures.measured(results),
+                             key=lambda one: one != figures.judged(results)):
             lines += ["", f"-- {results['part']}, {TIMING_WORDS[timing]} --", "",
                       *table(results, timing)]
         for name, error in results.get("absent", {}).items():

@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-KEPT_OPTIONS = ("collectives", "sizes", "ranks", "transports", "rounds", "slice_ms", "keep",
+KEPT_OPTIONS = ("collectives", "sizes", "ranks", "transports", "timings", "rounds", "slice_ms", "keep",
                 "all_settings", "quick", "build")
 
 
