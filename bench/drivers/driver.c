@@ -361,7 +361,7 @@ static int index_of(const char *name, const char *const *names, int count)
     bench_die("\"%s\" is neither a collective nor a type", name);
 }
 
-/* Memory is "heap", "own", or "own:VARIANT" with a variant of the library's. NULL: there is none. */
+/* Memory is "heap", "own", or "own:VARIANT" with one of the library's. NULL: there is none. */
 static const struct arena *select_memory(struct session *session, const char *memory)
 {
     const char *variant = strchr(memory, ':');

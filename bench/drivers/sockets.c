@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What sockets give without a library: sockets DIRECTORY RANK NRANKS. Each rank sends and receives
- * as many bytes as the operation needs at least, to and from all peers at once, straight between the
- * buffers; nothing is added up and nobody waits for what he has to pass on. Variants differ in the
+ * as many bytes as the operation needs at least, to and from all peers at once, straight between
+ * the buffers; nothing is added up and nobody waits for what he has to pass on. Variants differ in the
  * number of sockets between two ranks, in their buffers and in how they wait; the fastest is the
  * limit. */
 #include "driver.h"
@@ -89,7 +89,7 @@ static size_t share_of(size_t size, int lane)
     return lane > 0 ? share : size - share * (size_t)(variant->nlanes - 1);
 }
 
-/* Buffers of a rank have room for the whole vector, from where and to where each peer's bytes go. */
+/* A rank's buffers have room for the whole vector, from where and to where each peer's bytes go. */
 static void load_lanes(const struct bench_operation *op, struct lane (*peers)[LANES_MAX])
 {
     static char barrier_bytes[64];

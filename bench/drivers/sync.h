@@ -17,8 +17,8 @@ struct sync_line;
 struct sync_line *sync_line_open(const char *directory, int process, int nprocesses,
                                  bool is_crowded);
 
-/* Wait until all processes are here; returns, at the instant that they agreed on, that instant in ns
- * of CLOCK_MONOTONIC. */
+/* Wait until all processes are here; returns, at the instant that they agreed on, that instant in
+ * ns of CLOCK_MONOTONIC. */
 uint64_t sync_line_start(struct sync_line *line);
 
 /* This process was done with operation `index` so many ns after its start. */

@@ -139,7 +139,8 @@ def measure(roster, cell, chosen, fail):
     tracks = []
     for entry in list(roster.entries):
         track = Track(entry, cell, chosen.timings)
-        if track.timings and attempt(entry, lambda: check(entry, cell)) and attempt(entry, track.prime):
+        if track.timings and attempt(entry, lambda: check(entry, cell)) and \
+           attempt(entry, track.prime):
             tracks.append(track)
     kept, running = list(tracks), list(tracks)
     for turn in range(chosen.rounds):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from the times of a cell: the best settings, the limit, and our ratios to them, taken
-round by round."""
+"""What follows from the times of a cell: the best settings, the limit, and our ratios to them,
+taken round by round."""
 import statistics
 
 from harness import settings

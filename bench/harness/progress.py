@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a run is, and how long it will take: one line that a terminal writes over, else a line for
-each cell."""
+"""How far a run is, and how long it will take: one line that a terminal writes over, else a line
+for each cell."""
 import sys
 import time
 

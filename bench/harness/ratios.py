@@ -74,7 +74,8 @@ def draw(results, parts):
     canvas.text(MARGIN, 40, title + ": ratios", 22, weight="bold")
     y = 64
     timing = report.TIMING_WORDS[figures.judged(results)]
-    about = f"{timing}; below 1: ours is faster. Tick, cross: the cell meets its targets or does not"
+    about = (f"{timing}; below 1: ours is faster. Tick, cross: the cell meets its targets or does "
+             "not")
     for line in report.heading(results) + [about]:
         canvas.text(MARGIN, y, line, 12, INK if line == about else FAINT)
         y += 17

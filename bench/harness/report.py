@@ -82,7 +82,8 @@ def columns_of(results, timing):
                 if not narrow or name not in others]
     if timing == figures.judged(results) and "limit" in libraries:
         columns += [("limit", lambda cell: number(figures.limit(results, cell)))]
-        columns += [(f"{SHORT.get(name, name)} x limit", limit_of(name)) for name in (*ours, "peer")]
+        columns += [(f"{SHORT.get(name, name)} x limit", limit_of(name))
+                    for name in (*ours, "peer")]
     return columns
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a run: a directory with run.json, what was asked for, and one file per part, which
-is written anew after each cell, so that whoever was interrupted can go on."""
+"""What is kept of a run: a directory with run.json, what was asked for, and one file per part,
+which is written anew after each cell, so that whoever was interrupted can go on."""
 import json
 import os
 import time
 
-KEPT_OPTIONS = ("collectives", "sizes", "ranks", "transports", "timings", "rounds", "slice_ms", "keep",
-                "all_settings", "quick", "build")
+KEPT_OPTIONS = ("collectives", "sizes", "ranks", "transports", "timings", "rounds", "slice_ms",
+                "keep", "all_settings", "quick", "build")
 
 
 class Failure(Exception):
@@ -64,8 +64,8 @@ class Run:
         """Take up the last run, with its options."""
         known = self.read("run.json")
         if known is None:
-            raise Failure(f"there is no run in {self.directory} that could go on; start one without "
-                          "--resume")
+            raise Failure(f"there is no run in {self.directory} that could go on; start one "
+                          "without --resume")
         self.number = known["run"]
         for name in KEPT_OPTIONS:
             setattr(chosen, name, known["options"][name])

@@ -45,7 +45,8 @@ CROWDED = tuple(
 ) + (Target("window", "limit", 1.3, MIB, math.inf),)
 SOCKETS = (
     Target("tutti", "mpi", 0.9, 0, 64), Target("tutti", "gloo", 0.4, 0, 64),
-    Target("tutti", "peer", 1 / 1.2, MIB, math.inf), Target("tutti", "limit", 1 / 0.85, MIB, math.inf),
+    Target("tutti", "peer", 1 / 1.2, MIB, math.inf),
+    Target("tutti", "limit", 1 / 0.85, MIB, math.inf),
 )
 NARROW = tuple(Target(name + window, "float32", bound, low, high)
                for name in ("bfloat16", "float16") for window in ("", "-window")
