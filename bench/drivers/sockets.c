@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What sockets give without a library: sockets DIRECTORY RANK NRANKS. Each rank sends and receives
  * as many bytes as the operation needs at least, to and from all peers at once, straight between
- * the buffers; nothing is added up and nobody waits for what he has to pass on. Variants differ in the
- * number of sockets between two ranks, in their buffers and in how they wait; the fastest is the
- * limit. */
+ * the buffers; nothing is added up and nobody waits for what he has to pass on. Variants differ in
+ * the number of sockets between two ranks, in their buffers and in how they wait; the fastest is
+ * the limit. */
 #include "driver.h"
 
 #include <arpa/inet.h>
