@@ -413,8 +413,8 @@ static void prices_of_a_thousand_ranks_are_low(void **state)
     tutti_machine_destroy(machine);
 }
 
-/* All-reduces of two processes over sockets, as bench/results/latest.txt has them; the two
- * algorithms changed places at 64 KiB, here within a factor of two. */
+/* All-reduces of two processes over sockets, as bench/results/latest/cells.txt had them; the
+ * two algorithms changed places at 64 KiB, here within a factor of two. */
 static void assumptions_agree_with_what_was_measured(void **state)
 {
     static const struct {
