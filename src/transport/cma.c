@@ -20,6 +20,8 @@
 #define PIECE_BYTES 16384
 /* In one process a copy costs no system call. */
 #define ONE_PROCESS_THRESHOLD 16384
+/* Two copies at a time are no faster than one after the other where their ranks share cores. */
+#define CROWDED_THRESHOLD (256 * 1024)
 /* Copied between two looks of the sender at what it may reuse. */
 #define COPY_BYTES (512 * 1024)
 #define BOUNCE_BYTES 65536
@@ -74,6 +76,8 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
     cma->threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
     if (cma->is_one_process && cma->threshold > ONE_PROCESS_THRESHOLD)
         cma->threshold = ONE_PROCESS_THRESHOLD;
+    if (fabric->is_crowded && cma->threshold > CROWDED_THRESHOLD)
+        cma->threshold = CROWDED_THRESHOLD;
     tutti_fifo_writer_init(&cma->out, tutti_segment_fifo(segment, channel, me, other),
                            segment->header->fifo_bytes);
     tutti_fifo_reader_init(&cma->in, tutti_segment_fifo(segment, channel, other, me),

@@ -90,7 +90,8 @@ struct tutti_fabric {
     uint64_t spin_ns;
     bool is_crowded;              /* ranks of my host outnumber its cores */
     uint32_t core_share;          /* how many of us may wait on one core; 0: wherever they are */
-    uint32_t offers;              /* how often a core was offered: now and then we look who is where */
+    uint32_t offers_left;         /* how often to offer the core until we look who is where */
+    uint32_t offers_per_look;
     uint32_t sleeps_how;          /* as announced */
     int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
 

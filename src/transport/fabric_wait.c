@@ -43,8 +43,10 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
  * since being roused costs more than ten switches. */
 #define CROWDED_LOOKS 4
 #define CROWDED_YIELDS 40
-/* How often the core is offered before we look whether there is a better one; a power of two. */
-#define OFFERS_PER_SPREAD 64
+/* How often the core is offered before we look whether there is a better one: the more often, the
+ * longer there is none. */
+#define OFFERS_PER_LOOK 64
+#define MOST_OFFERS_PER_LOOK 65536
 
 /* Do the ranks of this machine outnumber the cores that they may run on? */
 static bool is_crowded(const struct tutti_fabric *fabric)
@@ -86,6 +88,7 @@ void tutti_wait_init(struct tutti_fabric *fabric)
     fabric->is_crowded = fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric);
     if (fabric->is_crowded && fabric->has_domain && tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
         fabric->core_share = core_share(fabric);
+    fabric->offers_left = fabric->offers_per_look = OFFERS_PER_LOOK;
 }
 
 /* ---- sockets ------------------------------------------------------------------------- */
@@ -204,6 +207,15 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
     idle->passes = 1;
 }
 
+static void look_for_a_better_core(struct tutti_fabric *fabric)
+{
+    if (tutti_spread(&fabric->segment->domain, fabric->core_share))
+        fabric->offers_per_look = OFFERS_PER_LOOK;
+    else if (fabric->offers_per_look < MOST_OFFERS_PER_LOOK)
+        fabric->offers_per_look *= 2;
+    fabric->offers_left = fabric->offers_per_look;
+}
+
 /* Spinning and yielding at once. */
 static void offer_core(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
@@ -215,9 +227,8 @@ static void offer_core(struct tutti_fabric *fabric, struct tutti_idle *idle)
         announce(fabric, idle);
         return;
     }
-    if (fabric->core_share > 0 && ++fabric->offers % OFFERS_PER_SPREAD == 0 &&
-        !tutti_spread(&fabric->segment->domain, fabric->core_share))
-        fabric->core_share = 0;
+    if (fabric->core_share > 0 && --fabric->offers_left == 0)
+        look_for_a_better_core(fabric);
     sched_yield();
 }
 

@@ -2,7 +2,10 @@
  * Who leaves a core that too many ranks wait on, where to, and how. */
 #include "transport/spread.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static uint32_t count_on(const struct tutti_door *doors, uint32_t ndoors, uint32_t core)
 {
@@ -44,6 +47,22 @@ uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, ui
     return best;
 }
 
+/* Do no more threads of the machine want to run now than there are ranks? */
+static bool are_alone(uint32_t nranks)
+{
+    int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    char text[128];
+    ssize_t length;
+    uint32_t running;
+
+    if (fd < 0)
+        return false;
+    length = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return sscanf(text, "%*s %*s %*s %u/", &running) == 1 && running <= nranks;
+}
+
 /* The kernel moves a thread that may not be where it is, and then lets it stay. */
 static bool move_to(uint32_t core, const cpu_set_t *allowed)
 {
@@ -77,9 +96,7 @@ bool tutti_spread(struct tutti_domain *domain, uint32_t share)
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return false;
     core = tutti_spread_choose(domain->doors, domain->nmembers, domain->me, share, &allowed);
-    if (core == TUTTI_SPREAD_STAY)
-        return true;
-    if (!move_to(core, &allowed))
+    if (core == TUTTI_SPREAD_STAY || !are_alone(domain->nmembers) || !move_to(core, &allowed))
         return false;
     tutti_store_relaxed(&door->core, core + 1);
     return true;

@@ -7,7 +7,8 @@
  * as many switches on that core as there are ranks, while other cores stand idle.
  *
  * So each rank writes the core that it waits on to its door, and whoever is one too many there goes
- * to the core with the fewest. */
+ * to the core with the fewest. Not where others than these ranks want to run as well: beside a
+ * program that does not give its core away, a rank would wait a whole time slice for each turn. */
 #ifndef TUTTI_TRANSPORT_SPREAD_H
 #define TUTTI_TRANSPORT_SPREAD_H
 
@@ -25,7 +26,8 @@ uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, ui
                              uint32_t share, const cpu_set_t *allowed);
 
 /* Look where this thread, which waits for its peers, and they are; move it if it is one too many.
- * Which cores it may run on is afterwards as before. False when the system does not let it. */
+ * Which cores it may run on is afterwards as before. False when it is and stays, for there is no
+ * better place, or others want to run, or the system does not let it. */
 bool tutti_spread(struct tutti_domain *domain, uint32_t share);
 
 #endif
