@@ -100,7 +100,8 @@ static void drop_part(struct part *part)
 
 static void issue(struct part *part);
 
-int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct tutti_found *found, tuttiStream_t stream)
 {
     struct part *part, single = {.batch = NULL};
     int rc;
@@ -111,7 +112,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
         return tutti_batch_add(part->batch, call);
     }
     if (stream == NULL && call->kind < TUTTI_CALL_SEND)
-        return tutti_batch_run_now(comm, call);
+        return tutti_batch_run_now(comm, call, found);
 
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
     TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
