@@ -55,6 +55,8 @@ struct tutti_door {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: grows with every ring */
     uint32_t is_sleeping;                     /* how (below): set by the owner before its last look,
                                                  cleared by it or by whoever rings */
+    uint32_t core;                            /* where the owner last waited: 1 + the core's number,
+                                                 0 when unknown; only of crowded ranks */
 };
 enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
 

@@ -89,7 +89,10 @@ struct tutti_fabric {
     struct tutti_door local_door; /* where a rank without domain sleeps */
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
-    uint32_t yields;
+    bool is_crowded;              /* ranks of my host outnumber its cores */
+    uint32_t core_share;          /* how many of us may wait on one core; 0: wherever they are */
+    uint32_t offers_left;         /* how often to offer the core until we look who is where */
+    uint32_t offers_per_look;
     uint32_t sleeps_how;          /* as announced */
     int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
 
