@@ -16,28 +16,43 @@ enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
 
 enum { DESCRIPTION_BYTES = 256 };
 
+/* What tutti_batch_create makes. */
+struct made {
+    struct tutti_batch batch;
+    struct tutti_call first;
+    struct tutti_stream_item place;
+};
+
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch)
 {
-    struct tutti_batch *batch = calloc(1, sizeof *batch);
+    struct made *made = malloc(sizeof *made);
 
-    if (batch == NULL)
+    if (made == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation");
-    batch->comm = comm;
-    batch->references = 1;
-    *ret_batch = batch;
+    made->batch = (struct tutti_batch){.comm = comm, .references = 1, .collectives = &made->first,
+                                       .collective_capacity = 1};
+    *ret_batch = &made->batch;
     return TUTTI_OK;
 }
 
-static int grow(void **array, size_t *capacity, size_t count, size_t size)
+struct tutti_stream_item *tutti_batch_place(struct tutti_batch *batch)
 {
-    size_t more = *capacity ? 2 * *capacity : 4;
+    return &((struct made *)batch)->place;
+}
+
+/* Room for one more than `count`. `first`, where the array may begin, is not the heap's. */
+static int grow(void **array, const void *first, size_t *capacity, size_t count, size_t size)
+{
+    size_t more = *capacity + (*capacity > 4 ? *capacity : 4);
     void *grown;
 
     if (count < *capacity)
         return TUTTI_OK;
-    grown = realloc(*array, more * size);
+    grown = realloc(*array == first ? NULL : *array, more * size);
     if (grown == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu operations of a group", more);
+    if (first != NULL && *array == first)
+        memcpy(grown, first, count * size);
     *array = grown;
     *capacity = more;
     return TUTTI_OK;
@@ -70,13 +85,14 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
     struct tutti_call *own;
 
     if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
-        TUTTI_TRY(grow((void **)&batch->messages, &batch->message_capacity, batch->message_count,
-                       sizeof *batch->messages));
+        TUTTI_TRY(grow((void **)&batch->messages, NULL, &batch->message_capacity,
+                       batch->message_count, sizeof *batch->messages));
         batch->messages[batch->message_count++] = (struct tutti_message){.call = *call};
         return TUTTI_OK;
     }
-    TUTTI_TRY(grow((void **)&batch->collectives, &batch->collective_capacity,
-                   batch->collective_count, sizeof *batch->collectives));
+    TUTTI_TRY(grow((void **)&batch->collectives, &((struct made *)batch)->first,
+                   &batch->collective_capacity, batch->collective_count,
+                   sizeof *batch->collectives));
     own = &batch->collectives[batch->collective_count];
     *own = *call;
     TUTTI_TRY(copy_vector(batch, &own->input_counts));
@@ -106,7 +122,8 @@ void tutti_batch_release(struct tutti_batch *batch)
     for (size_t i = 0; i < batch->vector_count; i++)
         free(batch->vectors[i]);
     free(batch->vectors);
-    free(batch->collectives);
+    if (batch->collectives != &((struct made *)batch)->first)
+        free(batch->collectives);
     free(batch->messages);
     free(batch);
 }

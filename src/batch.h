@@ -34,12 +34,22 @@ struct tutti_batch {
     int result;
 };
 
-/* An empty batch of `comm`. */
+/* A batch's place in the queue of a stream. */
+struct tutti_stream_item {
+    struct tutti_batch *batch;
+    bool moves;
+    struct tutti_stream_item *next;
+};
+
+/* An empty batch of `comm`, in one block of memory with its first call and its first place in a
+ * queue: a single call on a stream needs no more. */
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch);
 /* Add a copy of `call`; a v-form's arrays are copied too. */
 int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call);
 /* Take the ticket: from here on the batch will run. */
 void tutti_batch_issue(struct tutti_batch *batch);
+/* The place in a queue that the batch has room for. */
+struct tutti_stream_item *tutti_batch_place(struct tutti_batch *batch);
 /* Drop a reference; the last one frees. A batch that was issued must be done. */
 void tutti_batch_release(struct tutti_batch *batch);
 

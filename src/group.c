@@ -81,7 +81,7 @@ static int add_stream(struct part *part, tuttiStream_t stream)
     if (uses != NULL)
         part->uses = uses;
     if (stream != NULL)
-        use.item = tutti_stream_item_create();
+        use.item = malloc(sizeof *use.item);
     if (uses == NULL || (stream != NULL && use.item == NULL)) {
         free(use.item);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
@@ -100,10 +100,27 @@ static void drop_part(struct part *part)
 
 static void issue(struct part *part);
 
+/* One call outside of groups, in the memory that a batch has anyway. */
+static int run_single(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct use use = {.stream = stream};
+    struct part single = {.uses = &use, .use_count = 1};
+    int rc;
+
+    TUTTI_TRY(tutti_batch_create(comm, &single.batch));
+    TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
+    use.item = tutti_batch_place(single.batch);
+    issue(&single);
+    if (stream == NULL)
+        rc = tutti_batch_wait(single.batch);
+out:
+    tutti_batch_release(single.batch);
+    return rc;
+}
+
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
-    struct part *part, single = {.batch = NULL};
-    int rc;
+    struct part *part;
 
     if (group.depth > 0) {
         TUTTI_TRY(part_of(comm, &part));
@@ -112,16 +129,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
     }
     if (stream == NULL && call->kind < TUTTI_CALL_SEND)
         return tutti_batch_run_now(comm, call);
-
-    TUTTI_TRY(tutti_batch_create(comm, &single.batch));
-    TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
-    TUTTI_TRY_OR(out, rc, add_stream(&single, stream));
-    issue(&single);
-    if (stream == NULL)
-        rc = tutti_batch_wait(single.batch);
-out:
-    drop_part(&single);
-    return rc;
+    return run_single(comm, call, stream);
 }
 
 int tutti_group_job(struct tutti_job *job)
