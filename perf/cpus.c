@@ -101,8 +101,8 @@ void perf_cpus_describe(const struct perf_cpus *cpus, int nranks,
     int computing = cpus->count < nranks ? cpus->count : nranks;
 
     if (!cpus->is_given) {
-        snprintf(ret_text, PERF_CPUS_TEXT_BYTES, "%d of %d ranks compute, the kernel places all "
-                 "threads", computing, nranks);
+        snprintf(ret_text, PERF_CPUS_TEXT_BYTES, "%d of %d ranks compute, nothing is bound",
+                 computing, nranks);
         return;
     }
     /* A line that is full loses its rest. */

@@ -62,7 +62,7 @@ static const char help[] =
     "      --overlap CPUS     how much of a call on a stream hides behind computing. CPUS is\n"
     "                         COMPUTE/STREAMS, such as 0-3/4,5: rank r computes on the r-th CPU\n"
     "                         of COMPUTE, streams and other ranks run on STREAMS; any: nothing\n"
-    "                         is bound and all ranks compute, any:N the first N. docs/perf.md\n"
+    "                         is bound and all ranks compute; any:N: the first N do\n"
     "      --waiting MS       at the end, the CPU time of idle and of blocked ranks over MS\n"
     "  -I, --samples 0|1      time every iteration; show its min, max, p99 and variation (0)\n"
     "  -K, --skip N           leave the first N samples out of these (0)\n"

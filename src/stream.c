@@ -2,16 +2,17 @@
  * Host streams. The thread sleeps on a condition while the queue is empty, and as the batch's
  * communicator allows while a batch is on its way. Waking it takes longer than a small operation,
  * so whoever synchronizes does not wait for a thread that has not yet begun: it serves the queue
- * itself. Only one at a time serves, and goes on until the queue is empty. */
+ * itself, unless CPUs were set aside for streams. Only one at a time serves, and goes on until the
+ * queue is empty. */
 #include "stream.h"
 
-#include "base/clock.h"
+#include "base/param.h"
+#include "stream_cpus.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 struct tuttiStream {
@@ -19,6 +20,7 @@ struct tuttiStream {
     uint32_t fork_generation; /* of the process that has its thread */
     pthread_t thread;
     int event_fd;
+    bool has_own_cpus;        /* then only the thread serves, for others may lack a core */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t work;  /* for the thread: there is some, and nobody serves; or it is to end */
     pthread_cond_t idle;  /* for who synchronizes: the queue has become empty */
@@ -197,16 +199,13 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->work, NULL);
     pthread_cond_init(&made->idle, NULL);
+    made->has_own_cpus = *tutti_param_text(TUTTI_PARAM_STREAM_CPUS) != '\0';
     made->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (made->event_fd < 0) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "eventfd for a stream: %s", strerror(errno));
         goto fail;
     }
-    errno = pthread_create(&made->thread, NULL, run, made);
-    if (errno != 0) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "thread of a stream: %s", strerror(errno));
-        goto close_event;
-    }
+    TUTTI_TRY_OR(close_event, rc, tutti_stream_thread(run, made, &made->thread));
     enter_living(made);
     *stream = made;
     return tuttiSuccess;
@@ -252,7 +251,7 @@ tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
         return tutti_public(rc);
     pthread_mutex_lock(&stream->lock);
     while (stream->first != NULL) {
-        if (stream->is_served)
+        if (stream->is_served || stream->has_own_cpus)
             pthread_cond_wait(&stream->idle, &stream->lock);
         else
             serve_all(stream);

@@ -57,6 +57,11 @@ TUTTI_PARAM_INT(CMA_THRESHOLD, "TUTTI_CMA_THRESHOLD", "16M", 1, INT32_MAX,
 TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
     "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
     "ranks than cores on a host it does not spin.")
+TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
+    "CPUs that the threads of host streams run on, such as `0-3,8`; also others than those the "
+    "process was bound to. Where nothing computes on them, communication takes no cycles from "
+    "computing. Default: those of the thread that makes the stream; then a thread that synchronizes "
+    "with a stream may also run what the stream's own thread has not begun.")
 
 TUTTI_PARAM_TEXT(RANK, "TUTTI_RANK", "", "This process's rank, for tuttiCommInitFromEnv.")
 TUTTI_PARAM_TEXT(NRANKS, "TUTTI_NRANKS", "", "Number of ranks, for tuttiCommInitFromEnv.")
