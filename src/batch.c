@@ -29,7 +29,8 @@ int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch)
 
     if (made == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation");
-    made->batch = (struct tutti_batch){.comm = comm, .references = 1, .collectives = &made->first,
+    made->batch = (struct tutti_batch){.comm = comm, .references = 1,
+                                       .own_collectives = &made->first,
                                        .collective_capacity = 1};
     *ret_batch = &made->batch;
     return TUTTI_OK;
@@ -90,10 +91,11 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
         batch->messages[batch->message_count++] = (struct tutti_message){.call = *call};
         return TUTTI_OK;
     }
-    TUTTI_TRY(grow((void **)&batch->collectives, &((struct made *)batch)->first,
+    TUTTI_TRY(grow((void **)&batch->own_collectives, &((struct made *)batch)->first,
                    &batch->collective_capacity, batch->collective_count,
-                   sizeof *batch->collectives));
-    own = &batch->collectives[batch->collective_count];
+                   sizeof *batch->own_collectives));
+    batch->collectives = batch->own_collectives;
+    own = &batch->own_collectives[batch->collective_count];
     *own = *call;
     TUTTI_TRY(copy_vector(batch, &own->input_counts));
     TUTTI_TRY(copy_vector(batch, &own->input_displs));
@@ -122,8 +124,8 @@ void tutti_batch_release(struct tutti_batch *batch)
     for (size_t i = 0; i < batch->vector_count; i++)
         free(batch->vectors[i]);
     free(batch->vectors);
-    if (batch->collectives != &((struct made *)batch)->first)
-        free(batch->collectives);
+    if (batch->own_collectives != &((struct made *)batch)->first)
+        free(batch->own_collectives);
     free(batch->messages);
     free(batch);
 }
@@ -138,7 +140,7 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
     uint64_t number = comm->engine.history.sequence;
 
     if (comm->engine.run.is_active)
-        tutti_signature_format(&comm->engine.run.call.signature, call);
+        tutti_signature_format(&comm->engine.run.call->signature, call);
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
         const struct tutti_message *message = &batch->messages[i];
 
@@ -208,6 +210,10 @@ static int watch(struct tutti_batch *batch)
     if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
         return TUTTI_OK;
     now_ns = tutti_now_ns();
+    if (batch->watched_ns == 0) {
+        batch->watched_ns = now_ns;
+        batch->deadline_ns = tutti_deadline_ns(batch->comm->timeout_ms);
+    }
     if (now_ns - batch->watched_ns < WATCH_NS)
         return TUTTI_OK;
     batch->watched_ns = now_ns;
@@ -301,8 +307,6 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
         if (rc != TUTTI_OK)
             return finish(batch, rc);
         batch->left_rank = -1;
-        batch->watched_ns = tutti_now_ns();
-        batch->deadline_ns = tutti_deadline_ns(comm->timeout_ms);
     }
     collectives = progress_collectives(batch, moved);
     if (collectives != TUTTI_OK && collectives != TUTTI_AGAIN)
@@ -358,12 +362,33 @@ void tutti_call_of_bytes(enum tutti_collective collective, const void *input, vo
         ret_call->signature.root = 0;
 }
 
-int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call)
+/* Most calls find what they need, or wait for it some nanoseconds: no batch is put together before
+ * it is known that there is time. */
+static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
+                       struct tutti_found *found, uint64_t ticket)
 {
-    struct tutti_call own = *call;
-    struct tutti_batch batch = {.comm = comm, .collectives = &own, .collective_count = 1,
-                                .references = 1};
+    if (tutti_load_acquire(&comm->turn) != ticket || tutti_load_acquire(&comm->error) != 0)
+        return TUTTI_AGAIN;
+    TUTTI_TRY(tutti_fabric_news(comm->fabric));
+    TUTTI_TRY(tutti_cache_again(comm, call, found));
+    TUTTI_TRY(tutti_run_begin(&comm->engine, found->program, call));
+    TUTTI_TRY(tutti_run_progress(&comm->engine));
+    /* release: pairs with the acquire of whoever moves the next batch */
+    tutti_store_release(&comm->turn, ticket + 1);
+    return TUTTI_OK;
+}
 
-    batch.ticket = comm->next_ticket++;
-    return tutti_batch_wait(&batch);
+int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
+                        struct tutti_found *found)
+{
+    struct tutti_found once = {.generation = 0};
+    uint64_t ticket = comm->next_ticket++;
+    int rc = run_at_once(comm, call, found ? found : &once, ticket);
+    struct tutti_batch batch;
+
+    if (rc == TUTTI_OK)
+        return rc;
+    batch = (struct tutti_batch){.comm = comm, .collectives = call, .collective_count = 1,
+                                 .references = 1, .ticket = ticket};
+    return rc == TUTTI_AGAIN ? tutti_batch_wait(&batch) : finish(&batch, rc);
 }

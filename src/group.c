@@ -118,7 +118,8 @@ out:
     return rc;
 }
 
-int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct tutti_found *found, tuttiStream_t stream)
 {
     struct part *part;
 
@@ -128,7 +129,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
         return tutti_batch_add(part->batch, call);
     }
     if (stream == NULL && call->kind < TUTTI_CALL_SEND)
-        return tutti_batch_run_now(comm, call);
+        return tutti_batch_run_now(comm, call, found);
     return run_single(comm, call, stream);
 }
 

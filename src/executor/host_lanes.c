@@ -201,7 +201,7 @@ static int receive_reduce(struct tutti_run *run, struct tutti_lane_state *state,
     TUTTI_TRY(state->conn->ops->peek(state->conn, element, most, &incoming, &size));
     if (size == 0)
         return TUTTI_AGAIN;
-    tutti_cpu_reduce2(type, run->call.op, dst, own, incoming, size / element);
+    tutti_cpu_reduce2(type, run->call->op, dst, own, incoming, size / element);
     state->conn->ops->consume(state->conn, size);
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         state->filled += size;

@@ -84,7 +84,7 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
 
 static inline void rouse(struct cma_conn *cma)
 {
-    tutti_fence_full();
+    tutti_fence_before_look(cma->domain->has_joint_fences);
     if (tutti_load_relaxed(&cma->domain->doors[cma->peer_index].is_sleeping) != 0)
         tutti_domain_ring(cma->domain, cma->peer_index);
 }

@@ -3,8 +3,8 @@
  *
  *   sleeper                               ringer
  *     remember door's rings                 publish data
- *     is_sleeping = how, sleepers += 1      full fence
- *     full fence                            is_sleeping set? clear it, ring
+ *     is_sleeping = how, sleepers += 1      fence
+ *     fence                                 is_sleeping set? clear it, ring
  *     look once more (the caller)
  *     rings unchanged: sleep
  *
@@ -64,14 +64,27 @@ static bool is_crowded(const struct tutti_fabric *fabric)
     return nranks > ncores;
 }
 
+static bool all_members_joined(const struct tutti_fabric *fabric)
+{
+    for (uint32_t index = 0; index < fabric->nmembers; index++)
+        if (!fabric->records[fabric->members[index]].identity.has_joined)
+            return false;
+    return true;
+}
+
 void tutti_wait_init(struct tutti_fabric *fabric)
 {
     fabric->spin_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_SPIN_US) * 1000;
     fabric->yields = YIELDS;
-    if (fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric)) {
+    if (fabric->phase == TUTTI_FORM_OPEN)
+        return;
+    if (is_crowded(fabric)) {
         fabric->yields = CROWDED_YIELDS;
         if (fabric->spin_ns > CROWDED_SPIN_NS)
             fabric->spin_ns = CROWDED_SPIN_NS;
+    } else if (fabric->has_domain) {
+        /* Sleeping is rare here. */
+        fabric->segment->domain.has_joint_fences = all_members_joined(fabric);
     }
 }
 
@@ -132,8 +145,11 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
         fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
     if (tutti_load_relaxed(&door->is_sleeping) != fabric->sleeps_how &&
         tutti_exchange(&door->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
-        fabric->has_domain)
+        fabric->has_domain) {
         (void)tutti_fetch_add(&fabric->segment->header->sleepers, 1);
+        tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
+        return;
+    }
     tutti_fence_full();
 }
 

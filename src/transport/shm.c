@@ -45,7 +45,7 @@ static int shm_connect(struct tutti_fabric *fabric, int peer, int channel,
 /* The ringer's half of the sleeping protocol (fabric_wait.c), for one peer. */
 static inline void rouse(struct shm_conn *shm)
 {
-    tutti_fence_full();
+    tutti_fence_before_look(shm->domain->has_joint_fences);
     if (tutti_load_relaxed(&shm->domain->doors[shm->peer_index].is_sleeping) != 0)
         tutti_domain_ring(shm->domain, shm->peer_index);
 }

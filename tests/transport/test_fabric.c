@@ -87,7 +87,7 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
         for (uint64_t round = 0; round < 2; round++) {
             memset(tutti_domain_window(domain, rank, round), (int)(16 * rank + round),
                    domain->half_bytes);
-            tutti_domain_publish(domain, round, 1000 * rank + round);
+            tutti_domain_publish(domain, round, (uint32_t)(1000 * rank + round));
         }
     }
     for (uint32_t rank = 0; rank < 4; rank++) {
@@ -97,8 +97,10 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
             for (uint64_t round = 0; round < 2; round++) {
                 const uint8_t *window = tutti_domain_window(domain, other, round);
 
-                assert_int_equal(tutti_domain_counter(domain, other, round),
-                                 1000 * other + round);
+                assert_true(tutti_domain_has(domain, other, round,
+                                             (uint32_t)(1000 * other + round)));
+                assert_false(tutti_domain_has(domain, other, round,
+                                              (uint32_t)(1000 * other + round + 1)));
                 assert_int_equal(window[0], 16 * other + round);
                 assert_int_equal(window[domain->half_bytes - 1], 16 * other + round);
             }
@@ -126,7 +128,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
     tutti_domain_publish(domain, 0, 1);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < (uint32_t)nranks; i++) {
-            while (tutti_domain_counter(domain, i, (uint64_t)turn) == 0)
+            while (!tutti_domain_has(domain, i, (uint64_t)turn, 1))
                 tutti_fabric_idle(fabric, &idle);
             if (turn == 1)
                 continue;

@@ -111,7 +111,7 @@ static void rings_do_not_pile_up_until_one_is_lost(void **state)
     (void)state;
     apply_setting(&(struct setting){.transports = NULL});
     form_on_hosts(4, 2, fabrics);
-    for (uint64_t i = 1; i < 1000; i++) { /* more than a socket's queue has room for */
+    for (uint32_t i = 1; i < 1000; i++) { /* more than a socket's queue has room for */
         idle_until_announced(fabrics[3], &idle);
         while (has_event(fabrics[3]))
             ;
