@@ -435,7 +435,8 @@ TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 
 /* ---- host streams ------------------------------------------------------------------ */
 
-/* Make an in-order queue served by a thread of its own. Thread-safe, as all functions here. */
+/* Make an in-order queue served by a thread of its own, which runs on the CPUs that TUTTI_STREAM_CPUS
+ * lists, else on those of the calling thread. Thread-safe, as all functions here. */
 TUTTI_API tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream);
 
 /* Wait for the operations of the stream, then free it. NULL is ignored. */

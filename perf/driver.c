@@ -90,22 +90,26 @@ static void set_alarm(const struct perf_rank *rank, int seconds)
 static void one_row(struct perf_rank *rank, struct perf_report *report, struct perf_case *c,
                     const struct perf_pattern *pattern, size_t bytes)
 {
+    const struct perf_options *o = rank->options;
     struct perf_result results[PERF_PLACES];
+    struct perf_overlap overlap;
 
     memset(results, 0, sizeof(results));
     perf_collective.plan(bytes / c->element_bytes, c);
-    set_alarm(rank, rank->options->timeout_seconds);
+    set_alarm(rank, o->timeout_seconds);
     for (int place = 0; place < places(); place++) {
         struct perf_field field = {.what = &perf_collective, .call = c, .pattern = pattern,
                                    .input = &rank->input, .output = &rank->output,
                                    .is_in_place = place == 1,
-                                   .is_misaligned = rank->options->misalign};
+                                   .is_misaligned = o->misalign};
 
-        perf_measure_plan(rank->options, &field);
+        perf_measure_plan(o, &field);
         perf_measure(rank, &field, perf_report_progress, &results[place]);
+        if (o->show_overlap && place == 0)
+            perf_overlap_measure(rank, &field, &overlap, &results[0].wrong, &results[0].overruns);
     }
     set_alarm(rank, 0);
-    perf_report_row(report, rank, c, results, places());
+    perf_report_row(report, rank, c, results, places(), o->show_overlap ? &overlap : NULL);
 }
 
 static tuttiRedOp_t make_op(const struct perf_rank *rank, tuttiDataType_t type, enum perf_op op)

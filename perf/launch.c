@@ -4,6 +4,8 @@
  * pipe. */
 #include "launch.h"
 
+#include "timing.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,13 +33,26 @@ struct member {
     int code;
 };
 
+/* The stream's thread stays on the CPUs that the calling thread has when it makes the stream. */
+static void make_stream(struct perf_rank *rank)
+{
+    const struct perf_cpus *cpus = &rank->options->cpus;
+    int error = perf_cpus_bind_for_stream(cpus);
+
+    perf_must(rank, "tuttiHostStreamCreate", tuttiHostStreamCreate(&rank->stream));
+    if (error == 0)
+        error = perf_cpus_settle(cpus, rank->rank);
+    if (error != 0)
+        perf_die(rank, "--overlap: cannot run on these CPUs: %s", strerror(error));
+}
+
 /* From a communicator to the exit code. */
 static int run_rank(struct perf_rank *rank)
 {
     int code;
 
     if (rank->options->use_stream)
-        perf_must(rank, "tuttiHostStreamCreate", tuttiHostStreamCreate(&rank->stream));
+        make_stream(rank);
     code = perf_rank_main(rank);
     perf_must(rank, "tuttiHostStreamDestroy", tuttiHostStreamDestroy(rank->stream));
     perf_must(rank, "tuttiCommFinalize", tuttiCommFinalize(rank->comm));
@@ -48,10 +63,12 @@ static int run_rank(struct perf_rank *rank)
 static void *run_member(void *argument)
 {
     struct member *member = argument;
+    double begun = perf_now_us(false);
 
     perf_must(&member->rank, "tuttiCommInitRank",
               tuttiCommInitRank(&member->rank.comm, member->rank.nranks, member->team->id,
                                 member->rank.rank));
+    member->rank.formed_us = perf_now_us(false) - begun;
     member->code = run_rank(&member->rank);
     return NULL;
 }
@@ -89,9 +106,11 @@ static int run_environment(const struct perf_options *options)
 {
     struct perf_rank rank = {.options = options};
     struct team team = {.options = options};
+    double begun = perf_now_us(false);
     int code;
 
     perf_must(&rank, "tuttiCommInitFromEnv", tuttiCommInitFromEnv(&rank.comm, NULL));
+    rank.formed_us = perf_now_us(false) - begun;
     perf_must(&rank, "tuttiCommUserRank", tuttiCommUserRank(rank.comm, &rank.rank));
     perf_must(&rank, "tuttiCommCount", tuttiCommCount(rank.comm, &rank.nranks));
     if (options->threads == 1)

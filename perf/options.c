@@ -59,6 +59,11 @@ static const char help[] =
     "  -C, --report_cputime 0|1    show CPU time per rank in place of elapsed time (0)\n"
     "\n"
     "What is shown.\n"
+    "      --overlap CPUS     how much of a call on a stream hides behind computing. CPUS is\n"
+    "                         COMPUTE/STREAMS, such as 0-3/4,5: rank r computes on the r-th CPU\n"
+    "                         of COMPUTE, streams and other ranks run on STREAMS; any: nothing\n"
+    "                         is bound and all ranks compute; any:N: the first N do\n"
+    "      --waiting MS       at the end, the CPU time of idle and of blocked ranks over MS\n"
     "  -I, --samples 0|1      time every iteration; show its min, max, p99 and variation (0)\n"
     "  -K, --skip N           leave the first N samples out of these (0)\n"
     "  -M, --memory 0|1       show memory and connections at the end (0)\n"
@@ -68,7 +73,10 @@ static const char help[] =
     "\n"
     "TUTTI_TESTS_MIN_BW=X in the environment: fail below 0.9 X GB/s average bus bandwidth.\n";
 
-enum { OPTION_RANKS = 256, OPTION_TUNE };
+enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING };
+
+/* Of an option with its dashes, and the end of the string. */
+enum { LONGEST_NAME = 24 };
 
 static const struct option long_options[] = {
     {"ranks", 1, NULL, OPTION_RANKS}, {"threads", 1, NULL, 't'}, {"nthreads", 1, NULL, 't'},
@@ -82,7 +90,8 @@ static const struct option long_options[] = {
     {"report_cputime", 1, NULL, 'C'}, {"samples", 1, NULL, 'I'}, {"skip", 1, NULL, 'K'},
     {"memory", 1, NULL, 'M'}, {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'},
     {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
-    {"tune", 1, NULL, OPTION_TUNE}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
+    {"tune", 1, NULL, OPTION_TUNE}, {"overlap", 1, NULL, OPTION_OVERLAP},
+    {"waiting", 1, NULL, OPTION_WAITING}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
     {NULL, 0, NULL, 0},
 };
 
@@ -245,6 +254,9 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     case 'M': return parse_flag(text, &o->show_memory);
     case 'S': return parse_flag(text, &o->show_times);
     case OPTION_TUNE: return o->tune_path = text, *text != '\0';
+    case OPTION_OVERLAP:
+        return o->show_overlap = o->use_stream = true, perf_cpus_parse(text, &o->cpus);
+    case OPTION_WAITING: return parse_int(text, 1, INT_MAX, &o->waiting_ms);
     case 'J': return o->json_path = text, *text != '\0';
     default: return false;
     }
@@ -276,6 +288,18 @@ static int settle_sizes(const char *program, struct perf_options *o, const struc
         return 2;
     }
     return 0;
+}
+
+/* As the user gives it: options without a letter have only a long name. */
+static const char *option_name(int letter, char ret_name[LONGEST_NAME])
+{
+    snprintf(ret_name, LONGEST_NAME, "-%c", letter);
+    for (const struct option *option = long_options; letter >= OPTION_RANKS; option++)
+        if (option->val == letter) {
+            snprintf(ret_name, LONGEST_NAME, "--%s", option->name);
+            break;
+        }
+    return ret_name;
 }
 
 static const char *refusal(int letter)
@@ -311,11 +335,10 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
             return 2;
         }
         if (!parse_one(letter, optarg, &o, &given)) {
-            char name[] = {'-', (char)letter, '\0'};
+            char name[LONGEST_NAME];
 
             fprintf(stderr, "%s: %s: '%s' is not allowed; -h says what is\n", argv[0],
-                    letter == OPTION_RANKS ? "--ranks" : letter == OPTION_TUNE ? "--tune" : name,
-                    optarg);
+                    option_name(letter, name), optarg);
             return 2;
         }
     }

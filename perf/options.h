@@ -3,6 +3,7 @@
 #ifndef PERF_OPTIONS_H
 #define PERF_OPTIONS_H
 
+#include "cpus.h"
 #include "perf.h"
 
 enum perf_sync {
@@ -32,7 +33,9 @@ struct perf_options {
     int timeout_seconds; /* per case; 0: none */
     int skip_samples;
     bool use_stream, use_library_memory, misalign;
-    bool show_samples, show_cpu_time, show_times, show_memory;
+    bool show_samples, show_cpu_time, show_times, show_memory, show_overlap;
+    int waiting_ms; /* how long to watch what waiting costs; 0: not */
+    struct perf_cpus cpus; /* for show_overlap */
     const char *json_path; /* NULL: none */
     const char *tune_path; /* table to write before measuring; NULL: none */
 };

@@ -12,6 +12,7 @@ struct perf_rank {
     int rank, nranks;
     int thread; /* its number in the process */
     tuttiComm_t comm;
+    double formed_us; /* how long that took to form */
     tuttiStream_t stream; /* NULL without -s 1 */
     struct perf_arena input, output;
     uint64_t phase; /* grows with each filling, the same on all ranks, so stale data shows */

@@ -2,6 +2,8 @@
  * nccl-tests' table, so that whoever reads one reads the other. */
 #include "report.h"
 
+#include "waiting.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,7 @@ struct cell {
 struct where {
     int pid;
     char host[64];
+    double formed_us;
 };
 
 static const char *const place_names[PERF_PLACES] = {"out_of_place", "in_place"};
@@ -64,6 +67,7 @@ static void print_columns(const struct perf_options *o)
 static void print_header(const struct perf_rank *rank, const struct where *where)
 {
     const struct perf_options *o = rank->options;
+    double formed_us = 0;
     int library = 0;
 
     perf_must(rank, "tuttiGetVersion", tuttiGetVersion(&library));
@@ -77,8 +81,11 @@ static void print_header(const struct perf_rank *rank, const struct where *where
            o->factor ? o->factor : o->step_bytes, o->factor ? "factor" : "bytes", o->warmups,
            o->iterations, o->aggregate, o->checks, (int)o->sync,
            o->use_library_memory ? "tuttiMemAlloc" : "malloc", o->use_stream ? "host" : "none");
-    for (int i = 0; i < rank->nranks; i++)
+    for (int i = 0; i < rank->nranks; i++) {
         printf("#  Rank %3d Pid %7d on %s\n", i, where[i].pid, where[i].host);
+        formed_us = where[i].formed_us > formed_us ? where[i].formed_us : formed_us;
+    }
+    printf("# Formed in %.1f ms\n", formed_us * 1e-3);
     print_columns(o);
     fflush(stdout);
 }
@@ -105,7 +112,7 @@ static void open_json(struct perf_report *report, const struct perf_rank *rank)
 
 void perf_report_open(struct perf_report *report, struct perf_rank *rank)
 {
-    struct where mine = {.pid = (int)getpid()};
+    struct where mine = {.pid = (int)getpid(), .formed_us = rank->formed_us};
     struct where *where = calloc((size_t)rank->nranks, sizeof(*where));
 
     *report = (struct perf_report){.json = NULL};
@@ -225,8 +232,30 @@ static void write_stats(FILE *json, const struct perf_stats *stats)
             stats->median, stats->mean, stats->min, stats->max, stats->p99, stats->variation);
 }
 
+/* A line of its own under the row. */
+static void print_overlap(const struct perf_rank *rank, const struct perf_overlap *overlap)
+{
+    char where[PERF_CPUS_TEXT_BYTES];
+
+    perf_cpus_describe(&rank->options->cpus, rank->nranks, where);
+    printf("#   Overlap, %s: computing %.1f us, the call %.1f us, both %.1f us: %.1f %%. Computing "
+           "takes %.3f times as long beside the call, and to enqueue that %.2f us\n",
+           where, overlap->compute_us, overlap->call_us, overlap->both_us, overlap->percent,
+           overlap->beside_us / overlap->compute_us, overlap->enqueue_us);
+    fflush(stdout);
+}
+
+static void write_overlap(FILE *json, const struct perf_overlap *overlap)
+{
+    fprintf(json, ",\n   \"overlap\": {\"compute_us\": %.3f, \"call_us\": %.3f, \"both_us\": %.3f, "
+            "\"percent\": %.2f, \"beside_us\": %.3f, \"enqueue_us\": %.3f}", overlap->compute_us,
+            overlap->call_us, overlap->both_us, overlap->percent, overlap->beside_us,
+            overlap->enqueue_us);
+}
+
 static void write_row(const struct perf_report *report, const struct perf_options *o,
-                      const struct perf_case *c, const struct cell *cells, int nplaces)
+                      const struct perf_case *c, const struct cell *cells, int nplaces,
+                      const struct perf_overlap *overlap)
 {
     fprintf(report->json,
             "%s\n  {\"size\": %zu, \"count\": %zu, \"type\": \"%s\", \"redop\": \"%s\", "
@@ -251,11 +280,14 @@ static void write_row(const struct perf_report *report, const struct perf_option
         }
         fprintf(report->json, "}");
     }
+    if (overlap != NULL)
+        write_overlap(report->json, overlap);
     fprintf(report->json, "}");
 }
 
 void perf_report_row(struct perf_report *report, struct perf_rank *rank, const struct perf_case *c,
-                     const struct perf_result *mine, int nplaces)
+                     const struct perf_result *mine, int nplaces,
+                     const struct perf_overlap *overlap)
 {
     struct perf_result *all = calloc((size_t)rank->nranks, PERF_PLACES * sizeof(*all));
     struct cell cells[PERF_PLACES] = {{.time_us = 0}};
@@ -273,8 +305,10 @@ void perf_report_row(struct perf_report *report, struct perf_rank *rank, const s
     free(all);
     if (rank->rank == 0)
         print_row(rank->options, c, cells, nplaces);
+    if (rank->rank == 0 && overlap != NULL)
+        print_overlap(rank, overlap);
     if (report->json != NULL)
-        write_row(report, rank->options, c, cells, nplaces);
+        write_row(report, rank->options, c, cells, nplaces, overlap);
     report->rows++;
 }
 
@@ -298,6 +332,17 @@ static void print_memory(struct perf_rank *rank)
         printf("\n");
     }
     free(all);
+}
+
+static void print_waiting(struct perf_rank *rank)
+{
+    struct perf_waiting waiting;
+
+    perf_waiting_measure(rank, &waiting);
+    if (rank->rank == 0)
+        printf("# Waiting for %d ms, of a core at most: idle %.3f %%, blocked in a call %.3f %%, "
+               "blocked on a stream %.3f %%\n", rank->options->waiting_ms, waiting.idle,
+               waiting.blocked, waiting.on_stream);
 }
 
 /* TUTTI_TESTS_MIN_BW in GB/s, as nccl-tests' NCCL_TESTS_MIN_BW; negative: none. */
@@ -328,6 +373,8 @@ int perf_report_close(struct perf_report *report, struct perf_rank *rank)
     bool is_fast = wanted < 0 || average >= 0.9 * wanted;
     bool is_good = report->wrong == 0 && report->overruns == 0 && is_fast;
 
+    if (rank->options->waiting_ms > 0)
+        print_waiting(rank);
     if (rank->options->show_memory)
         print_memory(rank);
     close_json(report, rank, average, is_good);

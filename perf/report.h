@@ -4,6 +4,7 @@
 #define PERF_REPORT_H
 
 #include "measure.h"
+#include "overlap.h"
 
 #include <stdio.h>
 
@@ -21,12 +22,15 @@ struct perf_report {
 /* Collective: gathers where the ranks run. */
 void perf_report_open(struct perf_report *report, struct perf_rank *rank);
 
-/* Collective: one row. `mine` is what this rank measured, for the first `nplaces` places. */
+/* Collective: one row. `mine` is what this rank measured, for the first `nplaces` places;
+ * `overlap` is NULL if that was not asked for. */
 void perf_report_row(struct perf_report *report, struct perf_rank *rank, const struct perf_case *c,
-                     const struct perf_result *mine, int nplaces);
+                     const struct perf_result *mine, int nplaces,
+                     const struct perf_overlap *overlap);
 
-/* Collective: the footer, and with -M the memory of all ranks. Returns the exit code: not 0 after a
- * wrong value, a byte out of bounds or too little bandwidth. */
+/* Collective: the footer, with --waiting what waiting costs, with -M the memory of all ranks.
+ * Returns the exit code: not 0 after a wrong value, a byte out of bounds or too little
+ * bandwidth. */
 int perf_report_close(struct perf_report *report, struct perf_rank *rank);
 
 /* On a terminal, show what is being measured; overwritten by the next line. */

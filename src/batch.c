@@ -18,12 +18,14 @@ enum { DESCRIPTION_BYTES = 256 };
 
 void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm)
 {
-    /* All but the few messages, which are written when they are added. */
+    /* All but the room for a few, which is written when something is added. */
     memset(batch, 0, offsetof(struct tutti_batch, few));
     batch->comm = comm;
     batch->references = 1;
     batch->messages = batch->few;
     batch->message_capacity = TUTTI_FEW_MESSAGES;
+    batch->own_collectives = &batch->first;
+    batch->collective_capacity = 1;
 }
 
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch)
@@ -49,37 +51,32 @@ int tutti_batch_move(const struct tutti_batch *batch, struct tutti_batch **ret_b
         memcpy(moved->few, batch->few, batch->message_count * sizeof *batch->few);
         moved->messages = moved->few;
     }
+    if (batch->own_collectives == &batch->first) {
+        if (batch->collective_count > 0)
+            moved->first = batch->first;
+        moved->own_collectives = &moved->first;
+        moved->collectives = moved->own_collectives;
+    }
     moved->is_on_heap = true;
     *ret_batch = moved;
     return TUTTI_OK;
 }
 
-static int grow(void **array, size_t *capacity, size_t count, size_t size)
+/* Room for one more than `count`. `first`, where the array may begin, is not the heap's. */
+static int grow(void **array, const void *first, size_t *capacity, size_t count, size_t size)
 {
-    size_t more = *capacity ? 2 * *capacity : 4;
+    size_t more = *capacity + (*capacity > 4 ? *capacity : 4);
     void *grown;
 
     if (count < *capacity)
         return TUTTI_OK;
-    grown = realloc(*array, more * size);
+    grown = realloc(*array == first ? NULL : *array, more * size);
     if (grown == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu operations of a group", more);
+    if (first != NULL && *array == first)
+        memcpy(grown, first, count * size);
     *array = grown;
     *capacity = more;
-    return TUTTI_OK;
-}
-
-static int grow_messages(struct tutti_batch *batch)
-{
-    void *array = batch->messages == batch->few ? NULL : batch->messages;
-
-    if (batch->message_count < batch->message_capacity)
-        return TUTTI_OK;
-    TUTTI_TRY(grow(&array, &batch->message_capacity, batch->message_count,
-                   sizeof *batch->messages));
-    if (batch->messages == batch->few)
-        memcpy(array, batch->few, sizeof batch->few);
-    batch->messages = array;
     return TUTTI_OK;
 }
 
@@ -110,12 +107,14 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
     struct tutti_call *own;
 
     if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
-        TUTTI_TRY(grow_messages(batch));
+        TUTTI_TRY(grow((void **)&batch->messages, batch->few, &batch->message_capacity,
+                       batch->message_count, sizeof *batch->messages));
         tutti_message_init(&batch->messages[batch->message_count++], call);
         return TUTTI_OK;
     }
-    TUTTI_TRY(grow((void **)&batch->own_collectives, &batch->collective_capacity,
-                   batch->collective_count, sizeof *batch->own_collectives));
+    TUTTI_TRY(grow((void **)&batch->own_collectives, &batch->first,
+                   &batch->collective_capacity, batch->collective_count,
+                   sizeof *batch->own_collectives));
     batch->collectives = batch->own_collectives;
     own = &batch->own_collectives[batch->collective_count];
     *own = *call;
@@ -145,7 +144,8 @@ void tutti_batch_release(struct tutti_batch *batch)
     for (size_t i = 0; i < batch->vector_count; i++)
         free(batch->vectors[i]);
     free(batch->vectors);
-    free(batch->own_collectives);
+    if (batch->own_collectives != &batch->first)
+        free(batch->own_collectives);
     if (batch->messages != batch->few)
         free(batch->messages);
     if (batch->is_on_heap)

@@ -14,6 +14,13 @@
 /* Messages for which a batch has room of its own. */
 #define TUTTI_FEW_MESSAGES 4
 
+/* A batch's place in the queue of a stream. */
+struct tutti_stream_item {
+    struct tutti_batch *batch;
+    bool moves;
+    struct tutti_stream_item *next;
+};
+
 struct tutti_batch {
     struct tutti_comm *comm;
     uint64_t ticket;
@@ -21,9 +28,9 @@ struct tutti_batch {
     bool is_started;
     bool is_on_heap;           /* the batch itself */
     const struct tutti_call *collectives; /* own_collectives, or the caller's one */
-    struct tutti_call *own_collectives;
+    struct tutti_call *own_collectives;   /* at first `first` */
     size_t collective_count, collective_capacity, collective_position;
-    struct tutti_message *messages;
+    struct tutti_message *messages; /* at first `few` */
     size_t message_count, message_capacity, messages_left;
     size_t **vectors;          /* copies of v-forms' arrays */
     size_t vector_count;
@@ -37,7 +44,11 @@ struct tutti_batch {
     uint32_t references;       /* atomic */
     bool is_done;              /* release: pairs with acquire in the other streams */
     int result;
+
+    /* Room for what most batches hold at most: they need no other memory. */
     struct tutti_message few[TUTTI_FEW_MESSAGES];
+    struct tutti_call first;
+    struct tutti_stream_item place;
 };
 
 /* An empty batch of `comm`, in memory of the caller or on the heap. */

@@ -98,6 +98,8 @@ struct tutti_comm {
 
 tuttiComm_t tutti_handle_create(struct tutti_comm *comm);
 void tutti_handle_release(tuttiComm_t handle);
+/* Grows in a child of fork: what was made with another number is the parent's. */
+uint32_t tutti_fork_generation(void);
 
 /* The communicator of a handle. TUTTI_ERR_ARGUMENT: NULL, garbage, destroyed, or
  * inherited by fork. `function` is named in the message. */

@@ -177,16 +177,23 @@ int tutti_comm_form(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
+/* Between two looks: short, but hundreds of ranks that share a few cores would only look, and keep
+ * the cores from those that have something to do. */
+enum { IDLE_US = 200, IDLE_US_PER_RANK = 10, IDLE_MS_MOST = 5 };
+
 void tutti_comm_form_idle(struct tutti_comm *comm)
 {
     int fd = comm->boot ? comm->boot->ops->wait_fd(comm->boot) : -1;
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    long pause_us = IDLE_US_PER_RANK * (long)comm->nranks;
 
-    /* Short: joining also waits for things that no descriptor tells. */
+    pause_us = pause_us < IDLE_US ? IDLE_US : pause_us;
+    pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
+    /* Joining also waits for things that no descriptor tells. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
-        poll(&poll_fd, 1, 5);
+        poll(&poll_fd, 1, IDLE_MS_MOST);
     else
-        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
 }
 
 void tutti_comm_free(struct tutti_comm *comm)

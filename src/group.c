@@ -113,7 +113,7 @@ static int add_stream(struct group *group, struct part *part, tuttiStream_t stre
     uses = realloc(part->uses, (part->use_count + 1) * sizeof *uses);
     if (uses != NULL)
         part->uses = uses;
-    use.item = tutti_stream_item_create();
+    use.item = malloc(sizeof *use.item);
     if (uses == NULL || use.item == NULL) {
         free(use.item);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
@@ -132,12 +132,27 @@ static void drop_part(struct part *part)
 
 static void issue(struct part *part);
 
+/* One call on a stream, outside of groups, in the memory that a batch has anyway. */
+static int run_single(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct use use = {.stream = stream};
+    struct part single = {.uses = &use, .use_count = 1};
+    int rc;
+
+    TUTTI_TRY(tutti_batch_create(comm, &single.batch));
+    TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
+    use.item = &single.batch->place;
+    issue(&single);
+out:
+    tutti_batch_release(single.batch);
+    return rc;
+}
+
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream)
 {
     struct group *group = &this_group;
-    struct part *part, single = {.batch = NULL};
-    int rc;
+    struct part *part;
 
     if (group->depth > 0) {
         TUTTI_TRY(part_of(group, comm, &part));
@@ -146,14 +161,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
     }
     if (stream == NULL)
         return tutti_batch_run_now(comm, call, found);
-
-    TUTTI_TRY(tutti_batch_create(comm, &single.batch));
-    TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
-    TUTTI_TRY_OR(out, rc, add_stream(group, &single, stream));
-    issue(&single);
-out:
-    drop_part(&single);
-    return rc;
+    return run_single(comm, call, stream);
 }
 
 int tutti_group_job(struct tutti_job *job)

@@ -38,6 +38,12 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, note_fork);
 }
 
+uint32_t tutti_fork_generation(void)
+{
+    pthread_once(&fork_once, watch_forks);
+    return fork_generation;
+}
+
 static struct tuttiComm *take_released(void)
 {
     struct tuttiComm *handle = oldest;
@@ -89,14 +95,13 @@ tuttiComm_t tutti_handle_create(struct tutti_comm *comm)
 {
     struct tuttiComm *handle;
 
-    pthread_once(&fork_once, watch_forks);
     pthread_mutex_lock(&lock);
     handle = take_released();
     if (handle == NULL)
         handle = take_new();
     if (handle != NULL) {
         *handle = (struct tuttiComm){.magic = MAGIC_LIVE, .comm = comm};
-        comm->fork_generation = fork_generation;
+        comm->fork_generation = tutti_fork_generation();
         comm->serial = ++last_serial;
     }
     pthread_mutex_unlock(&lock);

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host streams. The thread sleeps on a condition while the queue is empty, and as the batch's
- * communicator allows while a batch is on its way. */
+ * communicator allows while a batch is on its way. Waking it takes longer than a small operation,
+ * so whoever synchronizes does not wait for a thread that has not yet begun: it serves the queue
+ * itself, unless CPUs were set aside for streams. Only one at a time serves, and goes on until the
+ * queue is empty. */
 #include "stream.h"
 
-#include "base/clock.h"
+#include "base/param.h"
+#include "stream_cpus.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
-
-struct tutti_stream_item {
-    struct tutti_batch *batch;
-    bool moves;
-    struct tutti_stream_item *next;
-};
 
 struct tuttiStream {
     struct tuttiStream *next; /* of those that live */
-    pid_t pid;                /* of the process that has its thread */
+    uint32_t fork_generation; /* of the process that has its thread */
     pthread_t thread;
     int event_fd;
+    bool has_own_cpus;        /* then only the thread serves, for others may lack a core */
     pthread_mutex_t lock; /* of all below */
-    pthread_cond_t changed;
-    struct tutti_stream_item *first, *last;
-    uint64_t pending;     /* items not yet finished */
+    pthread_cond_t work;  /* for the thread: there is some, and nobody serves; or it is to end */
+    pthread_cond_t idle;  /* for who synchronizes: the queue has become empty */
+    struct tutti_stream_item *first, *last; /* not yet finished */
+    bool is_served;       /* by the thread, or by one that synchronizes */
     bool is_closing;
+    bool has_been_idle;   /* after some operation */
+    bool is_watched;      /* event_fd is in somebody's hands */
     int error;            /* first since it was last told; 0 */
     char error_text[TUTTI_MESSAGE_BYTES];
 };
@@ -69,7 +70,7 @@ static bool is_living(const struct tuttiStream *stream)
 int tutti_stream_check(tuttiStream_t stream, const char *function)
 {
     if (stream != NULL && is_living(stream)) {
-        if (stream->pid == getpid())
+        if (stream->fork_generation == tutti_fork_generation())
             return TUTTI_OK;
         return tutti_fail(TUTTI_ERR_USAGE,
                           "%s: stream was made before fork; a child must make its own", function);
@@ -100,7 +101,7 @@ static void note_error(struct tuttiStream *stream, int rc)
     strncpy(stream->error_text, tutti_last_message(), sizeof stream->error_text - 1);
 }
 
-static void tell_idle(struct tuttiStream *stream)
+static void tell_event(const struct tuttiStream *stream)
 {
     uint64_t one = 1;
 
@@ -109,42 +110,52 @@ static void tell_idle(struct tuttiStream *stream)
         return;
 }
 
-static void *run(void *argument)
+static void drop(struct tutti_stream_item *item)
 {
-    struct tuttiStream *stream = argument;
+    struct tutti_batch *batch = item->batch;
 
-    pthread_mutex_lock(&stream->lock);
-    for (;;) {
+    if (item != &batch->place)
+        free(item);
+    tutti_batch_release(batch);
+}
+
+/* Serve until the queue is empty. The lock is held, and nobody else serves. */
+static void serve_all(struct tuttiStream *stream)
+{
+    stream->is_served = true;
+    while (stream->first != NULL) {
         struct tutti_stream_item *item = stream->first;
         int rc;
 
-        if (item == NULL) {
-            if (stream->is_closing)
-                break;
-            pthread_cond_wait(&stream->changed, &stream->lock);
-            continue;
-        }
         pthread_mutex_unlock(&stream->lock);
         rc = serve(item);
-        tutti_batch_release(item->batch);
         pthread_mutex_lock(&stream->lock);
         note_error(stream, rc);
         stream->first = item->next;
         if (stream->first == NULL)
             stream->last = NULL;
-        free(item);
-        if (--stream->pending == 0) {
-            tell_idle(stream);
-            pthread_cond_broadcast(&stream->changed);
-        }
+        drop(item);
+    }
+    stream->is_served = false;
+    stream->has_been_idle = true;
+    if (stream->is_watched)
+        tell_event(stream);
+    pthread_cond_broadcast(&stream->idle);
+}
+
+static void *run(void *argument)
+{
+    struct tuttiStream *stream = argument;
+
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->is_closing || stream->first != NULL) {
+        if (stream->first != NULL && !stream->is_served)
+            serve_all(stream);
+        else
+            pthread_cond_wait(&stream->work, &stream->lock);
     }
     pthread_mutex_unlock(&stream->lock);
     return NULL;
-}
-
-struct tutti_stream_item *tutti_stream_item_create(void)
-{
-    return malloc(sizeof(struct tutti_stream_item));
 }
 
 void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
@@ -157,8 +168,8 @@ void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
     else
         stream->last->next = item;
     stream->last = item;
-    stream->pending++;
-    pthread_cond_broadcast(&stream->changed);
+    if (!stream->is_served)
+        pthread_cond_signal(&stream->work);
     pthread_mutex_unlock(&stream->lock);
 }
 
@@ -184,19 +195,17 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
     made = calloc(1, sizeof *made);
     if (made == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
-    made->pid = getpid();
+    made->fork_generation = tutti_fork_generation();
     pthread_mutex_init(&made->lock, NULL);
-    pthread_cond_init(&made->changed, NULL);
+    pthread_cond_init(&made->work, NULL);
+    pthread_cond_init(&made->idle, NULL);
+    made->has_own_cpus = *tutti_param_text(TUTTI_PARAM_STREAM_CPUS) != '\0';
     made->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (made->event_fd < 0) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "eventfd for a stream: %s", strerror(errno));
         goto fail;
     }
-    errno = pthread_create(&made->thread, NULL, run, made);
-    if (errno != 0) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "thread of a stream: %s", strerror(errno));
-        goto close_event;
-    }
+    TUTTI_TRY_OR(close_event, rc, tutti_stream_thread(run, made, &made->thread));
     enter_living(made);
     *stream = made;
     return tuttiSuccess;
@@ -204,7 +213,8 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
 close_event:
     close(made->event_fd);
 fail:
-    pthread_cond_destroy(&made->changed);
+    pthread_cond_destroy(&made->work);
+    pthread_cond_destroy(&made->idle);
     pthread_mutex_destroy(&made->lock);
     free(made);
     return tutti_public(rc);
@@ -222,11 +232,12 @@ tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
     leave_living(stream);
     pthread_mutex_lock(&stream->lock);
     stream->is_closing = true;
-    pthread_cond_broadcast(&stream->changed);
+    pthread_cond_signal(&stream->work);
     pthread_mutex_unlock(&stream->lock);
     pthread_join(stream->thread, NULL);
     close(stream->event_fd);
-    pthread_cond_destroy(&stream->changed);
+    pthread_cond_destroy(&stream->work);
+    pthread_cond_destroy(&stream->idle);
     pthread_mutex_destroy(&stream->lock);
     free(stream);
     return tuttiSuccess;
@@ -239,8 +250,12 @@ tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     pthread_mutex_lock(&stream->lock);
-    while (stream->pending > 0)
-        pthread_cond_wait(&stream->changed, &stream->lock);
+    while (stream->first != NULL) {
+        if (stream->is_served || stream->has_own_cpus)
+            pthread_cond_wait(&stream->idle, &stream->lock);
+        else
+            serve_all(stream);
+    }
     rc = take_error(stream);
     pthread_mutex_unlock(&stream->lock);
     return tutti_public(rc);
@@ -253,7 +268,7 @@ tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     pthread_mutex_lock(&stream->lock);
-    rc = stream->pending > 0 ? TUTTI_AGAIN : take_error(stream);
+    rc = stream->first != NULL ? TUTTI_AGAIN : take_error(stream);
     pthread_mutex_unlock(&stream->lock);
     return tutti_public(rc);
 }
@@ -266,6 +281,11 @@ tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
         return tutti_public(rc);
     if (fd == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->is_watched && stream->has_been_idle)
+        tell_event(stream);
+    stream->is_watched = true;
+    pthread_mutex_unlock(&stream->lock);
     *fd = stream->event_fd;
     return tuttiSuccess;
 }

@@ -8,13 +8,9 @@
 /* TUTTI_ERR_ARGUMENT unless `stream` is a live stream. */
 int tutti_stream_check(tuttiStream_t stream, const char *function);
 
-/* A place in a queue, made before anything is promised so that queueing cannot fail; freed with
- * free() unless pushed. NULL: no memory. */
-struct tutti_stream_item;
-struct tutti_stream_item *tutti_stream_item_create(void);
-
-/* Queue `batch` (one reference, which the stream takes) in `item`, which it takes too. `moves`:
- * this stream's thread is the one to move it; otherwise the stream only waits for it to be done. */
+/* Queue `batch` (one reference, which the stream takes) in `item`: the place that the batch has
+ * room for, or one from malloc, which the stream takes too. Cannot fail. `moves`: whoever serves
+ * this stream is the one to move the batch; otherwise it only waits for it to be done. */
 void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
                        struct tutti_batch *batch, bool moves);
 

@@ -61,6 +61,11 @@ TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
 TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
     "Whether ranks that outnumber their cores spread over them: a rank that waits on a core with "
     "too many others moves its thread to one with fewer. Which cores it may run on stays as it is.")
+TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
+    "CPUs that the threads of host streams run on, such as `0-3,8`; also others than those the "
+    "process was bound to. Where nothing computes on them, communication takes no cycles from "
+    "computing. Default: those of the thread that makes the stream; then a thread that synchronizes "
+    "with a stream may also run what the stream's own thread has not begun.")
 
 TUTTI_PARAM_TEXT(RANK, "TUTTI_RANK", "", "This process's rank, for tuttiCommInitFromEnv.")
 TUTTI_PARAM_TEXT(NRANKS, "TUTTI_NRANKS", "", "Number of ranks, for tuttiCommInitFromEnv.")

@@ -4,13 +4,14 @@
 #include "support/trial.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { STREAMS = 3, LINKS = 12, PATIENCE_MS = 30000 };
+enum { STREAMS = 3, LINKS = 12, ROUNDS = 400, PATIENCE_MS = 30000 };
 
 static void run_everywhere(member_fn fn)
 {
@@ -151,6 +152,80 @@ static void overlap(struct member *member)
     EXPECT_OK(member, tuttiHostStreamDestroy(stream));
 }
 
+/* Who asks for the descriptor late learns what has happened already, once. */
+static void ask_late(struct member *member)
+{
+    struct pollfd ready = {.events = POLLIN};
+    tuttiStream_t stream;
+    uint64_t count;
+
+    EXPECT_OK(member, tuttiHostStreamCreate(&stream));
+    EXPECT_OK(member, tuttiBarrier(member->comm, stream));
+    EXPECT_OK(member, tuttiStreamSynchronize(stream));
+    EXPECT_OK(member, tuttiStreamEventFd(stream, &ready.fd));
+    EXPECT(member, poll(&ready, 1, 0) == 1);
+    EXPECT(member, read(ready.fd, &count, sizeof count) == sizeof count);
+    EXPECT_OK(member, tuttiStreamEventFd(stream, &ready.fd));
+    EXPECT(member, poll(&ready, 1, 0) == 0);
+    EXPECT_OK(member, tuttiHostStreamDestroy(stream));
+}
+
+static void an_event_descriptor_tells_what_was_before_it(void **state)
+{
+    (void)state;
+    run_everywhere(ask_late);
+}
+
+/* A chain, each link of which takes what the one before has given. Whoever synchronizes may be the
+ * one to serve it. */
+struct several {
+    struct member *member;
+    tuttiStream_t stream;
+    int64_t value[ROUNDS + 1];
+    int given; /* links that are in the queue; release/acquire */
+};
+
+static void *synchronize_often(void *argument)
+{
+    struct several *several = argument;
+    int given;
+
+    do {
+        given = __atomic_load_n(&several->given, __ATOMIC_ACQUIRE);
+        EXPECT_OK(several->member, tuttiStreamSynchronize(several->stream));
+        EXPECT(several->member, given == 0 || several->value[given] != 0);
+    } while (given < ROUNDS);
+    return NULL;
+}
+
+static void synchronize_together(struct member *member)
+{
+    struct several several = {.member = member, .value = {4711}};
+    pthread_t threads[STREAMS];
+
+    EXPECT_OK(member, tuttiHostStreamCreate(&several.stream));
+    for (int i = 0; i < STREAMS; i++)
+        EXPECT(member, pthread_create(&threads[i], NULL, synchronize_often, &several) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        EXPECT_OK(member, tuttiAllReduce(&several.value[i], &several.value[i + 1], 1, tuttiInt64,
+                                         tuttiMax, member->comm, several.stream));
+        __atomic_store_n(&several.given, i + 1, __ATOMIC_RELEASE);
+        if (i % 3 == 0)
+            EXPECT_OK(member, tuttiStreamSynchronize(several.stream));
+    }
+    for (int i = 0; i < STREAMS; i++)
+        EXPECT(member, pthread_join(threads[i], NULL) == 0);
+    EXPECT_OK(member, tuttiStreamQuery(several.stream));
+    EXPECT(member, several.value[ROUNDS] == 4711);
+    EXPECT_OK(member, tuttiHostStreamDestroy(several.stream));
+}
+
+static void several_threads_synchronize_a_stream(void **state)
+{
+    (void)state;
+    run_pairs(synchronize_together);
+}
+
 static void a_call_on_a_stream_returns_before_its_operation_ends(void **state)
 {
     (void)state;
@@ -264,6 +339,8 @@ int main(void)
         cmocka_unit_test(several_streams_share_a_communicator),
         cmocka_unit_test(several_communicators_share_a_stream),
         cmocka_unit_test(a_call_on_a_stream_returns_before_its_operation_ends),
+        cmocka_unit_test(an_event_descriptor_tells_what_was_before_it),
+        cmocka_unit_test(several_threads_synchronize_a_stream),
         cmocka_unit_test(a_group_mixes_streams_and_none),
         cmocka_unit_test(a_communicator_ends_after_its_operations_on_streams),
         cmocka_unit_test(an_error_on_a_stream_is_reported_once),

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CPU time of ranks that have nothing to do, and of ranks that wait for another. */
+#include "waiting.h"
+
+#include "timing.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static void barrier(const struct perf_rank *rank, tuttiStream_t stream)
+{
+    perf_must(rank, "tuttiBarrier", tuttiBarrier(rank->comm, stream));
+    if (stream != NULL)
+        perf_must(rank, "tuttiStreamSynchronize", tuttiStreamSynchronize(stream));
+}
+
+static void rest(const struct perf_rank *rank)
+{
+    int ms = rank->options->waiting_ms;
+
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+}
+
+/* The largest share of a core from now until rank 0, which is late, has met the others on
+ * `stream`; with `all_rest` they are as late, and meet on none. */
+static double watch(struct perf_rank *rank, tuttiStream_t stream, bool all_rest, double *all)
+{
+    double elapsed, used, share, largest = 0;
+
+    barrier(rank, NULL);
+    elapsed = perf_now_us(false);
+    used = perf_now_us(true);
+    if (all_rest || rank->rank == 0)
+        rest(rank);
+    if (!all_rest)
+        barrier(rank, stream);
+    used = perf_now_us(true) - used;
+    elapsed = perf_now_us(false) - elapsed;
+    share = used / elapsed / rank->options->threads * 100;
+    perf_exchange(rank, &share, sizeof(share), all);
+    for (int i = 0; i < rank->nranks; i++)
+        largest = all[i] > largest ? all[i] : largest;
+    return largest;
+}
+
+void perf_waiting_measure(struct perf_rank *rank, struct perf_waiting *ret_waiting)
+{
+    double *all = malloc((size_t)rank->nranks * sizeof(*all));
+    tuttiStream_t stream;
+
+    if (all == NULL)
+        perf_die(rank, "no memory for the times of %d ranks", rank->nranks);
+    perf_must(rank, "tuttiHostStreamCreate", tuttiHostStreamCreate(&stream));
+    barrier(rank, stream); /* as later: what is made at first use is made */
+    ret_waiting->idle = watch(rank, stream, true, all);
+    ret_waiting->blocked = watch(rank, NULL, false, all);
+    ret_waiting->on_stream = watch(rank, stream, false, all);
+    perf_must(rank, "tuttiHostStreamDestroy", tuttiHostStreamDestroy(stream));
+    free(all);
+}
