@@ -23,8 +23,8 @@ struct tutti_args {
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* Check and run, or collect, the call. */
-tuttiResult_t tutti_api_call(const struct tutti_args *args);
+/* Check and run, or collect, the call. May complete the arguments. */
+tuttiResult_t tutti_api_call(struct tutti_args *args);
 
 /* redop.c: what `op` means for `call`. TUTTI_ERR_ARGUMENT when it is none. */
 int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int op,

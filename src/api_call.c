@@ -49,37 +49,23 @@ static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const
     return end;
 }
 
-static int check_buffer(const struct tutti_comm *comm, const struct tutti_args *args,
-                        const char *name, const void *buffer, size_t elements)
-{
-    size_t size = tutti_type_size((enum tutti_type)args->type), bytes;
+/* ---- how far a call reaches, and where its buffers may lie ------------------------------ */
 
-    if (__builtin_mul_overflow(elements, size, &bytes) || bytes > (size_t)PTRDIFF_MAX)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d's count is negative or overflows: %s "
-                          "would hold more than %td bytes", args->function, comm->rank, name,
-                          PTRDIFF_MAX);
-    if (elements > 0 && buffer == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "%s: %s is NULL on rank %d; it must hold %zu elements", args->function,
-                          name, comm->rank, elements);
-    if (((uintptr_t)buffer & (size - 1)) != 0 && elements > 0) /* sizes are powers of two */
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
-                          "elements", args->function, name, buffer, comm->rank, size);
-    return TUTTI_OK;
+static int check_count(const struct tutti_comm *comm, const struct tutti_args *args,
+                       const char *name, size_t elements)
+{
+    if (elements <= (size_t)PTRDIFF_MAX / tutti_type_size((enum tutti_type)args->type))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d's count is negative or overflows: %s "
+                      "would hold more than %td bytes", args->function, comm->rank, name,
+                      PTRDIFF_MAX);
 }
 
-/* Buffers may coincide only as the in-place form says. */
-static int check_overlap(const struct tutti_comm *comm, const struct tutti_args *args,
-                         size_t send_elements, size_t recv_elements)
+/* From recvbuff to sendbuff in the in-place form, in elements. */
+static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    size_t size = tutti_type_size((enum tutti_type)args->type);
-    uintptr_t send = (uintptr_t)args->send, recv = (uintptr_t)args->recv, expected = send;
     size_t before = args->count * (size_t)comm->rank;
 
-    if (send_elements == 0 || recv_elements == 0)
-        return TUTTI_OK;
-    if (send + send_elements * size <= recv || recv + recv_elements * size <= send)
-        return TUTTI_OK;
     if (args->is_vector && args->collective == TUTTI_ALLGATHER)
         before = args->recv_displs ? args->recv_displs[comm->rank]
                                    : extent_of((size_t)comm->rank, 0, args->recv_counts, NULL);
@@ -88,12 +74,66 @@ static int check_overlap(const struct tutti_comm *comm, const struct tutti_args 
                                    : extent_of((size_t)comm->rank, 0, args->send_counts, NULL);
     switch (args->collective) {
     case TUTTI_ALLGATHER:
-    case TUTTI_GATHER: expected = recv + before * size; break;
+    case TUTTI_GATHER: return (ptrdiff_t)before;
     case TUTTI_REDUCE_SCATTER:
-    case TUTTI_SCATTER: expected = recv - before * size; break;
-    default: expected = recv; break;
+    case TUTTI_SCATTER: return -(ptrdiff_t)before;
+    default: return 0;
     }
-    if (send == expected)
+}
+
+static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
+                   struct tutti_reach *ret_reach)
+{
+    uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
+    bool is_collective = args->kind < TUTTI_CALL_SEND;
+    bool sends = is_collective ? tutti_has_input(args->collective, rank, (uint32_t)args->root)
+                               : args->kind == TUTTI_CALL_SEND;
+    bool receives = is_collective ? tutti_has_output(args->collective, rank, (uint32_t)args->root)
+                                  : args->kind == TUTTI_CALL_RECV;
+    size_t inputs = is_collective ? tutti_input_blocks(args->collective, nranks) : 1;
+    size_t outputs = is_collective ? tutti_output_blocks(args->collective, nranks) : 1;
+    size_t size = tutti_type_size((enum tutti_type)args->type), send_elements = 0;
+    size_t recv_elements = 0;
+
+    if (sends)
+        send_elements = extent_of(inputs, args->count, args->send_counts, args->send_displs);
+    if (receives)
+        recv_elements = extent_of(outputs, args->count, args->recv_counts, args->recv_displs);
+    TUTTI_TRY(check_count(comm, args, "sendbuff", send_elements));
+    TUTTI_TRY(check_count(comm, args, "recvbuff", recv_elements));
+    *ret_reach = (struct tutti_reach){.send_bytes = send_elements * size,
+                                      .recv_bytes = recv_elements * size};
+    if (send_elements > 0 && recv_elements > 0)
+        ret_reach->in_place = in_place_offset(comm, args) * (ptrdiff_t)size;
+    return TUTTI_OK;
+}
+
+static int check_address(const struct tutti_comm *comm, const struct tutti_args *args,
+                         const char *name, const void *buffer, size_t bytes)
+{
+    size_t size = tutti_type_size((enum tutti_type)args->type); /* a power of two */
+
+    if (bytes == 0 || (buffer != NULL && ((uintptr_t)buffer & (size - 1)) == 0))
+        return TUTTI_OK;
+    if (buffer == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: %s is NULL on rank %d; it must hold %zu elements", args->function,
+                          name, comm->rank, bytes / size);
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
+                      "elements", args->function, name, buffer, comm->rank, size);
+}
+
+/* Buffers may coincide only as the in-place form says. */
+static int check_addresses(const struct tutti_comm *comm, const struct tutti_args *args,
+                           const struct tutti_reach *reach)
+{
+    uintptr_t send = (uintptr_t)args->send, recv = (uintptr_t)args->recv;
+
+    TUTTI_TRY(check_address(comm, args, "sendbuff", args->send, reach->send_bytes));
+    TUTTI_TRY(check_address(comm, args, "recvbuff", args->recv, reach->recv_bytes));
+    if (send + reach->send_bytes <= recv || recv + reach->recv_bytes <= send ||
+        reach->send_bytes == 0 || reach->recv_bytes == 0 ||
+        send == recv + (uintptr_t)reach->in_place)
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_ARGUMENT,
                       "%s: sendbuff and recvbuff overlap on rank %d other than in "
@@ -160,101 +200,107 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
                  struct tutti_call *call)
 {
+    bool reduces = args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective);
+
     call->signature = (struct tutti_signature){
         .magic = TUTTI_SIGNATURE_MAGIC,
-        .call = args->kind,
+        .call = args->kind < TUTTI_CALL_SEND ? args->kind : (uint8_t)TUTTI_CALL_SEND,
         .type = (uint8_t)args->type,
-        .op = !tutti_collective_reduces(args->collective) ? TUTTI_OP_NONE
+        .op = !reduces ? TUTTI_OP_NONE
               : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
               : call->is_average ? TUTTI_OP_AVERAGE : (uint8_t)call->op,
-        .root = tutti_collective_has_root(args->collective) ? (uint16_t)args->root : UINT16_MAX,
+        .root = args->kind < TUTTI_CALL_SEND && tutti_collective_has_root(args->collective)
+                    ? (uint16_t)args->root : UINT16_MAX,
         .count = signature_count(comm, args),
     };
 }
 
-static int check_buffers(const struct tutti_comm *comm, const struct tutti_args *args)
+/* All that does not depend on the addresses. */
+static int check(const struct tutti_comm *comm, struct tutti_args *args,
+                 struct tutti_reach *ret_reach, struct tutti_call *ret_call)
 {
-    uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
-    bool sends = tutti_has_input(args->collective, rank, (uint32_t)args->root);
-    bool receives = tutti_has_output(args->collective, rank, (uint32_t)args->root);
-    size_t inputs = tutti_input_blocks(args->collective, nranks);
-    size_t outputs = tutti_output_blocks(args->collective, nranks);
-    size_t send_elements = extent_of(inputs, args->count, args->send_counts, args->send_displs);
-    size_t recv_elements = extent_of(outputs, args->count, args->recv_counts, args->recv_displs);
+    struct tutti_call call = {.kind = args->kind, .collective = args->collective};
 
-    if (sends)
-        TUTTI_TRY(check_buffer(comm, args, "sendbuff", args->send, send_elements));
-    if (receives)
-        TUTTI_TRY(check_buffer(comm, args, "recvbuff", args->recv, recv_elements));
-    if (sends && receives) {
-        TUTTI_TRY(check_overlap(comm, args, send_elements, recv_elements));
-        TUTTI_TRY(check_in_place(comm, args));
-    }
+    TUTTI_TRY(check_type(args));
+    TUTTI_TRY(check_root(comm, args));
+    TUTTI_TRY(check_vectors(comm, args));
+    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
+        args->count = args->recv_counts[comm->rank];
+    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
+        args->count = args->send_counts[comm->rank];
+    TUTTI_TRY(measure(comm, args, ret_reach));
+    TUTTI_TRY(check_in_place(comm, args));
+    if (args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective))
+        TUTTI_TRY(tutti_redop_resolve(comm, args->function, args->op, args->type, &call));
+
+    call.type = (enum tutti_type)args->type;
+    call.count = args->count;
+    call.root = has_root(args) ? args->root : 0;
+    call.input_counts = args->send_counts;
+    call.input_displs = args->send_displs;
+    call.output_counts = args->recv_counts;
+    call.output_displs = args->recv_displs;
+    sign(comm, args, &call);
+    *ret_call = call;
     return TUTTI_OK;
 }
 
-/* A send or receive: one buffer, nothing to agree on but what travels in its header. */
-static int run_message(const struct tutti_args *args)
+/* Nothing to move, on any rank. Only a rank's own counts are known of an all-to-all-v. */
+static bool is_empty(const struct tutti_args *args, const struct tutti_call *call)
 {
-    bool sends = args->kind == TUTTI_CALL_SEND;
+    return args->kind < TUTTI_CALL_SEND && call->signature.count == 0 &&
+           args->collective != TUTTI_BARRIER &&
+           !(args->is_vector && args->collective == TUTTI_ALLTOALL);
+}
+
+/* ---- calls made before ----------------------------------------------------------------- */
+
+static struct tutti_ready *place_of(struct tutti_comm *comm, const struct tutti_args *args)
+{
+    size_t hash = args->count ^ args->count >> 5 ^ args->kind * 5u ^ (unsigned)args->root * 3u ^
+                  (unsigned)args->type;
+
+    return &comm->ready[hash % TUTTI_READY_CALLS];
+}
+
+static bool is_same(const struct tutti_ready *ready, const struct tutti_args *args)
+{
+    return ready->is_used && ready->kind == args->kind && ready->count == args->count &&
+           ready->type == (int)args->type && ready->op == args->op && ready->root == args->root &&
+           ready->is_in_place == (args->send == args->recv);
+}
+
+/* Arrays and operations of the user's may have become others since. */
+static bool may_keep(const struct tutti_args *args)
+{
+    return !args->is_vector && args->op < tuttiNumOps;
+}
+
+static int check_and_run(struct tutti_args *args)
+{
     struct tutti_comm *comm;
-    struct tutti_call call = {
-        .kind = args->kind, .type = (enum tutti_type)args->type, .input = args->send,
-        .output = args->recv, .count = args->count, .root = args->root,
-        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_CALL_SEND,
-                      .type = (uint8_t)args->type, .op = TUTTI_OP_NONE, .root = UINT16_MAX,
-                      .count = args->count}};
+    struct tutti_ready *ready, once;
 
     TUTTI_TRY(tutti_handle_ready(args->comm, args->function, &comm));
     if (args->stream != NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
-    TUTTI_TRY(check_type(args));
-    TUTTI_TRY(check_root(comm, args));
-    TUTTI_TRY(check_buffer(comm, args, sends ? "sendbuff" : "recvbuff",
-                           sends ? args->send : args->recv, args->count));
-    return tutti_group_call(comm, &call, args->stream);
-}
-
-static int run_collective(const struct tutti_args *given)
-{
-    struct tutti_args args = *given;
-    struct tutti_comm *comm;
-    struct tutti_call call = {.kind = args.kind, .collective = args.collective};
-
-    TUTTI_TRY(tutti_handle_ready(args.comm, args.function, &comm));
-    if (args.stream != NULL)
-        TUTTI_TRY(tutti_stream_check(args.stream, args.function));
-    TUTTI_TRY(check_type(&args));
-    TUTTI_TRY(check_root(comm, &args));
-    TUTTI_TRY(check_vectors(comm, &args));
-    if (args.is_vector && args.collective == TUTTI_ALLGATHER)
-        args.count = args.recv_counts[comm->rank];
-    if (args.is_vector && args.collective == TUTTI_REDUCE_SCATTER)
-        args.count = args.send_counts[comm->rank];
-    TUTTI_TRY(check_buffers(comm, &args));
-    if (tutti_collective_reduces(args.collective))
-        TUTTI_TRY(tutti_redop_resolve(comm, args.function, args.op, args.type, &call));
-
-    call.type = (enum tutti_type)args.type;
-    call.input = args.send;
-    call.output = args.recv;
-    call.count = args.count;
-    call.root = has_root(&args) ? args.root : 0;
-    call.input_counts = args.send_counts;
-    call.input_displs = args.send_displs;
-    call.output_counts = args.recv_counts;
-    call.output_displs = args.recv_displs;
-    sign(comm, &args, &call);
-    /* Nothing to move, on any rank. Only a rank's own counts are known of an all-to-all-v. */
-    if (call.signature.count == 0 && args.collective != TUTTI_BARRIER &&
-        !(args.is_vector && args.collective == TUTTI_ALLTOALL))
+    ready = may_keep(args) ? place_of(comm, args) : &once;
+    if (ready == &once || !is_same(ready, args)) {
+        once = (struct tutti_ready){.is_used = true, .is_in_place = args->send == args->recv,
+                                    .kind = args->kind, .type = (int)args->type, .op = args->op,
+                                    .root = args->root, .count = args->count};
+        TUTTI_TRY(check(comm, args, &once.reach, &once.call));
+        *ready = once;
+    }
+    TUTTI_TRY(check_addresses(comm, args, &ready->reach));
+    if (is_empty(args, &ready->call))
         return TUTTI_OK;
-    return tutti_group_call(comm, &call, args.stream);
+    ready->call.input = args->send;
+    ready->call.output = args->recv;
+    return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
 }
 
-tuttiResult_t tutti_api_call(const struct tutti_args *args)
+tuttiResult_t tutti_api_call(struct tutti_args *args)
 {
-    int rc = args->kind < TUTTI_CALL_SEND ? run_collective(args) : run_message(args);
-
-    return tutti_public(tutti_group_note(rc));
+    return tutti_public(tutti_group_note(check_and_run(args)));
 }

@@ -114,9 +114,10 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
         tutti_message_init(&batch->messages[batch->message_count++], call);
         return TUTTI_OK;
     }
-    TUTTI_TRY(grow((void **)&batch->collectives, &batch->collective_capacity,
-                   batch->collective_count, sizeof *batch->collectives));
-    own = &batch->collectives[batch->collective_count];
+    TUTTI_TRY(grow((void **)&batch->own_collectives, &batch->collective_capacity,
+                   batch->collective_count, sizeof *batch->own_collectives));
+    batch->collectives = batch->own_collectives;
+    own = &batch->own_collectives[batch->collective_count];
     *own = *call;
     TUTTI_TRY(copy_vector(batch, &own->input_counts));
     TUTTI_TRY(copy_vector(batch, &own->input_displs));
@@ -144,7 +145,7 @@ void tutti_batch_release(struct tutti_batch *batch)
     for (size_t i = 0; i < batch->vector_count; i++)
         free(batch->vectors[i]);
     free(batch->vectors);
-    free(batch->collectives);
+    free(batch->own_collectives);
     if (batch->messages != batch->few)
         free(batch->messages);
     if (batch->is_on_heap)
@@ -161,7 +162,7 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
     uint64_t number = comm->engine.history.sequence;
 
     if (comm->engine.run.is_active)
-        tutti_signature_format(&comm->engine.run.call.signature, call);
+        tutti_signature_format(&comm->engine.run.call->signature, call);
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
         const struct tutti_message *message = &batch->messages[i];
 
@@ -384,20 +385,50 @@ void tutti_call_of_bytes(enum tutti_collective collective, const void *input, vo
         ret_call->signature.root = 0;
 }
 
-int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call)
+/* Most calls find what they need, or wait for it some nanoseconds: no batch is put together before
+ * it is known that there is time. */
+static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
+                       struct tutti_found *found, uint64_t ticket)
 {
-    struct tutti_call own;
+    if (tutti_load_acquire(&comm->turn) != ticket || tutti_load_acquire(&comm->error) != 0)
+        return TUTTI_AGAIN;
+    TUTTI_TRY(tutti_fabric_news(comm->fabric));
+    TUTTI_TRY(tutti_cache_again(comm, call, found));
+    TUTTI_TRY(tutti_run_begin(&comm->engine, found->program, call));
+    TUTTI_TRY(tutti_run_progress(&comm->engine));
+    /* release: pairs with the acquire of whoever moves the next batch */
+    tutti_store_release(&comm->turn, ticket + 1);
+    return TUTTI_OK;
+}
+
+static int run_message(struct tutti_comm *comm, const struct tutti_call *call)
+{
     struct tutti_batch batch;
 
     tutti_batch_init(&batch, comm);
-    if (call->kind < TUTTI_CALL_SEND) {
-        own = *call;
-        batch.collectives = &own;
-        batch.collective_count = 1;
-    } else {
-        tutti_message_init(&batch.few[0], call);
-        batch.message_count = 1;
-    }
+    tutti_message_init(&batch.few[0], call);
+    batch.message_count = 1;
     tutti_batch_issue(&batch);
     return tutti_batch_wait(&batch);
+}
+
+int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
+                        struct tutti_found *found)
+{
+    struct tutti_found once = {.generation = 0};
+    struct tutti_batch batch;
+    uint64_t ticket;
+    int rc;
+
+    if (call->kind >= TUTTI_CALL_SEND)
+        return run_message(comm, call);
+    ticket = comm->next_ticket++;
+    rc = run_at_once(comm, call, found ? found : &once, ticket);
+    if (rc == TUTTI_OK)
+        return rc;
+    tutti_batch_init(&batch, comm);
+    batch.collectives = call;
+    batch.collective_count = 1;
+    batch.ticket = ticket;
+    return rc == TUTTI_AGAIN ? tutti_batch_wait(&batch) : finish(&batch, rc);
 }

@@ -20,14 +20,15 @@ struct tutti_batch {
     uint64_t deadline_ns;      /* 0 until it has waited for a while since its turn came */
     bool is_started;
     bool is_on_heap;           /* the batch itself */
-    struct tutti_call *collectives;
+    const struct tutti_call *collectives; /* own_collectives, or the caller's one */
+    struct tutti_call *own_collectives;
     size_t collective_count, collective_capacity, collective_position;
     struct tutti_message *messages;
     size_t message_count, message_capacity, messages_left;
     size_t **vectors;          /* copies of v-forms' arrays */
     size_t vector_count;
     uint32_t passes;           /* since the last look at deadline and peers */
-    uint64_t watched_ns;       /* when that was */
+    uint64_t watched_ns;       /* when that was; 0: never, for most are done before */
     int left_rank;             /* that we then waited for though it had left; -1: none */
     struct tutti_idle idle;
 
@@ -65,7 +66,9 @@ int tutti_batch_wait(struct tutti_batch *batch);
 void tutti_call_of_bytes(enum tutti_collective collective, const void *input, void *output,
                          size_t count, struct tutti_call *ret_call);
 
-/* The shortest way for one call with stream NULL outside of groups. */
-int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call);
+/* The shortest way for one call with stream NULL outside of groups. `found`: NULL, or kept from the
+ * last time the same was called. */
+int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
+                        struct tutti_found *found);
 
 #endif

@@ -37,11 +37,14 @@ struct tutti_cache {
     struct entry entries[ENTRIES];
     struct plan_entry *plans;
     size_t plan_bytes;
+    uint64_t generation; /* grows whenever a program is dropped */
 };
 
 int tutti_cache_create(struct tutti_cache **ret_cache)
 {
     *ret_cache = calloc(1, sizeof **ret_cache);
+    if (*ret_cache != NULL)
+        (*ret_cache)->generation = 1;
     return *ret_cache ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a schedule cache");
 }
 
@@ -56,6 +59,7 @@ void tutti_cache_forget(struct tutti_cache *cache)
 {
     for (size_t i = 0; i < ENTRIES; i++)
         drop(&cache->entries[i]);
+    cache->generation++;
     while (cache->plans != NULL) {
         struct plan_entry *next = cache->plans->next;
 
@@ -301,6 +305,7 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
     }
     TUTTI_TRY_OR(fail, rc, keep_vectors(&fresh, call, nranks));
     TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
+    comm->cache->generation += entry->program != NULL;
     drop(entry);
     *entry = fresh;
     *ret_program = entry->program;
@@ -309,4 +314,14 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
 fail:
     drop(&fresh);
     return rc;
+}
+
+int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_found *found)
+{
+    if (found->generation == comm->cache->generation)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cache_program(comm, call, &found->program));
+    found->generation = comm->cache->generation;
+    return TUTTI_OK;
 }

@@ -17,6 +17,7 @@
 #include "comm_share.h"
 #include "executor/host_message.h"
 #include "executor/program.h"
+#include "ready.h"
 #include "schedules.h"
 #include "tuner/memo.h"
 #include "tuner/policy.h"
@@ -77,6 +78,7 @@ struct tutti_comm {
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* runs instead of what the tuner chooses; NULL: none */
     struct tutti_cache *cache;         /* plans and programs */
+    struct tutti_ready ready[TUTTI_READY_CALLS]; /* the calling thread's */
     struct tutti_schedules *schedules; /* from files */
 
     uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
@@ -156,9 +158,12 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache);
 /* Drop all plans and programs; no run may be active. */
 void tutti_cache_forget(struct tutti_cache *cache);
 
-/* The program for `call`, made at first need. */
+/* The program for `call`, made at first need; the next call of this may drop it. */
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program);
+/* The same for a call that may have been looked up before. */
+int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_found *found);
 
 /* ---- results ---------------------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@ static int finalize(tuttiComm_t handle)
     struct tutti_comm *comm;
 
     TUTTI_TRY(tutti_handle_ready(handle, "tuttiCommFinalize", &comm));
-    TUTTI_TRY(tutti_batch_run_now(comm, &call));
+    TUTTI_TRY(tutti_batch_run_now(comm, &call, NULL));
     tutti_store_release(&comm->state, TUTTI_COMM_FINALIZED);
     return TUTTI_OK;
 }

@@ -162,7 +162,7 @@ static int run_choice(struct race *race, uint32_t index, uint32_t repeats)
 
     race->comm->trial = &race->trial->choices[index];
     for (uint32_t i = 0; i < repeats && rc == TUTTI_OK; i++)
-        rc = tutti_batch_run_now(race->comm, &race->call);
+        rc = tutti_batch_run_now(race->comm, &race->call, NULL);
     race->comm->trial = NULL;
     return rc;
 }
@@ -172,10 +172,10 @@ static int sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
 
-    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier));
+    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier, NULL));
     since_ns = tutti_now_ns();
     TUTTI_TRY(run_choice(race, index, repeats));
-    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier));
+    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier, NULL));
     race->latest[index] = (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
     return TUTTI_OK;
 }
@@ -231,7 +231,7 @@ static int gather_samples(struct race *race)
     call.type = TUTTI_FLOAT64;
     call.signature.type = TUTTI_FLOAT64;
     call.signature.op = TUTTI_MAX;
-    return tutti_batch_run_now(race->comm, &call);
+    return tutti_batch_run_now(race->comm, &call, NULL);
 }
 
 /* ---- judging, on rank 0 -------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ static int agree(struct race *race)
 
     tutti_call_of_bytes(TUTTI_BROADCAST, &race->verdict, &race->verdict, sizeof race->verdict,
                         &call);
-    return tutti_batch_run_now(race->comm, &call);
+    return tutti_batch_run_now(race->comm, &call, NULL);
 }
 
 int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,

@@ -249,7 +249,7 @@ static int measure_all(struct bench *bench)
 
     /* What was issued on streams before has its turn first; then the communicator is ours. */
     tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &barrier);
-    TUTTI_TRY(tutti_batch_run_now(bench->comm, &barrier));
+    TUTTI_TRY(tutti_batch_run_now(bench->comm, &barrier, NULL));
     bench->end_ns = tutti_now_ns() + bench->order->budget_ns;
     for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
         if (bench->order->collectives >> i & 1)
@@ -304,7 +304,7 @@ static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
     struct tutti_call call;
 
     tutti_call_of_bytes(TUTTI_BROADCAST, bytes, bytes, size, &call);
-    return tutti_batch_run_now(comm, &call);
+    return tutti_batch_run_now(comm, &call, NULL);
 }
 
 /* A failure of rank 0 that all shall have; the communicator is as before. */

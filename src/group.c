@@ -132,7 +132,8 @@ static void drop_part(struct part *part)
 
 static void issue(struct part *part);
 
-int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct tutti_found *found, tuttiStream_t stream)
 {
     struct group *group = &this_group;
     struct part *part, single = {.batch = NULL};
@@ -144,7 +145,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call, tut
         return tutti_batch_add(part->batch, call);
     }
     if (stream == NULL)
-        return tutti_batch_run_now(comm, call);
+        return tutti_batch_run_now(comm, call, found);
 
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
     TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));

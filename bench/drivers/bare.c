@@ -133,6 +133,10 @@ static void combine(const struct bench_operation *op, const float **inputs)
 
     switch (op->collective) {
     case BENCH_ALLREDUCE: sum(op->recv, inputs, op->count); break;
+    case BENCH_REDUCE:
+        if (rank == 0)
+            sum(op->recv, inputs, op->count);
+        break;
     case BENCH_REDUCE_SCATTER:
         for (int peer = 0; peer < nranks; peer++)
             inputs[peer] += shift;

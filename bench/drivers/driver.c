@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Commands, buffers, clocks and verification: the same for every library. */
+ * Commands, buffers and clocks: the same for every library. */
 #include "driver.h"
+
+#include "check.h"
+#include "sync.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +17,13 @@
 #include <unistd.h>
 
 /* Small buffers are few, so that they stay in the caches as buffers in use do; large ones go round
- * the whole arena, so that no cache holds more of them than the operation itself brought in. */
-#define SMALL_BYTES 65536
-#define SMALL_SLOTS 16
+ * so much memory that no cache holds more of them than the operation itself brought in. Operations
+ * that start together have their buffers touched just before, up to FRESH_BYTES. */
+#define COLD_BYTES 65536
+#define FRESH_BYTES 65536
+#define WARM_SLOTS 16
+#define WARM_ROUND_BYTES (256 << 10)
+#define COLD_ROUND_BYTES (64 << 20)
 #define BLOCKS_MAX 20000
 #define LINE_BYTES 256
 
@@ -35,12 +42,16 @@ struct session {
     FILE *commands;
     int answers;
     struct arena heap, own;
+    struct sync_line *line;
     double *samples;
 };
 
-static const char *const names[BENCH_COLLECTIVES] = {
-    "allreduce", "allgather", "reduce_scatter", "broadcast", "alltoall", "barrier", "sendrecv",
+static const char *const collective_names[BENCH_COLLECTIVES] = {
+    "allreduce", "allgather", "reduce_scatter", "broadcast",
+    "alltoall",  "barrier",   "sendrecv",       "reduce",
 };
+
+static const char *const type_names[BENCH_TYPES] = {"float32", "bfloat16", "float16"};
 
 void bench_die(const char *format, ...)
 {
@@ -54,13 +65,19 @@ void bench_die(const char *format, ...)
     exit(EXIT_FAILURE);
 }
 
+static bool is_wished(const char *variable)
+{
+    const char *wish = getenv(variable);
+
+    return wish != NULL && strcmp(wish, "1") == 0;
+}
+
 void bench_pin(int rank)
 {
-    const char *wish = getenv("BENCH_PIN");
     cpu_set_t allowed, one;
     int turn;
 
-    if (wish == NULL || strcmp(wish, "1") != 0)
+    if (!is_wished("BENCH_PIN"))
         return;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
         bench_die("cannot learn the CPUs of this process: %s", strerror(errno));
@@ -73,6 +90,11 @@ void bench_pin(int rank)
                 bench_die("cannot stay on CPU %d: %s", cpu, strerror(errno));
             return;
         }
+}
+
+bool bench_is_crowded(void)
+{
+    return is_wished("BENCH_CROWDED");
 }
 
 static double now_ns(void)
@@ -117,45 +139,64 @@ static void open_arenas(struct session *session)
     void *(*allocate)(size_t) = session->library->allocate;
     void *send = NULL, *recv = NULL;
 
-    if (posix_memalign(&send, 4096, size) != 0 || posix_memalign(&recv, 4096, size) != 0)
-        bench_die("no memory for two buffers of %zu bytes", size);
-    session->heap = (struct arena){send, recv, size};
-    if (allocate != NULL)
+    if (is_wished("BENCH_HEAP")) {
+        if (posix_memalign(&send, 4096, size) != 0 || posix_memalign(&recv, 4096, size) != 0)
+            bench_die("no memory for two buffers of %zu bytes", size);
+        session->heap = (struct arena){send, recv, size};
+    }
+    if (is_wished("BENCH_OWN") && allocate != NULL)
         session->own = (struct arena){allocate(size), allocate(size), size};
     /* Touch every page now, with numbers that stay ordinary when they are summed over and over. */
-    for (struct arena *arena = &session->heap; arena != NULL;
-         arena = arena == &session->heap && allocate != NULL ? &session->own : NULL) {
-        memset(arena->send, 0, size);
-        memset(arena->recv, 0, size);
+    for (int i = 0; i < 2; i++) {
+        const struct arena *arena = i == 0 ? &session->heap : &session->own;
+
+        if (arena->send != NULL) {
+            memset(arena->send, 0, size);
+            memset(arena->recv, 0, size);
+        }
     }
 }
 
-static struct slots slots_of(const struct session *session, const struct arena *arena, size_t bytes)
+/* Room for operations of `bytes`, out of the caches or within. */
+static struct slots slots_of(const struct session *session, const struct arena *arena, size_t bytes,
+                             bool is_cold)
 {
     const size_t limit = session->library->slots_max;
-    bool is_small = bytes < SMALL_BYTES;
-    size_t unit = is_small ? 64 : 4096;
-    struct slots slots = {.stride = (bytes + unit - 1) / unit * unit + (is_small ? 64 : 0)};
+    size_t unit = is_cold ? 4096 : 64, round = is_cold ? COLD_ROUND_BYTES : WARM_ROUND_BYTES;
+    struct slots slots = {.stride = (bytes + unit - 1) / unit * unit + (is_cold ? 0 : 64)};
 
     if (slots.stride > arena->size_bytes)
         bench_die("a buffer of %zu bytes does not fit in BENCH_ARENA=%zu", bytes,
                   arena->size_bytes);
-    slots.count = arena->size_bytes / slots.stride;
-    if (is_small && slots.count > SMALL_SLOTS)
-        slots.count = SMALL_SLOTS;
+    round = round < arena->size_bytes ? round : arena->size_bytes;
+    slots.count = round / slots.stride > 1 ? round / slots.stride : 1;
+    if (!is_cold && slots.count > WARM_SLOTS)
+        slots.count = WARM_SLOTS;
     if (limit != 0 && slots.count > limit)
         slots.count = limit;
     return slots;
 }
 
-/* The operation as its library will see it, on slot number `slot`. */
-static struct bench_operation operation_of(const struct session *session, const struct arena *arena,
-                                           enum bench_collective collective, size_t bytes)
+static size_t element_bytes(enum bench_type type)
 {
-    size_t nranks = (size_t)session->library->nranks, count = bytes / sizeof(float);
+    return type == BENCH_FLOAT32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+static size_t operation_bytes(const struct bench_operation *operation)
+{
+    return operation->count * element_bytes(operation->type);
+}
+
+/* The operation as its library will see it, on the first buffers. */
+static struct bench_operation operation_of(const struct session *session, const struct arena *arena,
+                                           enum bench_collective collective, enum bench_type type,
+                                           size_t bytes)
+{
+    size_t nranks = (size_t)session->library->nranks, count = bytes / element_bytes(type);
     bool is_divided = collective == BENCH_ALLGATHER || collective == BENCH_REDUCE_SCATTER ||
                       collective == BENCH_ALLTOALL;
-    struct bench_operation operation = {.collective = collective, .count = count > 0 ? count : 1};
+    struct bench_operation operation = {
+        .collective = collective, .type = type, .count = count > 0 ? count : 1};
 
     if (is_divided) {
         operation.part = (operation.count + nranks - 1) / nranks;
@@ -166,88 +207,39 @@ static struct bench_operation operation_of(const struct session *session, const 
     return operation;
 }
 
-static inline void run_next(const struct session *session, const struct arena *arena,
-                            struct slots *slots, struct bench_operation *operation)
+/* Go on to the next buffers. */
+static inline void turn(const struct arena *arena, struct slots *slots,
+                        struct bench_operation *operation)
 {
     size_t at = slots->next * slots->stride;
 
     operation->send = (float *)(void *)(arena->send + at);
     operation->recv = (float *)(void *)(arena->recv + at);
     slots->next = slots->next + 1 < slots->count ? slots->next + 1 : 0;
-    session->library->run(operation);
 }
 
 /* ---- verification ---- */
 
-/* Small whole numbers: their sums are exact in any order. */
-static float input_of(int rank, size_t index)
-{
-    return (float)((index * 3 + (size_t)rank * 17 + 1) & 127);
-}
-
-static float expected(const struct bench_library *library, const struct bench_operation *operation,
-                      size_t index)
-{
-    size_t part = operation->part, shift = (size_t)library->rank * part;
-    float sum = 0;
-
-    switch (operation->collective) {
-    case BENCH_ALLGATHER: return input_of((int)(index / part), index % part);
-    case BENCH_ALLTOALL: return input_of((int)(index / part), shift + index % part);
-    case BENCH_BROADCAST: return input_of(0, index);
-    case BENCH_SENDRECV:
-        return input_of((library->rank + library->nranks - 1) % library->nranks, index);
-    case BENCH_REDUCE_SCATTER: index += shift; break;
-    default: break;
-    }
-    for (int rank = 0; rank < library->nranks; rank++)
-        sum += input_of(rank, index);
-    return sum;
-}
-
-/* Returns the index of the first wrong element, or SIZE_MAX. */
-static size_t check_once(const struct bench_library *library, struct bench_operation *operation,
-                         float *send, float *recv)
-{
-    enum bench_collective collective = operation->collective;
-    size_t nresults = collective == BENCH_BARRIER ? 0 :
-                      collective == BENCH_REDUCE_SCATTER ? operation->part : operation->count;
-    bool from_recv = (collective == BENCH_BROADCAST && library->rank == 0) ||
-                     (library->in_place &&
-                      (collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE_SCATTER));
-
-    for (size_t i = 0; i < operation->count; i++) {
-        send[i] = input_of(library->rank, i);
-        recv[i] = from_recv ? send[i] : -1.0f;
-    }
-    operation->send = send;
-    operation->recv = recv;
-    library->run(operation);
-    for (size_t i = 0; i < nresults; i++)
-        if (recv[i] != expected(library, operation, i))
-            return i;
-    return SIZE_MAX;
-}
-
+/* In the first and in the last buffer that the operations take. */
 static void check(struct session *session, const struct arena *arena,
-                  enum bench_collective collective, size_t bytes)
+                  struct bench_operation *operation, size_t bytes)
 {
     const struct bench_library *library = session->library;
-    struct bench_operation operation = operation_of(session, arena, collective, bytes);
-    struct slots slots = slots_of(session, arena, operation.count * sizeof(float));
-    size_t last = (slots.count - 1) * slots.stride, wrong[2] = {SIZE_MAX, SIZE_MAX};
+    struct slots slots = slots_of(session, arena, operation_bytes(operation), bytes >= COLD_BYTES);
+    size_t last = (slots.count - 1) * slots.stride, wrong = SIZE_MAX;
 
-    wrong[0] = check_once(library, &operation, (float *)(void *)arena->send,
-                          (float *)(void *)arena->recv);
-    wrong[1] = check_once(library, &operation, (float *)(void *)(arena->send + last),
-                          (float *)(void *)(arena->recv + last));
-    for (int i = 0; i < 2; i++)
-        if (wrong[i] != SIZE_MAX) {
-            answer(session, "wrong %s of %zu bytes: rank %d, element %zu", names[collective], bytes,
-                   library->rank, wrong[i]);
-            return;
-        }
-    answer(session, "right");
+    for (size_t at = 0;; at = last) {
+        if (wrong == SIZE_MAX && !library->is_unchecked)
+            wrong = check_operation(library, operation, (float *)(void *)(arena->send + at),
+                                    (float *)(void *)(arena->recv + at));
+        if (at == last)
+            break;
+    }
+    if (wrong == SIZE_MAX)
+        answer(session, "right");
+    else
+        answer(session, "wrong %s of %zu bytes: rank %d, element %zu",
+               collective_names[operation->collective], bytes, library->rank, wrong);
 }
 
 /* ---- measuring ---- */
@@ -261,67 +253,163 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static void answer_times(struct session *session, size_t nsamples)
+{
+    double sum = 0, *samples = session->samples;
+
+    for (size_t i = 0; i < nsamples; i++)
+        sum += samples[i];
+    qsort(samples, nsamples, sizeof(*samples), by_value);
+    answer(session, "time %.1f %.1f %.1f %.1f", samples[nsamples / 2], samples[0],
+           samples[nsamples * 9 / 10], sum / (double)nsamples);
+}
+
 /* `nblocks` samples, each the mean of `nops` operations back to back. A barrier and an untimed
  * start take up that ranks wake at different times and that another library has just had the
  * caches. */
-static void measure(struct session *session, const struct arena *arena,
-                    enum bench_collective collective, size_t bytes, size_t nblocks, size_t nops)
+static void measure_stream(struct session *session, const struct arena *arena,
+                           struct bench_operation *operation, size_t nblocks, size_t nops)
 {
+    const struct bench_library *library = session->library;
     struct bench_operation barrier = {.collective = BENCH_BARRIER};
-    struct bench_operation operation = operation_of(session, arena, collective, bytes);
-    struct slots slots = slots_of(session, arena, operation.count * sizeof(float));
-    size_t nwarm = nblocks * nops / 10;
-    double start, sum = 0, *samples = session->samples;
+    size_t bytes = operation_bytes(operation), nwarm = nblocks * nops / 10;
+    struct slots slots = slots_of(session, arena, bytes, bytes >= COLD_BYTES);
+    double start;
 
-    nwarm = nwarm < 2 ? 2 : nwarm;
-    if (session->library->has(BENCH_BARRIER))
-        session->library->run(&barrier);
-    for (size_t i = 0; i < nwarm; i++)
-        run_next(session, arena, &slots, &operation);
+    if (library->has(BENCH_BARRIER))
+        library->run(&barrier);
+    for (size_t i = 0; i < nwarm + 1; i++) {
+        turn(arena, &slots, operation);
+        library->run(operation);
+    }
     start = now_ns();
     for (size_t i = 0; i < nblocks; i++) {
         double end;
 
-        for (size_t k = 0; k < nops; k++)
-            run_next(session, arena, &slots, &operation);
+        for (size_t k = 0; k < nops; k++) {
+            turn(arena, &slots, operation);
+            library->run(operation);
+        }
         end = now_ns();
-        samples[i] = (end - start) / (double)nops;
-        sum += samples[i];
+        session->samples[i] = (end - start) / (double)nops;
         start = end;
     }
-    qsort(samples, nblocks, sizeof(*samples), by_value);
-    answer(session, "time %.1f %.1f %.1f %.1f", samples[nblocks / 2], samples[0],
-           samples[nblocks * 9 / 10], sum / (double)nblocks);
+    answer_times(session, nblocks);
+}
+
+/* Read every line, so that it lies in this CPU's caches. */
+static void look_at(const char *bytes, size_t size)
+{
+    static volatile char sink;
+
+    for (size_t i = 0; i < size; i += 64)
+        sink = bytes[i];
+}
+
+/* As a caller who has used the last result and computed the next input: who writes into a peer's
+ * output, or keeps a copy of its input, shall not gain by nobody ever touching them. */
+static void freshen(const struct bench_library *library, const struct bench_operation *operation,
+                    size_t bytes)
+{
+    int step = library->nprocesses != 0 ? library->nprocesses : library->nranks;
+    bool from_recv = library->in_place || operation->collective == BENCH_BROADCAST;
+
+    for (int rank = library->rank; rank < library->nranks; rank += step) {
+        bool is_own = rank == library->rank;
+        char *send = (char *)(uintptr_t)operation->send, *recv = (char *)operation->recv;
+
+        send = is_own ? send : library->at_rank(send, rank);
+        recv = is_own ? recv : library->at_rank(recv, rank);
+        look_at(recv, bytes);
+        if (operation->collective != BENCH_BROADCAST || rank == 0)
+            memset(from_recv ? recv : send, 0, bytes);
+    }
+}
+
+/* `nops` operations, each of which all ranks start at one instant; a sample is the time from then
+ * until the slowest rank is done. */
+static void measure_sync(struct session *session, const struct arena *arena,
+                         struct bench_operation *operation, size_t nops)
+{
+    const struct bench_library *library = session->library;
+    const size_t nwarm = nops >= 20 ? 4 : 1;
+    size_t bytes = operation_bytes(operation);
+    struct slots slots = slots_of(session, arena, bytes, bytes > FRESH_BYTES);
+
+    for (size_t i = 0; i < nwarm + nops; i++) {
+        uint64_t start_ns;
+
+        turn(arena, &slots, operation);
+        if (bytes <= FRESH_BYTES && operation->collective != BENCH_BARRIER)
+            freshen(library, operation, bytes);
+        start_ns = sync_line_start(session->line);
+        library->run(operation);
+        if (i >= nwarm)
+            sync_line_tell(session->line, i - nwarm, (uint64_t)now_ns() - start_ns);
+    }
+    sync_line_slowest(session->line, nops, session->samples);
+    answer_times(session, nops);
 }
 
 /* ---- commands ---- */
 
-/* "check COLLECTIVE BYTES MEMORY" or "run COLLECTIVE BYTES MEMORY BLOCKS OPERATIONS", where MEMORY
- * is "heap" or "own". */
+static int index_of(const char *name, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    bench_die("\"%s\" is neither a collective nor a type", name);
+}
+
+/* Memory is "heap", "own", or "own:VARIANT" with one of the library's. NULL: there is none. */
+static const struct arena *select_memory(struct session *session, const char *memory)
+{
+    const char *variant = strchr(memory, ':');
+    const struct arena *arena = memory[0] == 'o' ? &session->own : &session->heap;
+
+    if (variant != NULL && !session->library->select(variant + 1))
+        return NULL;
+    return arena->send != NULL ? arena : NULL;
+}
+
+/* "VERB COLLECTIVE TYPE BYTES MEMORY ...", where VERB ... is check; stream BLOCKS OPERATIONS; or
+ * sync OPERATIONS. And "switch". */
 static void obey(struct session *session, const char *line)
 {
-    char verb[16], collective_name[32], memory[16];
+    const struct bench_library *library = session->library;
+    char verb[16], collective_name[32], type_name[16], memory[32];
     size_t bytes = 0, nblocks = 0, nops = 0;
-    int nfields = sscanf(line, "%15s %31s %zu %15s %zu %zu", verb, collective_name, &bytes, memory,
-                         &nblocks, &nops);
+    int nfields = sscanf(line, "%15s %31s %15s %zu %31s %zu %zu", verb, collective_name, type_name,
+                         &bytes, memory, &nblocks, &nops);
+    enum bench_collective collective;
+    struct bench_operation operation;
     const struct arena *arena;
-    int collective = 0;
+    enum bench_type type;
 
-    if (nfields != 4 && nfields != 6)
+    if (nfields == 1 && strcmp(verb, "switch") == 0 && library->measure_switch != NULL) {
+        answer(session, "switch %.1f", library->measure_switch());
+        return;
+    }
+    if (nfields < 5)
         bench_die("cannot obey \"%s\"", line);
-    while (collective < BENCH_COLLECTIVES && strcmp(collective_name, names[collective]) != 0)
-        collective++;
-    if (collective == BENCH_COLLECTIVES)
-        bench_die("\"%s\" is no collective", collective_name);
-    arena = strcmp(memory, "own") == 0 ? &session->own : &session->heap;
-    if (!session->library->has((enum bench_collective)collective) || arena->send == NULL)
+    collective = (enum bench_collective)index_of(collective_name, collective_names,
+                                                 BENCH_COLLECTIVES);
+    type = (enum bench_type)index_of(type_name, type_names, BENCH_TYPES);
+    arena = select_memory(session, memory);
+    if (arena == NULL || !library->has(collective) ||
+        (type != BENCH_FLOAT32 && !library->has_narrow_types)) {
         answer(session, "none");
-    else if (nfields == 4)
-        check(session, arena, (enum bench_collective)collective, bytes);
-    else if (nblocks == 0 || nblocks > BLOCKS_MAX || nops == 0)
-        bench_die("%zu blocks of %zu operations cannot be run", nblocks, nops);
+        return;
+    }
+    operation = operation_of(session, arena, collective, type, bytes);
+    if (strcmp(verb, "check") == 0)
+        check(session, arena, &operation, bytes);
+    else if (strcmp(verb, "stream") == 0 && nblocks > 0 && nblocks <= BLOCKS_MAX && nops > 0)
+        measure_stream(session, arena, &operation, nblocks, nops);
+    else if (strcmp(verb, "sync") == 0 && nblocks > 0 && nblocks <= SYNC_OPS_MAX)
+        measure_sync(session, arena, &operation, nblocks);
     else
-        measure(session, arena, (enum bench_collective)collective, bytes, nblocks, nops);
+        bench_die("cannot obey \"%s\"", line);
 }
 
 static void open_pipes(struct session *session, const char *directory)
@@ -341,10 +429,12 @@ static void open_pipes(struct session *session, const char *directory)
 void bench_serve(const struct bench_library *library, const char *directory)
 {
     struct session session = {.library = library};
+    int nprocesses = library->nprocesses != 0 ? library->nprocesses : library->nranks;
     char line[LINE_BYTES];
 
     open_pipes(&session, directory);
     open_arenas(&session);
+    session.line = sync_line_open(directory, library->rank, nprocesses, bench_is_crowded());
     session.samples = calloc(BLOCKS_MAX, sizeof(*session.samples));
     if (session.samples == NULL)
         bench_die("no memory for %d samples", BLOCKS_MAX);

@@ -21,15 +21,19 @@ enum bench_collective {
     BENCH_ALLTOALL,
     BENCH_BARRIER,
     BENCH_SENDRECV,
+    BENCH_REDUCE,
     BENCH_COLLECTIVES
 };
 
-/* One operation on float32. Buffers hold `count` elements each; `part` is count / nranks, the share
- * of a rank where a collective divides the buffer. */
+enum bench_type { BENCH_FLOAT32, BENCH_BFLOAT16, BENCH_FLOAT16, BENCH_TYPES };
+
+/* One operation. Buffers hold `count` elements each; `part` is count / nranks, the share of a rank
+ * where a collective divides the buffer. The root of a broadcast or a reduction is rank 0. */
 struct bench_operation {
     enum bench_collective collective;
+    enum bench_type type; /* narrow ones, in the same memory, only for libraries that have them */
     const float *send;
-    float *recv; /* of a broadcast: the one buffer, also at its root, rank 0 */
+    float *recv; /* of a broadcast: the one buffer, also at its root */
     size_t count, part;
 };
 
@@ -40,17 +44,37 @@ struct bench_library {
     bool (*has)(enum bench_collective collective);
     /* Do it once; an error ends the process with a message. */
     void (*run)(const struct bench_operation *operation);
-    /* True if all-reduce and reduce-scatter take their input from `recv`. */
+    /* True if all-reduce, reduce and reduce-scatter take their input from `recv`. */
     bool in_place;
+    /* True if it also has the narrow types. */
+    bool has_narrow_types;
     /* At most so many different buffers in turn, for libraries with state for each; 0: any. */
     size_t slots_max;
     /* Memory of the library's own, or NULL where it has none. */
     void *(*allocate)(size_t size_bytes);
+
+    /* The rest is for who measures what no library can undercut; see limit.c and sockets.c. */
+
+    /* Take up the variant of that name; false if there is none. */
+    bool (*select)(const char *variant);
+    /* Ranks are served by so many processes in turn, rank % nprocesses; 0: by one each. */
+    int nprocesses;
+    /* Where `rank` has what this process has at `own`; required with nprocesses. */
+    void *(*at_rank)(const void *own, int rank);
+    /* True if nothing in `run` waits for other ranks, so that a check has to. */
+    bool waits_for_nobody;
+    /* True if the bytes move but mean nothing. */
+    bool is_unchecked;
+    /* What it takes a core to go from one waiting rank to another, in ns; or NULL. */
+    double (*measure_switch)(void);
 };
 
 /* Keep the calling thread, and those it starts, on one CPU, if the environment asks for it. To be
  * called before the library starts. */
 void bench_pin(int rank);
+
+/* True where ranks share CPUs, so that who waits had better let others run. */
+bool bench_is_crowded(void);
 
 /* Obey the commands in DIRECTORY/command.RANK, answer in DIRECTORY/answer.RANK; returns after
  * "quit". */

@@ -18,6 +18,7 @@
 #include <gloo/broadcast.h>
 #include <gloo/broadcast_one_to_all.h>
 #include <gloo/math.h>
+#include <gloo/reduce.h>
 #include <gloo/reduce_scatter.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
@@ -44,7 +45,8 @@ bool is_polling, is_ring;
 bool has(bench_collective collective)
 {
     if (is_polling)
-        return collective != BENCH_ALLTOALL && collective != BENCH_SENDRECV;
+        return collective != BENCH_ALLTOALL && collective != BENCH_SENDRECV &&
+               collective != BENCH_REDUCE;
     return collective != BENCH_REDUCE_SCATTER;
 }
 
@@ -61,6 +63,18 @@ void allreduce(const bench_operation &op)
     options.setOutput(op.recv, op.count);
     options.setReduceFunction(static_cast<Sum>(&gloo::sum<float>));
     gloo::allreduce(options);
+}
+
+void reduce(const bench_operation &op)
+{
+    using Sum = void (*)(void *, const void *, const void *, size_t);
+    gloo::ReduceOptions options(context);
+
+    options.setInput(const_cast<float *>(op.send), op.count);
+    options.setOutput(op.recv, op.count);
+    options.setReduceFunction(static_cast<Sum>(&gloo::sum<float>));
+    options.setRoot(0);
+    gloo::reduce(options);
 }
 
 void exchange(const bench_operation &op)
@@ -107,6 +121,7 @@ void run_function(const bench_operation &op)
         break;
     }
     case BENCH_SENDRECV: exchange(op); break;
+    case BENCH_REDUCE: reduce(op); break;
     default: break;
     }
 }

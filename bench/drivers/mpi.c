@@ -38,6 +38,9 @@ static void run(const struct bench_operation *op)
         MPI_Sendrecv(op->send, count, MPI_FLOAT, (rank + 1) % nranks, 0, op->recv, count, MPI_FLOAT,
                      (rank + nranks - 1) % nranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         break;
+    case BENCH_REDUCE:
+        MPI_Reduce(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }

@@ -23,41 +23,52 @@ static bool has(enum bench_collective collective)
     return true;
 }
 
+static tuttiDataType_t type_of(const struct bench_operation *op)
+{
+    return op->type == BENCH_BFLOAT16 ? tuttiBfloat16 :
+           op->type == BENCH_FLOAT16  ? tuttiFloat16 :
+                                        tuttiFloat32;
+}
+
 static void exchange(const struct bench_operation *op)
 {
     must("tuttiGroupStart", tuttiGroupStart());
     must("tuttiSend",
-         tuttiSend(op->send, op->count, tuttiFloat32, (rank + 1) % nranks, comm, NULL));
+         tuttiSend(op->send, op->count, type_of(op), (rank + 1) % nranks, comm, NULL));
     must("tuttiRecv",
-         tuttiRecv(op->recv, op->count, tuttiFloat32, (rank + nranks - 1) % nranks, comm, NULL));
+         tuttiRecv(op->recv, op->count, type_of(op), (rank + nranks - 1) % nranks, comm, NULL));
     must("tuttiGroupEnd", tuttiGroupEnd());
 }
 
 static void run(const struct bench_operation *op)
 {
+    const tuttiDataType_t type = type_of(op);
+
     switch (op->collective) {
     case BENCH_ALLREDUCE:
-        must("tuttiAllReduce", tuttiAllReduce(op->send, op->recv, op->count, tuttiFloat32, tuttiSum,
-                                              comm, NULL));
+        must("tuttiAllReduce",
+             tuttiAllReduce(op->send, op->recv, op->count, type, tuttiSum, comm, NULL));
         break;
     case BENCH_ALLGATHER:
-        must("tuttiAllGather",
-             tuttiAllGather(op->send, op->recv, op->part, tuttiFloat32, comm, NULL));
+        must("tuttiAllGather", tuttiAllGather(op->send, op->recv, op->part, type, comm, NULL));
         break;
     case BENCH_REDUCE_SCATTER:
-        must("tuttiReduceScatter", tuttiReduceScatter(op->send, op->recv, op->part, tuttiFloat32,
-                                                      tuttiSum, comm, NULL));
+        must("tuttiReduceScatter",
+             tuttiReduceScatter(op->send, op->recv, op->part, type, tuttiSum, comm, NULL));
         break;
     case BENCH_BROADCAST:
         must("tuttiBroadcast",
-             tuttiBroadcast(op->recv, op->recv, op->count, tuttiFloat32, 0, comm, NULL));
+             tuttiBroadcast(op->recv, op->recv, op->count, type, 0, comm, NULL));
         break;
     case BENCH_ALLTOALL:
-        must("tuttiAlltoAll",
-             tuttiAlltoAll(op->send, op->recv, op->part, tuttiFloat32, comm, NULL));
+        must("tuttiAlltoAll", tuttiAlltoAll(op->send, op->recv, op->part, type, comm, NULL));
         break;
     case BENCH_BARRIER: must("tuttiBarrier", tuttiBarrier(comm, NULL)); break;
     case BENCH_SENDRECV: exchange(op); break;
+    case BENCH_REDUCE:
+        must("tuttiReduce",
+             tuttiReduce(op->send, op->recv, op->count, type, tuttiSum, 0, comm, NULL));
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }
@@ -72,7 +83,8 @@ static void *allocate(size_t size_bytes)
 
 int main(int argc, char **argv)
 {
-    struct bench_library library = {.has = has, .run = run, .allocate = allocate};
+    struct bench_library library = {.has = has, .run = run, .allocate = allocate,
+                                    .has_narrow_types = true};
     char store[512];
     int version = 0;
 

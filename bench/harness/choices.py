@@ -11,7 +11,7 @@ import sys
 import time
 
 from harness import settings
-from harness.cells import size_text
+from harness.parts import size_text
 
 COLLECTIVES = ("allreduce", "reduce", "broadcast", "allgather", "reduce_scatter", "alltoall",
                "gather", "scatter")

@@ -2,7 +2,7 @@
 """What the races of the tuner's candidates have shown: as a table to read, and as a map."""
 import math
 
-from harness.cells import size_text
+from harness.parts import size_text
 from harness.choices import GOOD
 from harness.plot import FAINT, INK, Canvas, short_size
 from harness.report import number

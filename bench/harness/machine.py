@@ -39,6 +39,17 @@ def cpus():
     return len(os.sched_getaffinity(0))
 
 
+def free_bytes():
+    """What can be allocated without swapping."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        return int(re.search(r"MemAvailable:\s+(\d+) kB", file.read())[1]) * 1024
+
+
+def memory_directory():
+    """Where files are memory, if there is such a place."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
+
+
 def load():
     """Tasks that ran or wanted to run during the last minute, on average."""
     return os.getloadavg()[0]

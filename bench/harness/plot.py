@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure: time against size for each collective, and a map of the ratios, as plain SVG."""
+"""Plain SVG: lines, words, and axes with both scales logarithmic."""
 import math
 from xml.sax.saxutils import escape
 
-from harness import report, settings
-from harness.cells import size_text
+from harness import settings
+from harness.parts import size_text
 
 WIDTH, MARGIN = 1240, 36
-COLUMNS, PANEL_HEIGHT, GAP = 3, 290, 34
 INK, FAINT, GRID = "#1f2430", "#5c6470", "#e4e7ec"
 
 # Colour, dashes and marker: any one of the three is enough to tell the lines apart.
 STYLES = {"tutti": ("#c2185b", "", "circle"), "window": ("#c2185b", "6 4", "hollow"),
           "openmpi": ("#1768ac", "", "square"), "mpich": ("#d97706", "", "triangle"),
-          "gloo": ("#2e7d32", "", "diamond"), "bare": ("#8a919c", "2 3", "none")}
+          "gloo": ("#2e7d32", "", "diamond"), "bare": ("#8a919c", "2 3", "none"),
+          "limit": ("#1f2430", "", "none"),
+          "bfloat16": ("#1768ac", "", "square"), "bfloat16-window": ("#1768ac", "6 4", "square"),
+          "float16": ("#d97706", "", "triangle"), "float16-window": ("#d97706", "6 4", "triangle")}
 
 
 class Canvas:
@@ -73,11 +75,11 @@ def short_size(size):
 
 
 class Axes:
-    """A panel with both scales logarithmic."""
+    """A panel of time against size."""
 
-    def __init__(self, left, top, width, sizes, times):
+    def __init__(self, left, top, width, height, sizes, times):
         self.left, self.top = left + 52, top + 30
-        self.width, self.height = width - 52, PANEL_HEIGHT - 30 - 34
+        self.width, self.height = width - 52, height - 30 - 34
         self.sizes = sizes
         self.low = math.log2(min(sizes))
         self.high = max(math.log2(max(sizes)), self.low + 1)
@@ -108,131 +110,10 @@ class Axes:
                     self.top + self.height, FAINT)
 
 
-def curves_panel(canvas, results, transport, collective, left, top, width):
-    cells = report.cells_of(results, transport, collective)
-    series = {}
-    for library in report.libraries_of(results, transport):
-        points = [(cell["bytes"], best[1]) for cell in cells
-                  if (best := report.best_of(cell, library)) is not None]
-        if points:
-            series[library] = points
-    canvas.text(left, top + 14, collective, 14, weight="bold")
-    if not series:
-        canvas.text(left, top + 40, "nothing measured", 12, FAINT)
-        return
-    axes = Axes(left, top, width, [cell["bytes"] for cell in cells],
-                [time for points in series.values() for _, time in points])
-    axes.draw(canvas)
-    # Ours last, on top of the others.
-    for library in sorted(series, key=lambda name: name in settings.OURS):
-        canvas.curve([(axes.x(size), axes.y(time)) for size, time in series[library]], library)
-
-
-def barrier_strip(canvas, results, transport, left, top, width):
-    """A barrier has no size: one bar per library. Returns the strip's height."""
-    cell = report.cells_of(results, transport, "barrier")[0]
-    bars = [(library, best[1]) for library in report.libraries_of(results, transport)
-            if library != "window" and (best := report.best_of(cell, library)) is not None]
-    canvas.text(left, top + 14, "barrier", 14, weight="bold")
-    longest = max((time for _, time in bars), default=1)
-    for i, (library, time) in enumerate(bars):
-        y = top + 28 + i * 24
-        length = max(2.0, (width - 180) * time / longest)
-        canvas.text(left, y + 13, settings.LIBRARIES[library], 12)
-        canvas.rectangle(left + 90, y + 2, length, 15, STYLES[library][0], 2)
-        canvas.text(left + 98 + length, y + 13, f"{report.number(time)} µs", 12, FAINT)
-    return 28 + len(bars) * 24 + 26
-
-
-def ratio_colour(ratio):
-    """Green where we are faster, red where slower; full colour at twice or half."""
-    strength = min(abs(math.log2(max(ratio, 1e-6))), 1.0)
-    full = (46, 158, 91) if ratio <= 1 else (222, 92, 76)
-    mixed = (round(255 + (part - 255) * (0.12 + 0.7 * strength)) for part in full)
-    return "#" + "".join(f"{part:02x}" for part in mixed)
-
-
-def ratio_map(canvas, results, transport, library, left, top, width):
-    """A table of our time over the best peer's. Returns its height."""
-    rows = [name for name in report.collectives(results, transport)]
-    sizes = sorted({cell["bytes"] for cell in results["cells"]
-                    if cell["transport"] == transport and cell["collective"] != "barrier"}) or [0]
-    label, row_height = 120, 30
-    column = (width - label) / len(sizes)
-    canvas.text(left, top + 14, f"{settings.LIBRARIES[library]}"
-                f"{' (ordinary memory)' if library == 'tutti' else ''}: time / best peer's", 14,
-                weight="bold")
-    for i, size in enumerate(sizes):
-        canvas.text(left + label + column * (i + 0.5), top + 38, short_size(size) if size else "",
-                    11, FAINT, "middle")
-    for k, collective in enumerate(rows):
-        y = top + 46 + k * row_height
-        canvas.text(left, y + 19, collective, 12)
-        for cell in report.cells_of(results, transport, collective):
-            ratio = cell["ratios"].get(library)
-            if ratio is None:
-                continue
-            i = sizes.index(cell["bytes"]) if collective != "barrier" else 0
-            canvas.rectangle(left + label + column * i + 1, y + 1, column - 2, row_height - 2,
-                             ratio_colour(ratio), 3)
-            canvas.text(left + label + column * (i + 0.5), y + 19, f"{ratio:.2f}", 12, INK,
-                        "middle")
-    return 46 + len(rows) * row_height
-
-
-def legend(canvas, results, transport, top):
-    x = MARGIN
-    for library in report.libraries_of(results, transport):
-        canvas.curve([(x, top), (x + 34, top)], library)
-        name = settings.LIBRARIES[library]
-        name += ", best setting" if library in settings.PEERS else ""
-        canvas.text(x + 42, top + 4, name, 12)
-        x += 42 + 7.0 * len(name) + 30
-
-
-def section(canvas, results, transport, top):
-    """All of one transport. Returns where it ends."""
-    titles = {"shm": "One host, shared memory", "tcp": "TCP over the loopback"}
-    canvas.text(MARGIN, top + 20, titles[transport], 18, weight="bold")
-    canvas.text(MARGIN, top + 40, "time of one operation against size in bytes, "
-                "back to back; lower is better", 12, FAINT)
-    legend(canvas, results, transport, top + 62)
-    top += 90
-    panel = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) / COLUMNS
-    names = report.collectives(results, transport)
-    curves = [name for name in names if name != "barrier"]
-    for i, collective in enumerate(curves):
-        curves_panel(canvas, results, transport, collective,
-                     MARGIN + (i % COLUMNS) * (panel + GAP),
-                     top + (i // COLUMNS) * (PANEL_HEIGHT + 14), panel)
-    top += math.ceil(len(curves) / COLUMNS) * (PANEL_HEIGHT + 14)
-    if "barrier" in names:
-        top += barrier_strip(canvas, results, transport, MARGIN, top, 2 * panel + GAP)
-    ours = [library for library in settings.OURS
-            if any(library in cell["ratios"] for cell in results["cells"]
-                   if cell["transport"] == transport)]
-    half = (WIDTH - 2 * MARGIN - GAP) / 2
-    heights = [ratio_map(canvas, results, transport, library, MARGIN + i * (half + GAP), top, half)
-               for i, library in enumerate(ours)]
-    return top + max(heights, default=0) + 50
-
-
-def draw(results):
-    canvas = Canvas()
-    names = {"shm": "shared memory", "tcp": "TCP"}
-    transports = report.transports(results)
-    canvas.text(MARGIN, 40, f"Tutti and its peers, {results['options']['ranks']} ranks", 22,
-                weight="bold")
-    y = 64
-    for line in report.heading(results):
-        canvas.text(MARGIN, y, line, 12, FAINT)
-        y += 17
-    y += 18
-    for transport in transports:
-        y = section(canvas, results, transport, y)
-    about = "Tutti and its peers over " + " and ".join(names[name] for name in transports)
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y:.0f}" '
-            f'viewBox="0 0 {WIDTH} {y:.0f}" role="img" aria-label="{about}" '
+def document(canvas, height, about):
+    """The whole file, of `height`."""
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0f}" '
+            f'viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(about)}" '
             'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{WIDTH}" height="{y:.0f}" fill="#ffffff"/>')
+            f'<rect width="{WIDTH}" height="{height:.0f}" fill="#ffffff"/>')
     return "\n".join([head, *canvas.parts, "</svg>\n"])

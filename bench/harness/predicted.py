@@ -3,7 +3,7 @@
 import math
 
 from harness import plot
-from harness.cells import size_text
+from harness.parts import size_text
 
 LARGE = 64 << 10
 QUIET = 1.0

@@ -4,9 +4,12 @@ import re
 
 from harness import machine
 
+TYPES = ("float32", "bfloat16", "float16")
 LIBRARIES = {"tutti": "Tutti", "window": "Tutti, tuttiMemAlloc", "openmpi": "Open MPI",
-             "mpich": "MPICH", "gloo": "Gloo", "bare": "bare loop"}
-OURS = ("tutti", "window")
+             "mpich": "MPICH", "gloo": "Gloo", "bare": "bare loop", "limit": "limit",
+             "bfloat16": "bfloat16", "bfloat16-window": "bfloat16, tuttiMemAlloc",
+             "float16": "float16", "float16-window": "float16, tuttiMemAlloc"}
+OURS = ("tutti", "window", "bfloat16", "bfloat16-window", "float16", "float16-window")
 PEERS = ("openmpi", "mpich", "gloo")
 
 # Large requests stay in the heap, which is never trimmed and lies in huge pages: otherwise who
@@ -15,28 +18,44 @@ HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=42949672
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
 
 # Of no use with more ranks than CPUs: they never give theirs away.
-SPINNERS = ("openmpi-collsm", "bare")
+SPINNERS = ("openmpi-collsm", "bare", "mpich-ucx", "mpich-release-gather")
 
 OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+# Open MPI takes UCX of its own will only for the networks that UCX was made for.
+UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
+
+# What drivers/limit.c and drivers/sockets.c can do: the fastest of them is the limit.
+MOVES = tuple(f"own:{sharing}-{style}" for sharing in ("output", "input")
+              for style in ("plain", "streaming", "strings"))
+LANES = ("own:one", "own:one-yield", "own:one-big", "own:two", "own:four")
 
 
 class Contender:
     """One library at one setting: the ranks of one job, and the kinds of memory to try."""
 
     def __init__(self, name, library, about, arguments=(), environment=None, memories=("heap",),
-                 pin=True, seldom=False, max_bytes=None):
+                 types=("float32",), pin=True, seldom=False, max_bytes=None, driver=None):
         self.name, self.library, self.about = name, library, about
         self.arguments, self.environment = list(arguments), environment or {}
-        self.memories, self.pin, self.seldom, self.max_bytes = memories, pin, seldom, max_bytes
+        self.memories, self.types = memories, types
+        self.pin, self.seldom, self.max_bytes = pin, seldom, max_bytes
+        self.driver = driver or library
+
+    def processes(self, ranks):
+        """The limit of memory is that of the CPUs, however many ranks they serve."""
+        return min(ranks, machine.cpus()) if self.driver == "limit" else ranks
 
 
-def openmpi(name, about, *arguments, **others):
-    return Contender(name, "openmpi", about, arguments, OPENMPI_ENVIRONMENT, **others)
+def openmpi(name, about, *arguments, environment=None, **others):
+    return Contender(name, "openmpi", about, arguments,
+                     {**OPENMPI_ENVIRONMENT, **(environment or {})}, **others)
 
 
 def shm():
     ob1 = ("--mca", "pml", "ob1", "--mca", "btl", "self,vader")
     copy_twice = ("--mca", "btl_vader_single_copy_mechanism", "none")
+    ucx = {"UCX_TLS": "self,posix,cma"}
     gather = {f"MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM": "release_gather"
               for name in ("BCAST", "ALLREDUCE", "REDUCE", "BARRIER")}
     return [
@@ -44,14 +63,19 @@ def shm():
         openmpi("openmpi-cma", "as it comes: single copies by CMA", *ob1),
         openmpi("openmpi-nocma", "copies through shared memory only", *ob1, *copy_twice),
         openmpi("openmpi-collsm", "with coll/sm", *ob1, "--mca", "coll_sm_priority", "90"),
+        openmpi("openmpi-ucx", "over UCX", *UCX, environment=ucx),
         openmpi("openmpi-linear", "linear all-reduce, no CMA", *ob1, *copy_twice,
                 "--mca", "coll_tuned_use_dynamic_rules", "1",
                 "--mca", "coll_tuned_allreduce_algorithm", "1",
                 "--mca", "coll_tuned_reduce_scatter_block_algorithm", "3", seldom=True),
         Contender("mpich", "mpich", "as it comes"),
+        Contender("mpich-ucx", "mpich", "over UCX",
+                  environment={"MPIR_CVAR_NOLOCAL": "1", **ucx}),
         Contender("mpich-release-gather", "mpich", "release-gather collectives",
                   environment=gather, seldom=True),
         Contender("bare", "bare", "no library: loops over shared memory", memories=("own",)),
+        Contender("limit", "limit", "the bytes moved by all CPUs, no agreement",
+                  memories=("own:line", *MOVES)),
     ]
 
 
@@ -61,11 +85,14 @@ def tcp():
            "btl_tcp_max_send_size", "1048576", "btl_tcp_rdma_pipeline_send_length", "1048576",
            "btl_tcp_rdma_pipeline_frag_size", "4194304")
     big = [word for i in range(0, len(big), 2) for word in ("--mca", big[i], big[i + 1])]
+    ucx = {"UCX_TLS": "self,tcp", "UCX_NET_DEVICES": "lo"}
     return [
-        Contender("tutti", "tutti", "TUTTI_TRANSPORTS=self,tcp", memories=("heap", "own"),
+        Contender("tutti", "tutti", "TUTTI_TRANSPORTS=self,tcp",
                   environment={"TUTTI_TRANSPORTS": "self,tcp"}),
         openmpi("openmpi-tcp", "BTL tcp as it comes", *btl),
         openmpi("openmpi-tcp-big", "BTL tcp with large buffers and fragments", *btl, *big),
+        openmpi("openmpi-ucx", "over UCX", *UCX, environment=ucx),
+        Contender("mpich-ucx", "mpich", "over UCX", environment={"MPIR_CVAR_NOLOCAL": "1", **ucx}),
         # Its thread and the caller are better off when the kernel places them.
         Contender("gloo-ring", "gloo", "function API, ring", ["ring"], pin=False),
         Contender("gloo-bcube", "gloo", "function API, bcube", ["bcube"], pin=False, seldom=True),
@@ -74,12 +101,19 @@ def tcp():
                   max_bytes=16 << 20),
         Contender("gloo-polling-ring", "gloo", "class API, chunked ring, callers poll",
                   ["polling-ring"], max_bytes=16 << 20, seldom=True),
+        Contender("limit", "limit", "plain sockets, nothing but the bytes", driver="sockets",
+                  memories=LANES),
     ]
 
 
-def contenders(transport, chosen):
-    crowded = chosen.ranks > machine.cpus()
-    return [c for c in {"shm": shm, "tcp": tcp}[transport]()
+def types():
+    return [Contender("tutti", "tutti", "as it comes, in three types", memories=("heap", "own"),
+                      types=TYPES)]
+
+
+def contenders(transport, ranks, chosen):
+    crowded = ranks > machine.cpus()
+    return [c for c in {"shm": shm, "tcp": tcp, "types": types}[transport]()
             if (chosen.all_settings or not c.seldom) and re.search(chosen.keep, c.name)
             and not (crowded and c.name in SPINNERS)]
 
@@ -93,6 +127,10 @@ def commands(contender, driver, directory, ranks):
                  *contender.arguments, driver, directory]]
     if contender.library == "mpich":
         return [["mpiexec.mpich", "-bind-to", "none", "-np", str(ranks), driver, directory]]
+    if contender.driver == "limit":
+        count = contender.processes(ranks)
+        return [[driver, directory, str(process), str(count), str(ranks)]
+                for process in range(count)]
     version = [machine.package_version("libgloo-dev")] if contender.library == "gloo" else []
     return [[driver, directory, str(rank), str(ranks), *contender.arguments, *version]
             for rank in range(ranks)]

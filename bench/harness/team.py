@@ -12,6 +12,8 @@ from harness import machine, settings
 START_SECONDS = 90
 # A contender that is lost in a cell starts afresh for the next, but not for ever.
 LOSSES_MAX = 3
+# Room for all that drivers/sync.c shares.
+START_LINE_BYTES = 4 << 20
 
 
 class Failure(Exception):
@@ -23,23 +25,29 @@ class Lost(Exception):
 
 
 class Team:
-    def __init__(self, contender, chosen, binaries, workdir, arena_bytes):
-        self.contender, self.ranks = contender, chosen.ranks
+    def __init__(self, contender, part, binaries, workdir):
+        self.contender = contender
         self.directory = os.path.join(workdir, contender.name + "." + str(time.monotonic_ns()))
         self.processes, self.commands, self.answers = [], [], []
         self.pending, self.version = {}, ""
         os.makedirs(self.directory)
+        with open(os.path.join(self.directory, "start"), "wb") as start:
+            start.truncate(START_LINE_BYTES)
         self.errors = open(os.path.join(self.directory, "errors"), "w+", encoding="utf-8")
-        for rank in range(self.ranks):
+        for rank in range(contender.processes(part.ranks)):
             # Both ends here, so that neither side waits for the other to open them.
             self.commands.append(self.pipe(f"command.{rank}"))
             self.answers.append(self.pipe(f"answer.{rank}"))
-        crowded = chosen.ranks > machine.cpus()
+        crowded = contender.processes(part.ranks) > machine.cpus()
+        kinds = {memory.split(":")[0] for memory in contender.memories}
         environment = dict(os.environ, **contender.environment, GLIBC_TUNABLES=settings.HEAP,
                            BENCH_PIN="1" if contender.pin and not crowded else "0",
-                           BENCH_ARENA=str(arena_bytes))
-        for command in settings.commands(contender, binaries[contender.library], self.directory,
-                                         self.ranks):
+                           BENCH_CROWDED="1" if crowded else "0",
+                           BENCH_HEAP="1" if "heap" in kinds else "0",
+                           BENCH_OWN="1" if "own" in kinds else "0",
+                           BENCH_ARENA=str(part.arena_bytes()))
+        for command in settings.commands(contender, binaries[contender.driver], self.directory,
+                                         part.ranks):
             self.processes.append(subprocess.Popen(
                 command, env=environment, cwd=self.directory, stdin=subprocess.DEVNULL,
                 stdout=self.errors, stderr=self.errors, start_new_session=True))
@@ -105,26 +113,37 @@ class Team:
 
 
 class Entry:
-    """A team on one kind of memory: one column of the raw results."""
+    """A team on one kind of memory, in one type: one column of the raw results."""
 
-    def __init__(self, team, memory):
-        self.team, self.memory, self.contender = team, memory, team.contender
-        is_window = memory == "own" and len(team.contender.memories) > 1
-        self.library = "window" if is_window else team.contender.library
-        self.name = team.contender.name + ("-window" if is_window else "")
+    def __init__(self, team, memory, element):
+        self.team, self.memory, self.type, self.contender = team, memory, element, team.contender
+        kind, _, self.variant = memory.partition(":")
+        is_window = kind == "own" and "heap" in team.contender.memories
+        window = "-window" if is_window else ""
+        if element != "float32":
+            self.library = element + window
+        else:
+            self.library = "window" if is_window else team.contender.library
+        self.name = (team.contender.name + window +
+                     (f"-{element}" if element != "float32" else "") +
+                     (f":{self.variant}" if self.variant else ""))
 
 
 class Roster:
-    """All teams of one transport."""
+    """All teams of one part."""
 
-    def __init__(self, contenders, chosen, binaries, workdir):
-        largest = max(chosen.sizes)
-        arena = 2 << 20 if largest < 65536 else max(64 << 20, (largest + 69631) // 4096 * 4096)
-        self.team_arguments = (chosen, binaries, workdir, arena)
-        self.teams, self.entries, self.losses = [], [], {}
+    def __init__(self, contenders, part, binaries, workdir):
+        self.team_arguments = (part, binaries, workdir)
+        self.teams, self.entries, self.losses, self.absent = [], [], {}, {}
         try:
             for contender in contenders:
-                self.start(contender)
+                try:
+                    self.start(contender)
+                except Failure as error:
+                    if contender.library == "tutti":
+                        raise
+                    self.absent[contender.name] = str(error)
+                    print(f"{error}\n{contender.name} is left out", file=sys.stderr)
         except BaseException:
             self.__exit__()
             raise
@@ -140,7 +159,8 @@ class Roster:
                 raise
             raise Failure(f"{contender.name} did not start: {error}\n{words}") from error
         self.teams.append(team)
-        self.entries += [Entry(team, memory) for memory in contender.memories]
+        self.entries += [Entry(team, memory, element) for memory in contender.memories
+                         for element in contender.types]
 
     def versions(self):
         return {team.contender.library: team.version for team in self.teams if team.version}

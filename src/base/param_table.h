@@ -17,8 +17,8 @@ TUTTI_PARAM_TEXT(SOCKET_IFNAME, "TUTTI_SOCKET_IFNAME", "",
     "when all ranks are on one host.")
 TUTTI_PARAM_CHOICE(SOCKET_FAMILY, "TUTTI_SOCKET_FAMILY", "any", "any|ipv4|ipv6",
     "Address family of TCP connections.")
-TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "2", 1, 16,
-    "TCP sockets per pair of ranks and channel.")
+TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "0", 0, 16,
+    "TCP sockets per pair of ranks and channel; 0: one within a host, two between hosts.")
 TUTTI_PARAM_INT(SOCKET_BUFFER, "TUTTI_SOCKET_BUFFER", "0", 0, 1073741824,
     "Kernel send and receive buffer of each TCP socket in bytes; 0 leaves it to the kernel.")
 
@@ -52,12 +52,15 @@ TUTTI_PARAM_INT(FIFO_BYTES, "TUTTI_FIFO_BYTES", "64K", 4096, 16777216,
 TUTTI_PARAM_INT(CMA_THRESHOLD, "TUTTI_CMA_THRESHOLD", "16M", 1, INT32_MAX,
     "Messages from this size on, in bytes, are copied once, straight from the sender's memory, "
     "between processes of a host that can read each other's memory (between ranks of one process "
-    "from 16K on at the latest; in a group that both sends and receives from 256K on). High by "
-    "default: through the FIFO sender and receiver copy at the same time, which was 2 to 4 times "
-    "as fast up to 16M where it was measured.")
+    "from 16K on at the latest; in a group that both sends and receives, and where ranks outnumber "
+    "cores, from 256K on). High by default: through the FIFO sender and receiver copy at the same "
+    "time, which was 2 to 4 times as fast up to 16M where it was measured.")
 TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
     "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
     "ranks than cores on a host it does not spin.")
+TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
+    "Whether ranks that outnumber their cores spread over them: a rank that waits on a core with "
+    "too many others moves its thread to one with fewer. Which cores it may run on stays as it is.")
 
 TUTTI_PARAM_TEXT(RANK, "TUTTI_RANK", "", "This process's rank, for tuttiCommInitFromEnv.")
 TUTTI_PARAM_TEXT(NRANKS, "TUTTI_NRANKS", "", "Number of ranks, for tuttiCommInitFromEnv.")

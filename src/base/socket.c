@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* The kernel cuts this to net.core.somaxconn. All ranks may come at once. */
@@ -193,6 +194,23 @@ int tutti_socket_tune(int fd, size_t buffer_bytes)
     return TUTTI_OK;
 }
 
+void tutti_socket_unpace(int fd)
+{
+    static const char without_pacing[] = "reno"; /* every kernel has it, every user may choose it */
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, without_pacing, sizeof without_pacing - 1);
+}
+
+size_t tutti_socket_segment_bytes(int fd)
+{
+    int segment = 0;
+    socklen_t size = sizeof segment;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment < 0)
+        return 0;
+    return (size_t)segment;
+}
+
 /* ---- moving bytes ------------------------------------------------------------- */
 
 static bool is_not_now(int error)
@@ -200,12 +218,8 @@ static bool is_not_now(int error)
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done)
+static int finish_send(ssize_t moved, size_t *ret_done)
 {
-    ssize_t moved = 0;
-
-    if (size > 0)
-        moved = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (moved < 0) {
         if (!is_not_now(errno))
             return tutti_note(TUTTI_ERR_REMOTE, "send: %s", strerror(errno));
@@ -215,15 +229,10 @@ int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done)
     return TUTTI_OK;
 }
 
-int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done)
+static int finish_recv(ssize_t moved, size_t *ret_done)
 {
-    ssize_t moved = 0;
-
-    if (size > 0) { /* asking for nothing would read like the end of the stream */
-        moved = recv(fd, data, size, MSG_DONTWAIT);
-        if (moved == 0)
-            return tutti_note(TUTTI_ERR_REMOTE, "receive: the peer closed the connection");
-    }
+    if (moved == 0)
+        return tutti_note(TUTTI_ERR_REMOTE, "receive: the peer closed the connection");
     if (moved < 0) {
         if (!is_not_now(errno))
             return tutti_note(TUTTI_ERR_REMOTE, "receive: %s", strerror(errno));
@@ -231,4 +240,31 @@ int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done)
     }
     *ret_done = (size_t)moved;
     return TUTTI_OK;
+}
+
+int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done)
+{
+    return finish_send(size > 0 ? send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) : 0, ret_done);
+}
+
+int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done)
+{
+    *ret_done = 0;
+    if (size == 0) /* asking for nothing would read like the end of the stream */
+        return TUTTI_OK;
+    return finish_recv(recv(fd, data, size, MSG_DONTWAIT), ret_done);
+}
+
+int tutti_socket_send_parts(int fd, struct iovec *parts, size_t count, size_t *ret_done)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+
+    return finish_send(sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT), ret_done);
+}
+
+int tutti_socket_recv_parts(int fd, struct iovec *parts, size_t count, size_t *ret_done)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+
+    return finish_recv(recvmsg(fd, &message, MSG_DONTWAIT), ret_done);
 }

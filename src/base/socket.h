@@ -60,6 +60,13 @@ int tutti_socket_accept(int listen_fd, int *ret_fd);
  * may try another address. */
 int tutti_socket_connect(const struct tutti_address *address, int *fd);
 
+/* For a connection within this host, where no link is shared: no pacing of what is sent, as some
+ * congestion controls do. A wish: where it is not granted, all works as before. */
+void tutti_socket_unpace(int fd);
+
+/* The most bytes that one segment of this open connection carries; 0: the kernel does not say. */
+size_t tutti_socket_segment_bytes(int fd);
+
 /* TCP_NODELAY and, when nonzero, the size of both kernel buffers. */
 int tutti_socket_tune(int fd, size_t buffer_bytes);
 
@@ -68,6 +75,11 @@ int tutti_socket_tune(int fd, size_t buffer_bytes);
  * TUTTI_ERR_REMOTE with errno's text, not logged: the caller knows who the peer is. */
 int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done);
 int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done);
+
+/* The same for bytes in several places, with one call of the kernel. */
+struct iovec;
+int tutti_socket_send_parts(int fd, struct iovec *parts, size_t count, size_t *ret_done);
+int tutti_socket_recv_parts(int fd, struct iovec *parts, size_t count, size_t *ret_done);
 
 /* A Unix stream socket in the abstract namespace, listening under / connecting to `name`.
  * Connecting to a name nobody listens under yet is TUTTI_AGAIN. */

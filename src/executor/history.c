@@ -26,6 +26,21 @@ const struct tutti_header *tutti_history_find(const struct tutti_history *histor
     return sequence > 0 && call->sequence == sequence ? call : NULL;
 }
 
+uint64_t tutti_history_number(const struct tutti_history *history,
+                              const struct tutti_header *header)
+{
+    for (uint64_t number = history->sequence; number > 0; number--) {
+        const struct tutti_header *call = tutti_history_find(history, number);
+
+        if (call == NULL)
+            return 0;
+        if (call->chain == header->chain &&
+            tutti_signature_equal(&call->signature, &header->signature))
+            return number;
+    }
+    return 0;
+}
+
 /* Before call `sequence` the chains differ in these bits, of which the bytes of `known` calls mean
  * something: name the first call that differed. */
 static int name_first(const struct tutti_history *history, uint64_t sequence, uint64_t differs,

@@ -50,6 +50,10 @@ const struct tutti_header *tutti_history_add(struct tutti_history *history,
 const struct tutti_header *tutti_history_find(const struct tutti_history *history,
                                               uint64_t sequence);
 
+/* The number of the latest call with the signature and chain of `header`; 0 if it is forgotten. */
+uint64_t tutti_history_number(const struct tutti_history *history,
+                              const struct tutti_header *header);
+
 /* Is it before the current call that `mine` and `theirs`, of the same number, part? */
 static inline bool tutti_history_parts(const struct tutti_history *history,
                                        const struct tutti_header *mine,

@@ -10,10 +10,12 @@
  * and one-sided steps run in program order.
  *
  * Rounds. One run of a one-sided schedule over one piece is a round. All ranks
- * of a domain count rounds alike. Round e uses posts and window halves e & 1.
- * The reuse rule: before a rank writes to its post or window in round e, every
- * other rank must have given its first signal of round e - 1; that rank has
- * then left round e - 2, the last one that used this half.
+ * of a domain count rounds alike. Round e uses post e modulo TUTTI_POSTS, and
+ * for its window that post, its slot, or half e & 1. The reuse rule: who has
+ * given his first signal of a round has left the one before. So before a rank
+ * writes to its post or slot in round e, every other rank must have given its
+ * first signal of round e - TUTTI_POSTS + 1, and that of round e - 1 if it writes
+ * to a window half: it has then left the last round that used what is written.
  */
 #ifndef TUTTI_EXECUTOR_HOST_H
 #define TUTTI_EXECUTOR_HOST_H
@@ -54,14 +56,18 @@ struct tutti_lane_state {
     size_t filled, drained;
 };
 
+/* Where a round has its window: domain.h. */
+enum tutti_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
+
 struct tutti_run {
     const struct tutti_program *program;
     const struct tutti_bound *bound;   /* of the current piece */
-    struct tutti_call call;
+    const struct tutti_call *call;     /* the caller's, until it is done */
     struct tutti_header header;
     bool is_active;
     bool moved;                        /* set by any progress; the caller clears it */
     bool streams;                      /* results bypass the cache */
+    enum tutti_window_place window_place; /* of the round */
     int phase;
     size_t piece;
     uint8_t *base[TUTTI_BUF_COUNT];    /* of this piece */
@@ -85,10 +91,8 @@ struct tutti_engine {
     int nranks, rank;
     /* rounds */
     uint64_t round;                    /* number of the last round begun */
-    uint64_t base, previous_base;      /* signals given before it, and before the one before */
     uint64_t all_entered; /* last round of which I have seen everybody's first signal */
     struct tutti_history history;      /* collectives begun */
-    struct tutti_header in_round;      /* the collective of the last round begun */
     uint32_t looks;                    /* at the peers, while this run waits */
     uint64_t told;                     /* the number of the last run that the next rank was told */
     /* memory shared by successive runs */
@@ -107,7 +111,7 @@ void tutti_engine_fini(struct tutti_engine *engine);
 /* Heap held, for the memory report. */
 size_t tutti_engine_bytes(const struct tutti_engine *engine);
 
-/* Begin `call` by `program` (kept by the caller until done); engine->run must be idle. */
+/* Begin `call` by `program` (both kept by the caller until done); engine->run must be idle. */
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);
 
@@ -131,20 +135,31 @@ int tutti_run_check_peers(struct tutti_engine *engine);
 /* `theirs` is not `mine`, which I expected of `rank`: say where the two parted. */
 int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                        int rank, const struct tutti_header *theirs);
-int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_header *mine,
-                       int rank, const struct tutti_post *post);
+int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
+                       int rank, const struct tutti_post *theirs);
 
-/* Is `mine` what `rank` does in that round, too? Once its counter was acquired. */
-static inline int tutti_run_check_post(const struct tutti_engine *engine,
-                                       const struct tutti_header *mine, uint32_t rank,
+/* Does `rank` do in that round what I do? Once its counter was acquired. */
+static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32_t rank,
                                        uint64_t round)
 {
-    const struct tutti_post *post = tutti_domain_post(engine->domain, rank, round);
+    const struct tutti_domain *domain = engine->domain;
+    const struct tutti_post *mine = tutti_domain_post(domain, domain->me, round);
+    const struct tutti_post *theirs = tutti_domain_post(domain, rank, round);
 
-    if (post->chain == mine->chain &&
-        __builtin_memcmp(post->signature, &mine->signature, sizeof post->signature) == 0)
+    if (theirs->chain == mine->chain && theirs->signature[0] == mine->signature[0] &&
+        theirs->signature[1] == mine->signature[1])
         return TUTTI_OK;
-    return tutti_run_bad_post(engine, mine, (int)rank, post);
+    return tutti_run_bad_post(engine, mine, (int)rank, theirs);
+}
+
+/* Where member `index` has its window of the current round. */
+static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint32_t index)
+{
+    switch (engine->run.window_place) {
+    case TUTTI_IN_POST: return tutti_domain_post(engine->domain, index, engine->round)->window;
+    case TUTTI_IN_SLOT: return tutti_domain_slot(engine->domain, index, engine->round);
+    default: return tutti_domain_window(engine->domain, index, engine->round);
+    }
 }
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */

@@ -48,55 +48,94 @@ static void advance(struct tutti_run *run, struct tutti_lane_state *state,
         run->moved = true;
 }
 
-/* The header, and with it the whole step if that is small: one message, not two. */
+/* The header with the beginning of the step, where the transport can do that in one go; with the
+ * whole step if that is small: one message, not two. */
+static int offer_header(const struct tutti_run *run, struct tutti_lane_state *state,
+                        const struct tutti_step *step, const struct tutti_bound_step *bound,
+                        size_t *ret_taken)
+{
+    const struct tutti_transport_ops *ops = state->conn->ops;
+    const struct tutti_segment *segment = &run->bound->segments[bound->first];
+    const uint8_t *header = (const uint8_t *)&run->header;
+    size_t done = state->header_bytes, size = sizeof run->header;
+    uint8_t joined[sizeof run->header + JOINED_BYTES];
+    const uint8_t *data;
+
+    if (step->kind != TUTTI_STEP_SEND)
+        return ops->send(state->conn, header + done, size - done, ret_taken);
+    data = run->base[step->src.buffer] + segment->at[TUTTI_AT_SRC];
+    if (ops->send_two != NULL)
+        return ops->send_two(state->conn, header + done, size - done, data, segment->bytes,
+                             ret_taken);
+    if (!ops->takes_by_copy || bound->count != 1 || bound->bytes > JOINED_BYTES)
+        return ops->send(state->conn, header + done, size - done, ret_taken);
+    memcpy(joined, header, size);
+    memcpy(joined + size, data, bound->bytes);
+    return ops->send(state->conn, joined + done, size + bound->bytes - done, ret_taken);
+}
+
 static int send_header(struct tutti_run *run, struct tutti_lane_state *state,
                        const struct tutti_step *step, const struct tutti_bound_step *bound)
 {
-    uint8_t joined[sizeof run->header + JOINED_BYTES];
-    const uint8_t *offer = (const uint8_t *)&run->header;
-    const struct tutti_segment *segment = &run->bound->segments[bound->first];
-    size_t size = sizeof run->header, taken;
+    size_t taken;
 
-    if (state->header_bytes == size)
+    if (state->header_bytes == sizeof run->header)
         return TUTTI_OK;
-    if (step->kind == TUTTI_STEP_SEND && bound->count == 1 && bound->bytes <= JOINED_BYTES &&
-        state->conn->ops->takes_by_copy) {
-        memcpy(joined, &run->header, size);
-        memcpy(joined + size, run->base[step->src.buffer] + segment->at[TUTTI_AT_SRC],
-               bound->bytes);
-        size += bound->bytes;
-        offer = joined;
-    }
-    TUTTI_TRY(state->conn->ops->send(state->conn, offer + state->header_bytes,
-                                     size - state->header_bytes, &taken));
+    TUTTI_TRY(offer_header(run, state, step, bound, &taken));
     if (taken == 0)
         return TUTTI_AGAIN;
     run->moved = true;
     taken += state->header_bytes;
     state->header_bytes = (uint32_t)(taken < sizeof run->header ? taken : sizeof run->header);
     if (taken > sizeof run->header)
-        advance(run, state, segment, taken - sizeof run->header);
+        advance(run, state, &run->bound->segments[bound->first], taken - sizeof run->header);
     return state->header_bytes == sizeof run->header ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *state)
+/* Does the step put what it receives to its place as it is? */
+static bool receives_in_place(const struct tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_RECV || step->kind == TUTTI_STEP_RECV_COPY_SEND;
+}
+
+static int take_header(const struct tutti_run *run, struct tutti_lane_state *state,
+                       const struct tutti_step *step, const struct tutti_bound_step *bound,
+                       size_t *ret_got)
+{
+    const struct tutti_transport_ops *ops = state->conn->ops;
+    const struct tutti_segment *segment = &run->bound->segments[bound->first];
+    uint8_t *rest = (uint8_t *)&state->header + state->header_bytes;
+    size_t size = sizeof state->header - state->header_bytes;
+    uint8_t *data = NULL;
+
+    if (ops->recv_two == NULL)
+        return ops->recv(state->conn, rest, size, ret_got);
+    if (receives_in_place(step))
+        data = run->base[step->dst.buffer] + segment->at[TUTTI_AT_DST];
+    return ops->recv_two(state->conn, rest, size, data, segment->bytes, ret_got);
+}
+
+static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *state,
+                          const struct tutti_step *step, uint32_t index)
 {
     struct tutti_run *run = &engine->run;
-    size_t got;
+    const struct tutti_bound_step *bound = &run->bound->steps[index];
+    size_t got, left;
 
     if (state->header_bytes == sizeof run->header)
         return TUTTI_OK;
-    while (state->header_bytes < sizeof run->header) {
-        TUTTI_TRY(state->conn->ops->recv(state->conn,
-                                         (uint8_t *)&state->header + state->header_bytes,
-                                         sizeof run->header - state->header_bytes, &got));
+    do {
+        TUTTI_TRY(take_header(run, state, step, bound, &got));
         if (got == 0)
             return TUTTI_AGAIN;
-        state->header_bytes += (uint32_t)got;
+        left = sizeof run->header - state->header_bytes;
+        state->header_bytes += (uint32_t)(got < left ? got : left);
         run->moved = true;
-    }
+    } while (got < left);
     if (!tutti_header_equal(&state->header, &run->header))
         return tutti_run_mismatch(engine, &run->header, state->conn->peer, &state->header);
+    run->received[index] += got - left;
+    advance(run, state, &run->bound->segments[bound->first], got - left);
     return TUTTI_OK;
 }
 
@@ -201,7 +240,7 @@ static int receive_reduce(struct tutti_run *run, struct tutti_lane_state *state,
     TUTTI_TRY(state->conn->ops->peek(state->conn, element, most, &incoming, &size));
     if (size == 0)
         return TUTTI_AGAIN;
-    tutti_cpu_reduce2(type, run->call.op, dst, own, incoming, size / element);
+    tutti_cpu_reduce2(type, run->call->op, dst, own, incoming, size / element);
     state->conn->ops->consume(state->conn, size);
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         state->filled += size;
@@ -218,7 +257,7 @@ static int receive_step(struct tutti_run *run, struct tutti_lane_state *state,
     while (state->moved < bound->bytes) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + state->segment];
 
-        if (step->kind == TUTTI_STEP_RECV || step->kind == TUTTI_STEP_RECV_COPY_SEND)
+        if (receives_in_place(step))
             TUTTI_TRY(receive_copy(run, state, segment, run->base[step->dst.buffer], index));
         else
             TUTTI_TRY(receive_reduce(run, state, segment, step, index));
@@ -248,7 +287,7 @@ static int advance_lane(struct tutti_engine *engine, uint32_t number)
                 TUTTI_TRY(tutti_fabric_connect(engine->fabric, lane->peer, lane->channel,
                                                &state->conn));
             if (lane->is_receive) {
-                TUTTI_TRY(receive_header(engine, state));
+                TUTTI_TRY(receive_header(engine, state, step, index));
                 TUTTI_TRY(receive_step(run, state, step, index));
             } else {
                 TUTTI_TRY(send_header(run, state, step, &run->bound->steps[index]));

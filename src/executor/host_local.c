@@ -16,7 +16,7 @@ static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uin
     const struct tutti_post *post;
 
     if (buffer == TUTTI_BUF_WINDOW)
-        return tutti_domain_window(domain, index, engine->round);
+        return tutti_run_window(engine, index);
     post = tutti_domain_post(domain, index, engine->round);
     /* Written before the signal that we have waited for. */
     return (uint8_t *)(uintptr_t)(buffer == TUTTI_BUF_INPUT ? post->input : post->output);
@@ -51,7 +51,7 @@ static void reduce_segments(struct tutti_engine *engine, const struct tutti_step
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
         uint8_t *at = dst + segment->at[TUTTI_AT_DST];
 
-        tutti_cpu_reduce2(type, run->call.op, at, at, src + segment->at[TUTTI_AT_SRC],
+        tutti_cpu_reduce2(type, run->call->op, at, at, src + segment->at[TUTTI_AT_SRC],
                           segment->bytes / tutti_type_size(type));
     }
 }
@@ -103,7 +103,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
     uint32_t nranks = (uint32_t)engine->nranks, me = (uint32_t)engine->rank;
     bool to_all = step->remote_dst.buffer != TUTTI_BUF_NONE;
     struct tutti_reduce_args args = {
-        .type = run->call.type, .op = run->call.op, .nsrcs = nranks, .srcs = engine->sources,
+        .type = run->call->type, .op = run->call->op, .nsrcs = nranks, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = run->scale,
         .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT &&
                   step->also.buffer == TUTTI_BUF_NONE,
@@ -137,9 +137,9 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
  * compares what it is doing with what we are doing. */
 static int wait_for(struct tutti_engine *engine, uint32_t rank, uint32_t signal)
 {
-    if (tutti_domain_counter(engine->domain, rank, engine->round) < engine->base + signal)
+    if (!tutti_domain_has(engine->domain, rank, engine->round, signal))
         return TUTTI_AGAIN;
-    return tutti_run_check_post(engine, &engine->run.header, rank, engine->round);
+    return tutti_run_check_post(engine, rank, engine->round);
 }
 
 static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
@@ -169,7 +169,7 @@ static int run_step(struct tutti_engine *engine, uint32_t index)
     case TUTTI_STEP_GET: return get_segments(engine, step, bound);
     case TUTTI_STEP_GATHER_REDUCE: gather_reduce_segments(engine, step, bound); return TUTTI_OK;
     case TUTTI_STEP_SIGNAL:
-        tutti_domain_publish(engine->domain, engine->round, engine->base + ++run->signals_given);
+        tutti_domain_publish(engine->domain, engine->round, ++run->signals_given);
         return TUTTI_OK;
     case TUTTI_STEP_WAIT: return wait_step(engine, step);
     default: return tutti_fail(TUTTI_ERR_INTERNAL, "step %u is not local", index);

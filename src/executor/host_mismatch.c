@@ -56,13 +56,15 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
     return report(engine, &here, rank, &there);
 }
 
-int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_header *mine,
-                       int rank, const struct tutti_post *post)
+int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
+                       int rank, const struct tutti_post *theirs)
 {
-    struct tutti_header theirs = {.sequence = mine->sequence, .chain = post->chain};
+    struct tutti_header here = {.chain = mine->chain}, there = {.chain = theirs->chain};
 
-    memcpy(&theirs.signature, post->signature, sizeof theirs.signature);
-    return tutti_run_mismatch(engine, mine, rank, &theirs);
+    memcpy(&here.signature, mine->signature, sizeof here.signature);
+    memcpy(&there.signature, theirs->signature, sizeof there.signature);
+    here.sequence = there.sequence = tutti_history_number(&engine->history, &here);
+    return tutti_run_mismatch(engine, &here, rank, &there);
 }
 
 /* Who waits without a domain: has the rank before me told of other calls than mine? After some

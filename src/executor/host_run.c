@@ -73,7 +73,7 @@ static size_t block_elements(const struct tutti_run *run, const size_t *counts, 
 
     if (counts)
         return counts[block];
-    return run->call.count - done < program->piece_count ? run->call.count - done
+    return run->call->count - done < program->piece_count ? run->call->count - done
                                                          : program->piece_count;
 }
 
@@ -84,7 +84,7 @@ static size_t block_start(const struct tutti_run *run, const size_t *counts, con
     size_t start = 0;
 
     if (!counts)
-        return block * run->call.count + run->piece * run->program->piece_count;
+        return block * run->call->count + run->piece * run->program->piece_count;
     if (displs)
         return displs[block];
     for (size_t i = 0; i < block; i++)
@@ -113,7 +113,7 @@ static float narrow_scalar(const struct tutti_call *call)
 
 static void stage_input(struct tutti_run *run)
 {
-    const struct tutti_call *call = &run->call;
+    const struct tutti_call *call = run->call;
     const struct tutti_program *program = run->program;
     size_t from_size = tutti_type_size(call->type), to_size = tutti_type_size(program->run_type);
     uint8_t *to = run->staged_input;
@@ -143,7 +143,7 @@ static struct tutti_scale average_of(const struct tutti_call *call, int nranks)
 static void finish_output(const struct tutti_engine *engine)
 {
     const struct tutti_run *run = &engine->run;
-    const struct tutti_call *call = &run->call;
+    const struct tutti_call *call = run->call;
     const struct tutti_program *program = run->program;
     struct tutti_scale scale = average_of(call, engine->nranks);
     size_t size = tutti_type_size(call->type);
@@ -170,7 +170,7 @@ static uint8_t *piece_base(const struct tutti_run *run, const void *buffer)
     if (buffer == NULL)
         return NULL;
     return (uint8_t *)(uintptr_t)buffer +
-           run->piece * run->program->piece_count * tutti_type_size(run->call.type);
+           run->piece * run->program->piece_count * tutti_type_size(run->call->type);
 }
 
 static void begin_piece(struct tutti_engine *engine)
@@ -181,9 +181,9 @@ static void begin_piece(struct tutti_engine *engine)
 
     run->bound = run->piece + 1 == program->npieces ? &program->last : &program->full;
     run->base[TUTTI_BUF_INPUT] = program->stages_input ? run->staged_input
-                                                       : piece_base(run, run->call.input);
+                                                       : piece_base(run, run->call->input);
     run->base[TUTTI_BUF_OUTPUT] = program->widens ? run->staged_output
-                                                  : piece_base(run, run->call.output);
+                                                  : piece_base(run, run->call->output);
     run->base[TUTTI_BUF_SCRATCH] = run->scratch;
     run->local_position = 0;
     run->wait_index = 0;
@@ -196,34 +196,66 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
-/* The reuse rule: everybody has entered the round before this one. */
+/* The last round before this one that a peer has entered, of those that its posts tell. */
+static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
+{
+    uint64_t round = engine->round - 1;
+
+    while (round > engine->all_entered && !tutti_domain_has(engine->domain, index, round, 1))
+        round--;
+    return round;
+}
+
+/* The reuse rule: everybody has entered round `needed`. */
+static int await_entry(struct tutti_engine *engine, uint64_t needed)
+{
+    const struct tutti_domain *domain = engine->domain;
+    struct tutti_run *run = &engine->run;
+    uint64_t all_entered = engine->round - 1;
+
+    for (run->wait_index = 0; run->wait_index < domain->nmembers; run->wait_index++) {
+        uint64_t entered;
+
+        if (run->wait_index == domain->me)
+            continue;
+        entered = last_entered(engine, run->wait_index);
+        if (entered < needed)
+            return TUTTI_AGAIN;
+        /* For the same call as I? Its post stays until I have entered the round after. */
+        if (entered > engine->all_entered)
+            TUTTI_TRY(tutti_run_check_post(engine, run->wait_index, entered));
+        if (entered < all_entered)
+            all_entered = entered;
+    }
+    run->wait_index = 0;
+    engine->all_entered = all_entered;
+    return TUTTI_OK;
+}
+
 static int enter_round(struct tutti_engine *engine)
 {
     const struct tutti_domain *domain = engine->domain;
     struct tutti_run *run = &engine->run;
+    const struct tutti_schedule *schedule = run->program->plan->schedule;
+    size_t window_bytes = schedule->window_chunks * run->bound->slot_bytes;
+    uint64_t behind = TUTTI_POSTS - 1;
     struct tutti_post *post;
 
-    if (engine->round > 1 && engine->all_entered + 1 < engine->round) {
-        for (; run->wait_index < domain->nmembers; run->wait_index++) {
-            if (run->wait_index == domain->me)
-                continue;
-            if (tutti_domain_counter(domain, run->wait_index, engine->round - 1) <=
-                engine->previous_base)
-                return TUTTI_AGAIN;
-            /* For the same call as I? That post stays until I have entered this round. */
-            TUTTI_TRY(tutti_run_check_post(engine, &engine->in_round, run->wait_index,
-                                           engine->round - 1));
-        }
-        run->wait_index = 0;
-        engine->all_entered = engine->round - 1;
-    }
-    run->base[TUTTI_BUF_WINDOW] = tutti_domain_window(domain, domain->me, engine->round);
+    run->window_place = window_bytes > TUTTI_SLOT_BYTES       ? TUTTI_IN_HALF
+                        : window_bytes > sizeof post->window ||
+                          schedule->needs != TUTTI_NEEDS_WINDOW ? TUTTI_IN_SLOT : TUTTI_IN_POST;
+    if (run->window_place == TUTTI_IN_HALF)
+        behind = 1;
+    if (engine->all_entered + behind < engine->round)
+        TUTTI_TRY(await_entry(engine, engine->round - behind));
+    run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, domain->me);
     post = tutti_domain_post(domain, domain->me, engine->round);
     memcpy(post->signature, &run->header.signature, sizeof post->signature);
     post->chain = run->header.chain;
-    engine->in_round = run->header;
-    post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
-    post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
+    if (run->window_place != TUTTI_IN_POST) {
+        post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
+        post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
+    }
     return TUTTI_OK;
 }
 
@@ -232,9 +264,7 @@ static void leave_round(struct tutti_engine *engine)
     uint32_t nsignals = engine->run.program->plan->schedule->nsignals;
 
     if (engine->run.signals_given < nsignals)
-        tutti_domain_publish(engine->domain, engine->round, engine->base + nsignals);
-    engine->previous_base = engine->base;
-    engine->base += nsignals;
+        tutti_domain_publish(engine->domain, engine->round, nsignals);
 }
 
 /* Lanes before local steps: what can be on its way while this core copies should be. */
@@ -287,7 +317,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     if (!schedule->is_one_sided)
         TUTTI_TRY(tutti_lanes_reserve(run, program->plan));
     run->program = program;
-    run->call = *call;
+    run->call = call;
     if (program->stages_input)
         input = staged_bytes(run, call->input_counts, program->input_blocks);
     if (program->widens)

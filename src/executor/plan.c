@@ -29,10 +29,24 @@ static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t
     return &plan->lanes[plan->nlanes++];
 }
 
+/* Lanes move in their order: what can be on its way at once goes before what may have to wait. */
+static void put_first_sends_first(struct tutti_plan *plan)
+{
+    const struct tutti_schedule *schedule = plan->schedule;
+
+    for (uint32_t i = 0; i < schedule->nsteps; i++) {
+        const struct tutti_step *step = &schedule->steps[i];
+
+        if (step->kind == TUTTI_STEP_SEND && step->dep_count == 0)
+            (void)lane_of(plan, step->to, step->channel, false);
+    }
+}
+
 static void count_steps(struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;
 
+    put_first_sends_first(plan);
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
         const struct tutti_step *step = &schedule->steps[i];
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Chunks of at least this many bytes begin on cache lines, if their block does. */
-enum { LINE_BYTES = 64, ALIGN_FROM_BYTES = 512, BARRIER_BYTES = 8 };
+enum { LINE_BYTES = 64, ALIGN_FROM_BYTES = 512, SLOT_BYTES = 8, BARRIER_BYTES = 8 };
 
 /* One buffer cut into chunks. */
 struct layout {
@@ -234,8 +234,9 @@ static int lay_out(struct binder *binder, const struct tutti_extent *extent)
     other = largest_chunk(binder, &binder->output);
     if (other > largest)
         largest = other;
+    /* Small slots lie close, so that all of them may travel with the signal. */
     binder->slot_bytes = schedule->collective == TUTTI_BARRIER ? BARRIER_BYTES
-                                                               : round_up(largest, LINE_BYTES);
+                         : round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
     return TUTTI_OK;
 }
 

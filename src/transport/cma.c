@@ -26,6 +26,8 @@
 /* Through the FIFO both ends copy at the same time, which is best when one would have nothing else
  * to do. When messages go both ways at once, one copy is better than two from here on. */
 #define MUTUAL_THRESHOLD (256 * 1024)
+/* Two copies at a time are no faster than one after the other where their ranks share cores. */
+#define CROWDED_THRESHOLD (256 * 1024)
 /* Copied between two looks of the sender at what it may reuse. */
 #define COPY_BYTES (512 * 1024)
 #define BOUNCE_BYTES 65536
@@ -109,6 +111,8 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
     cma->threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
     if (cma->is_one_process && cma->threshold > ONE_PROCESS_THRESHOLD)
         cma->threshold = ONE_PROCESS_THRESHOLD;
+    if (fabric->is_crowded && cma->threshold > CROWDED_THRESHOLD)
+        cma->threshold = CROWDED_THRESHOLD;
     cma->mutual_threshold =
         cma->threshold < MUTUAL_THRESHOLD ? cma->threshold : MUTUAL_THRESHOLD;
     *conn = &cma->base;
@@ -118,7 +122,7 @@ static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
 /* The ringer's half of the sleeping protocol (fabric_wait.c), for one peer. */
 static inline void rouse(struct cma_conn *cma)
 {
-    tutti_fence_full();
+    tutti_fence_before_look(cma->domain->has_joint_fences);
     if (tutti_load_relaxed(&cma->domain->doors[cma->peer_index].is_sleeping) != 0)
         tutti_domain_ring(cma->domain, cma->peer_index);
 }

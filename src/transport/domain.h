@@ -6,40 +6,57 @@
  * namespace). Its pages exist once touched. A process maps it once, however many
  * of the ranks are its threads. For n members:
  *
- *     header | members[n] | doors[n] | activities[n] | posts[n][2] | windows[n][2]
- *            | fifos[channel][n][n]
+ *     header | members[n] | doors[n] | activities[n] | posts[n][TUTTI_POSTS]
+ *            | slots[n][TUTTI_POSTS] | windows[n][2] | fifos[channel][n][n]
  *
- * Posts are how one-sided schedules synchronise. Member m owns posts[m][0..1],
+ * Posts are how one-sided schedules synchronise. Member m owns a ring of them,
  * used in turns by successive rounds (a round is one run of a one-sided
- * schedule, over one piece). The owner alone writes; everybody reads. A post is
- * one cache line, so that counter, signature and addresses travel together.
+ * schedule, over one piece). The owner alone writes; everybody reads. Counter,
+ * signature and addresses are one cache line, so that they travel together; so
+ * does a tiny window, which takes the place of the addresses. Small windows lie
+ * in slots, one per post: who only gives may be some rounds ahead of who takes.
+ * Large ones are two halves, which stay in the cache.
  */
 #ifndef TUTTI_TRANSPORT_DOMAIN_H
 #define TUTTI_TRANSPORT_DOMAIN_H
 
-#include "base/atomic.h"
+#include "base/fence.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+enum {
+    TUTTI_POSTS = 8,
+    TUTTI_POST_BYTES = 256,
+    TUTTI_POST_HEAD_BYTES = 32,
+    TUTTI_SLOT_BYTES = 16384,
+};
+
 struct tutti_post {
-    /* Signals given so far, over all rounds; never shrinks. Released by its owner after everything
-     * else of this line and of the window; acquired by readers. */
+    /* The round, and the signals given in it: tutti_domain_signal. Released by its owner after
+     * everything else of the post and of the window; acquired by readers. */
     alignas(TUTTI_CACHE_LINE) uint64_t counter;
     uint64_t signature[2]; /* what the owner is doing in this round: ranks compare */
     uint64_t chain;        /* and what it did before */
-    uint64_t input;        /* addresses of the owner's buffers in the owner's memory */
-    uint64_t output;
+    union {
+        struct {
+            uint64_t input; /* addresses of the owner's buffers in the owner's memory */
+            uint64_t output;
+        };
+        uint8_t window[TUTTI_POST_BYTES - TUTTI_POST_HEAD_BYTES]; /* of a round that needs no more */
+    };
 };
-_Static_assert(sizeof(struct tutti_post) == TUTTI_CACHE_LINE, "a post is one line");
+_Static_assert(sizeof(struct tutti_post) == TUTTI_POST_BYTES, "whole lines, the window at the end");
 
 /* Where a member sleeps. */
 struct tutti_door {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: grows with every ring */
     uint32_t is_sleeping;                     /* how (below): set by the owner before its last look,
                                                  cleared by it or by whoever rings */
+    uint32_t core;                            /* where the owner last waited: 1 + the core's number,
+                                                 0 when unknown; only of crowded ranks */
 };
 enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
 
@@ -58,14 +75,16 @@ enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
 struct tutti_domain {
     uint32_t nmembers, me;           /* my index among the members */
     const uint32_t *ranks;           /* [nmembers]: index -> rank of the communicator, ascending */
-    struct tutti_post *posts;        /* [nmembers][2] */
+    struct tutti_post *posts;        /* [nmembers][TUTTI_POSTS] */
     struct tutti_door *doors;        /* [nmembers] */
     struct tutti_activities *activities; /* [nmembers] */
+    uint8_t *slots;                  /* [nmembers][TUTTI_POSTS][TUTTI_SLOT_BYTES] */
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
     uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
                                         signal looks at one word */
+    bool has_joint_fences;           /* whoever raises a flag, as before a sleep, fences for all */
 };
 
 /* Rouse every other member that sleeps (the rare half of tutti_domain_publish), or one, sleeping
@@ -76,7 +95,13 @@ void tutti_domain_ring(struct tutti_domain *domain, uint32_t index);
 static inline struct tutti_post *tutti_domain_post(const struct tutti_domain *domain,
                                                    uint32_t index, uint64_t round)
 {
-    return &domain->posts[2 * index + (round & 1)];
+    return &domain->posts[TUTTI_POSTS * index + round % TUTTI_POSTS];
+}
+
+static inline uint8_t *tutti_domain_slot(const struct tutti_domain *domain, uint32_t index,
+                                         uint64_t round)
+{
+    return domain->slots + (TUTTI_POSTS * index + round % TUTTI_POSTS) * TUTTI_SLOT_BYTES;
 }
 
 static inline uint8_t *tutti_domain_window(const struct tutti_domain *domain, uint32_t index,
@@ -85,23 +110,32 @@ static inline uint8_t *tutti_domain_window(const struct tutti_domain *domain, ui
     return domain->windows + (2 * index + (round & 1)) * domain->half_bytes;
 }
 
-/* Give my signal: everything I wrote before is visible to whoever sees the counter. */
-static inline void tutti_domain_publish(struct tutti_domain *domain, uint64_t round,
-                                        uint64_t counter)
+/* What a counter says after that many signals of a round: it only grows. */
+static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
 {
-    /* release: pairs with the acquire in tutti_domain_counter */
-    tutti_store_release(&tutti_domain_post(domain, domain->me, round)->counter, counter);
+    return round << 24 | nsignals;
+}
+
+/* Give my signals, up to that number: everything I wrote before is visible to whoever sees it. */
+static inline void tutti_domain_publish(struct tutti_domain *domain, uint64_t round,
+                                        uint32_t nsignals)
+{
+    /* release: pairs with the acquire in tutti_domain_has */
+    tutti_store_release(&tutti_domain_post(domain, domain->me, round)->counter,
+                        tutti_domain_signal(round, nsignals));
     /* Pairs with the fence of a member going to sleep: one of us sees the other. */
-    tutti_fence_full();
+    tutti_fence_before_look(domain->has_joint_fences);
     if (tutti_load_relaxed(domain->sleepers) != 0)
         tutti_domain_ring_all(domain);
 }
 
-static inline uint64_t tutti_domain_counter(const struct tutti_domain *domain, uint32_t index,
-                                            uint64_t round)
+/* Has member `index` given signal `signal` of that round, or begun a later round in the same post? */
+static inline bool tutti_domain_has(const struct tutti_domain *domain, uint32_t index,
+                                    uint64_t round, uint32_t signal)
 {
     /* acquire: pairs with the release in tutti_domain_publish */
-    return tutti_load_acquire(&tutti_domain_post(domain, index, round)->counter);
+    return tutti_load_acquire(&tutti_domain_post(domain, index, round)->counter) >=
+           tutti_domain_signal(round, signal);
 }
 
 /* Say what I begin. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 /* ---- opening ------------------------------------------------------------------------- */
 

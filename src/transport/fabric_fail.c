@@ -50,7 +50,7 @@ void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reaso
         tutti_store_release(&fabric->is_aborted, 1);
         if (fabric->segment != NULL) {
             post_note(fabric->segment, code, fabric->rank, reason);
-            tutti_fence_full();
+            tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
             tutti_domain_ring_all(&fabric->segment->domain);
         }
         for (size_t i = 0; i < fabric->nheld; i++)

@@ -36,8 +36,7 @@ static int check_record(const struct tutti_fabric *fabric, int rank)
     if (record->rank != rank || record->nranks != fabric->nranks)
         return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d, not of %d", rank,
                           record->rank, record->nranks, fabric->nranks);
-    if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets < 1 ||
-        record->nsockets > 16)
+    if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > 16)
         return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);
     return TUTTI_OK;
 }

@@ -24,7 +24,7 @@ bool tutti_fabric_enter(struct tutti_fabric *fabric)
     tutti_store_relaxed(&me->is_inside, 1);
     /* Pairs with the fence in tutti_fabric_abort: we see its note, or tutti_fabric_expel sees us.
      */
-    tutti_fence_full();
+    tutti_fence_before_look(fabric->segment->domain.has_joint_fences);
     if (!has_anybody_failed(fabric))
         return true;
     tutti_store_release(&me->is_inside, 0);

@@ -34,7 +34,7 @@ union tutti_record {
         struct tutti_identity identity;
         uint64_t nonce;    /* drawn per fabric */
         uint16_t port_be;  /* of the TCP listener */
-        uint8_t nsockets;  /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts */
+        uint8_t nsockets;  /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts is used */
         uint8_t ncandidates;
         struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
     };
@@ -89,7 +89,10 @@ struct tutti_fabric {
     struct tutti_door local_door; /* where a rank without domain sleeps */
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
-    uint32_t yields;
+    bool is_crowded;              /* ranks of my host outnumber its cores */
+    uint32_t core_share;          /* how many of us may wait on one core; 0: wherever they are */
+    uint32_t offers_left;         /* how often to offer the core until we look who is where */
+    uint32_t offers_per_look;
     uint32_t sleeps_how;          /* as announced */
     int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
 

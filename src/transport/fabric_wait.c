@@ -3,8 +3,8 @@
  *
  *   sleeper                               ringer
  *     remember door's rings                 publish data
- *     is_sleeping = how, sleepers += 1      full fence
- *     full fence                            is_sleeping set? clear it, ring
+ *     is_sleeping = how, sleepers += 1      fence
+ *     fence                                 is_sleeping set? clear it, ring
  *     look once more (the caller)
  *     rings unchanged: sleep
  *
@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/param.h"
+#include "transport/spread.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -35,13 +36,19 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 #define PASSES_PER_CLOCK 16
 /* At first without a pause: it can take as long as a small message. */
 #define EAGER_PASSES 64
-/* Where cores are short, spinning longer than a rank on another core takes to answer at once only
- * keeps the core from the rank that is waited for; it is given up many times before sleeping. That
- * other programs want our core we do not know: after as long a spin the core is offered at every
- * look at the clock, which costs little when nobody takes it. */
-#define CROWDED_SPIN_NS 1000
-#define CROWDED_YIELDS 40
+/* That other programs want our core we do not know: after as long a spin the core is offered at
+ * every look at the clock, which costs little when nobody takes it. */
+#define POLITE_AFTER_NS 1000
 #define YIELDS 20
+/* Where cores are short, the rank that is waited for most likely waits for our core. It is offered
+ * at every look after as many as an answer takes that is on its way from another core, and often,
+ * since being roused costs more than ten switches. */
+#define CROWDED_LOOKS 4
+#define CROWDED_YIELDS 40
+/* How often the core is offered before we look whether there is a better one: the more often, the
+ * longer there is none. */
+#define OFFERS_PER_LOOK 64
+#define MOST_OFFERS_PER_LOOK 65536
 
 /* Do the ranks of this machine outnumber the cores that they may run on? */
 static bool is_crowded(const struct tutti_fabric *fabric)
@@ -66,15 +73,36 @@ static bool is_crowded(const struct tutti_fabric *fabric)
     return nranks > ncores;
 }
 
+/* Ranks per core, rounded up, of those members of the domain that may run on the same cores. */
+static uint32_t core_share(const struct tutti_fabric *fabric)
+{
+    const struct tutti_identity *mine = &fabric->mine.identity;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < fabric->nmembers; i++)
+        count += fabric->records[fabric->members[i]].identity.cores_hash == mine->cores_hash;
+    return mine->ncores > 1 ? (count + mine->ncores - 1) / mine->ncores : 0;
+}
+
+static bool all_members_joined(const struct tutti_fabric *fabric)
+{
+    for (uint32_t index = 0; index < fabric->nmembers; index++)
+        if (!fabric->records[fabric->members[index]].identity.has_joined)
+            return false;
+    return true;
+}
+
 void tutti_wait_init(struct tutti_fabric *fabric)
 {
     fabric->spin_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_SPIN_US) * 1000;
-    fabric->yields = YIELDS;
-    if (fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric)) {
-        fabric->yields = CROWDED_YIELDS;
-        if (fabric->spin_ns > CROWDED_SPIN_NS)
-            fabric->spin_ns = CROWDED_SPIN_NS;
-    }
+    fabric->offers_left = fabric->offers_per_look = OFFERS_PER_LOOK;
+    fabric->is_crowded = fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric);
+    if (fabric->phase == TUTTI_FORM_OPEN || !fabric->has_domain)
+        return;
+    if (!fabric->is_crowded) /* sleeping is rare here */
+        fabric->segment->domain.has_joint_fences = all_members_joined(fabric);
+    else if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
+        fabric->core_share = core_share(fabric);
 }
 
 /* ---- sockets ------------------------------------------------------------------------- */
@@ -134,8 +162,11 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
         fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
     if (tutti_load_relaxed(&door->is_sleeping) != fabric->sleeps_how &&
         tutti_exchange(&door->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
-        fabric->has_domain)
+        fabric->has_domain) {
         (void)tutti_fetch_add(&fabric->segment->header->sleepers, 1);
+        tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
+        return;
+    }
     tutti_fence_full();
 }
 
@@ -186,12 +217,37 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
     if (idle->since_ns == 0)
         idle->since_ns = now;
     if (now - idle->since_ns < fabric->spin_ns) {
-        if (now - idle->since_ns >= CROWDED_SPIN_NS)
+        if (now - idle->since_ns >= POLITE_AFTER_NS)
             sched_yield();
         return;
     }
     idle->phase = PHASE_YIELD;
     idle->passes = 1;
+}
+
+static void look_for_a_better_core(struct tutti_fabric *fabric)
+{
+    if (tutti_spread(&fabric->segment->domain, fabric->core_share))
+        fabric->offers_per_look = OFFERS_PER_LOOK;
+    else if (fabric->offers_per_look < MOST_OFFERS_PER_LOOK)
+        fabric->offers_per_look *= 2;
+    fabric->offers_left = fabric->offers_per_look;
+}
+
+/* Spinning and yielding at once. */
+static void offer_core(struct tutti_fabric *fabric, struct tutti_idle *idle)
+{
+    if (idle->passes < CROWDED_LOOKS) {
+        tutti_cpu_relax();
+        return;
+    }
+    if (idle->passes >= CROWDED_LOOKS + CROWDED_YIELDS) {
+        announce(fabric, idle);
+        return;
+    }
+    if (fabric->core_share > 0 && --fabric->offers_left == 0)
+        look_for_a_better_core(fabric);
+    sched_yield();
 }
 
 static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *idle)
@@ -224,10 +280,13 @@ void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
 
     switch (idle->phase) {
     case PHASE_SPIN:
-        spin(fabric, idle);
+        if (fabric->is_crowded)
+            offer_core(fabric, idle);
+        else
+            spin(fabric, idle);
         break;
     case PHASE_YIELD:
-        if (idle->passes <= fabric->yields)
+        if (idle->passes <= YIELDS)
             sched_yield();
         else
             announce(fabric, idle);

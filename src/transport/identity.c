@@ -2,6 +2,7 @@
  * Who this process is and where it runs. */
 #include "transport/identity.h"
 
+#include "base/fence.h"
 #include "base/handshake.h"
 #include "base/param.h"
 
@@ -87,6 +88,7 @@ void tutti_identity_describe(struct tutti_identity *ret_identity)
     hash_text(*host_id != '\0' ? host_id : text, identity.host);
     identity.pid_namespace = inode_of("/proc/self/ns/pid");
     describe_cores(&identity);
+    identity.has_joined = tutti_fence_join();
 
     pthread_mutex_lock(&drawn_lock);
     if (drawn.pid != getpid()) {

@@ -18,6 +18,8 @@ struct tutti_identity {
     int32_t pid;
     uint32_t ncores;      /* that this process may run on */
     uint64_t cores_hash;  /* of the set of them */
+    uint32_t has_joined;  /* others can fence for its threads (base/fence.h) */
+    uint32_t unused;
 };
 
 /* Thread-safe. Never fails: what /proc does not tell is replaced by what else is known. */

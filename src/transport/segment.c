@@ -26,7 +26,7 @@ static size_t round_up(size_t size, size_t unit)
 /* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
-    size_t members, doors, activities, posts, windows, fifos, fifo_stride, total;
+    size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
@@ -37,7 +37,8 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.doors = at.members + n * sizeof(struct tutti_member);
     at.activities = at.doors + n * sizeof(struct tutti_door);
     at.posts = at.activities + n * sizeof(struct tutti_activities);
-    at.windows = round_up(at.posts + n * 2 * sizeof(struct tutti_post), PAGE);
+    at.slots = round_up(at.posts + n * TUTTI_POSTS * sizeof(struct tutti_post), PAGE);
+    at.windows = at.slots + n * TUTTI_POSTS * TUTTI_SLOT_BYTES;
     at.fifos = at.windows + n * 2 * half_bytes;
     at.fifo_stride = round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
     at.total = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
@@ -176,6 +177,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     domain->doors = (struct tutti_door *)(void *)(base + at.doors);
     domain->activities = (struct tutti_activities *)(void *)(base + at.activities);
     domain->posts = (struct tutti_post *)(void *)(base + at.posts);
+    domain->slots = base + at.slots;
     domain->windows = base + at.windows;
     domain->half_bytes = header->half_bytes;
     domain->sleepers = &segment->header->sleepers;
@@ -312,8 +314,10 @@ size_t tutti_segment_touched(const struct tutti_segment *segment)
 {
     const struct tutti_domain *domain = &segment->domain;
     size_t bytes = sizeof(struct tutti_door) + sizeof(struct tutti_member) +
-                   2 * sizeof(struct tutti_post);
+                   TUTTI_POSTS * sizeof(struct tutti_post);
 
+    bytes += resident_bytes(tutti_domain_slot(domain, domain->me, 0),
+                            TUTTI_POSTS * TUTTI_SLOT_BYTES);
     bytes += resident_bytes(tutti_domain_window(domain, domain->me, 0), 2 * domain->half_bytes);
     for (int channel = 0; channel < TUTTI_CHANNEL_COUNT; channel++)
         bytes += resident_bytes((uint8_t *)tutti_segment_fifo(segment, channel, domain->me, 0),

@@ -2,10 +2,10 @@
  * The memory that the ranks of one host share, as domain.h draws it: a memfd,
  * made by the first of them and mapped by all.
  *
- *     header | members[n] | doors[n] | activities[n] | posts[n][2] | windows[n][2] |
- * fifos[channel][n][n]
+ *     header | members[n] | doors[n] | activities[n] | posts[n][8] | slots[n][8] |
+ *     windows[n][2] | fifos[channel][n][n]
  *
- * fifos[channel][from][to]. The part from the windows on is page-aligned and costs only what is
+ * fifos[channel][from][to]. The part from the slots on is page-aligned and costs only what is
  * touched.
  */
 #ifndef TUTTI_TRANSPORT_SEGMENT_H

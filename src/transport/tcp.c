@@ -6,12 +6,22 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-/* What a small read takes along: little enough that copying it again costs nothing. */
-enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = 8192 };
+/* Copying this much once more costs less than telling the kernel of two places. */
+enum { JOINED_BYTES = 8192 };
 
-enum { MOST_PER_CALL = 256 * 1024 };
+/* What a small read takes along: all of a small message. */
+enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = JOINED_BYTES + SMALL_READ_BYTES };
+
+/* Bytes offered to the kernel in one go, about: few enough that the other direction gets its turn
+ * before our caches have forgotten what it works on. It is a whole number of segments: each call
+ * ends one, and a short one costs the kernel as much as a full one. */
+enum { MOST_PER_CALL = 512 * 1024 };
+
+/* Between hosts several sockets use several paths and cores; within one they only take turns. */
+enum { SOCKETS_NEAR = 1, SOCKETS_FAR = 2 };
 
 static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
 {
@@ -20,11 +30,20 @@ static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
 
 /* ---- connecting ---------------------------------------------------------------------- */
 
-static int min_sockets(const struct tutti_fabric *fabric, int peer)
+bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer)
 {
-    int theirs = fabric->records[peer].nsockets;
+    return memcmp(fabric->records[peer].identity.network, fabric->mine.identity.network,
+                  TUTTI_IDENTITY_BYTES) == 0;
+}
 
-    return theirs < fabric->mine.nsockets ? theirs : fabric->mine.nsockets;
+int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer)
+{
+    int usual = tutti_tcp_is_near(fabric, peer) ? SOCKETS_NEAR : SOCKETS_FAR;
+    int theirs = fabric->records[peer].nsockets, ours = fabric->mine.nsockets;
+
+    theirs = theirs > 0 ? theirs : usual;
+    ours = ours > 0 ? ours : usual;
+    return theirs < ours ? theirs : ours;
 }
 
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
@@ -41,14 +60,22 @@ int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a connection to rank %d", peer);
     }
     conn->base.private_bytes += TUTTI_TCP_BUFFER_BYTES;
-    conn->nsockets = min_sockets(fabric, peer);
-    conn->out.left = conn->in.left = TUTTI_TCP_STRIPE_BYTES;
+    conn->nsockets = tutti_tcp_count_sockets(fabric, peer);
+    conn->out.left = conn->in.left = conn->nsockets > 1 ? TUTTI_TCP_STRIPE_BYTES : SIZE_MAX;
     for (int i = 0; i < TUTTI_TCP_MAX_SOCKETS; i++)
         conn->fds[i] = -1;
     tutti_tcp_probe_init(&conn->probe);
     fabric->conns[tutti_conn_index(peer, channel)] = &conn->base;
     *ret_conn = conn;
     return TUTTI_OK;
+}
+
+static size_t whole_segments(int fd)
+{
+    size_t segment = tutti_socket_segment_bytes(fd);
+
+    return segment == 0 || segment > MOST_PER_CALL ? MOST_PER_CALL
+                                                   : MOST_PER_CALL / segment * segment;
 }
 
 int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd)
@@ -67,6 +94,9 @@ int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd)
         conn->nopen++;
         fabric->tcp->nsockets_open++;
     }
+    if (tutti_tcp_is_near(fabric, conn->base.peer))
+        tutti_socket_unpace(fd);
+    conn->most_per_call = whole_segments(fd);
     conn->fds[index] = fd;
     conn->is_up = conn->nopen == conn->nsockets;
     return TUTTI_OK;
@@ -176,6 +206,8 @@ static int fail_gone(struct tutti_tcp_conn *tcp)
 static inline void advance(const struct tutti_tcp_conn *tcp, struct tutti_tcp_place *place,
                            size_t size)
 {
+    if (tcp->nsockets == 1)
+        return;
     place->left -= size;
     if (place->left > 0)
         return;
@@ -189,10 +221,8 @@ static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size
     const uint8_t *from = data;
     size_t taken = 0;
 
-    /* No more in one go than the cache holds on its way through the kernel; and the other
-     * direction gets its turn. */
-    if (size > MOST_PER_CALL)
-        size = MOST_PER_CALL;
+    if (size > tcp->most_per_call)
+        size = tcp->most_per_call;
     while (taken < size) {
         size_t part = size - taken < tcp->out.left ? size - taken : tcp->out.left;
         size_t done;
@@ -205,6 +235,37 @@ static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size
             break;
     }
     *ret_taken = taken;
+    return TUTTI_OK;
+}
+
+/* Shorten the list to `most` bytes. */
+static void trim(struct iovec *parts, size_t count, size_t most)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].iov_len > most)
+            parts[i].iov_len = most;
+        most -= parts[i].iov_len;
+    }
+}
+
+static int tcp_send_two(struct tutti_conn *conn, const void *head, size_t head_size,
+                        const void *data, size_t size, size_t *ret_taken)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+    struct iovec parts[] = {{(void *)(uintptr_t)head, head_size}, {(void *)(uintptr_t)data, size}};
+    uint8_t joined[SMALL_READ_BYTES + JOINED_BYTES];
+    size_t most = tcp->most_per_call;
+
+    if (head_size <= SMALL_READ_BYTES && size <= JOINED_BYTES) {
+        memcpy(joined, head, head_size);
+        if (size > 0)
+            memcpy(joined + head_size, data, size);
+        return tcp_send(conn, joined, head_size + size, ret_taken);
+    }
+    trim(parts, 2, most < tcp->out.left ? most : tcp->out.left);
+    if (tutti_socket_send_parts(tcp->fds[tcp->out.socket], parts, 2, ret_taken) != TUTTI_OK)
+        return fail_gone(tcp);
+    advance(tcp, &tcp->out, *ret_taken);
     return TUTTI_OK;
 }
 
@@ -251,6 +312,32 @@ static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
     return TUTTI_OK;
 }
 
+static int tcp_recv_two(struct tutti_conn *conn, void *head, size_t head_size, void *data,
+                        size_t size, size_t *ret_got)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+    struct iovec parts[] = {{head, head_size}, {data, size}};
+    size_t done;
+
+    /* What is small is read ahead, with whatever follows it. */
+    if (tcp->have > 0 || size <= JOINED_BYTES)
+        return tcp_recv(conn, head, head_size, ret_got);
+    if (data == NULL)
+        parts[1] = (struct iovec){tcp->buffer,
+                                  size < TUTTI_TCP_BUFFER_BYTES ? size : TUTTI_TCP_BUFFER_BYTES};
+    trim(parts, 2, tcp->in.left);
+    if (tutti_socket_recv_parts(tcp->fds[tcp->in.socket], parts, 2, &done) != TUTTI_OK)
+        return fail_gone(tcp);
+    advance(tcp, &tcp->in, done);
+    *ret_got = done;
+    if (data == NULL && done > head_size) {
+        *ret_got = head_size;
+        tcp->begin = 0;
+        tcp->have = done - head_size;
+    }
+    return TUTTI_OK;
+}
+
 static int tcp_peek(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
                     size_t *ret_size)
 {
@@ -287,7 +374,9 @@ const struct tutti_transport_ops tutti_tcp_ops = {
     .reach = tcp_reach,
     .connect = tcp_connect,
     .send = tcp_send,
+    .send_two = tcp_send_two,
     .recv = tcp_recv,
+    .recv_two = tcp_recv_two,
     .peek = tcp_peek,
     .consume = tcp_consume,
     .count_sockets = tcp_count_sockets,

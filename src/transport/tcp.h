@@ -18,7 +18,8 @@
 #define TUTTI_TCP_STRIPE_BYTES 262144
 #define TUTTI_TCP_BUFFER_BYTES 65536
 
-/* One direction of the stream: the socket of the next byte, and how many more go there. */
+/* One direction of the stream: the socket of the next byte, and how many more go there (of a single
+ * socket: no end of them). */
 struct tutti_tcp_place {
     int socket;
     size_t left;
@@ -50,6 +51,7 @@ struct tutti_tcp_conn {
     int nsockets, nopen;
     int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet */
     bool is_up;                     /* all are open */
+    size_t most_per_call;           /* offered to the kernel in one go */
     struct tutti_tcp_place out, in;
 
     uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
@@ -105,6 +107,12 @@ enum { TUTTI_TCP_TELLS = TUTTI_CHANNEL_COUNT };
 /* The secret for calls to rank `called`: a caller that has reached the wrong rank fails. */
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
                       uint8_t ret_secret[TUTTI_SECRET_BYTES]);
+
+/* Is the peer on this host? Then there is no network between us to be shared or lost in. */
+bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer);
+
+/* Sockets of a connection to `peer`; both ends come to the same number. */
+int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer);
 
 /* Make the connection's object, without sockets; it is fabric->conns' from then on. */
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,

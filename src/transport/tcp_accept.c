@@ -72,12 +72,9 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
     TUTTI_TRY(tutti_wait_open_sockets(fabric));
     TUTTI_TRY(tutti_wait_watch(fabric, tcp->listen_fd));
     TUTTI_TRY(tutti_fabric_hold_fd(fabric, tcp->listen_fd));
-    for (int peer = 0; peer < fabric->rank; peer++) {
-        int theirs = fabric->records[peer].nsockets, ours = fabric->mine.nsockets;
-
+    for (int peer = 0; peer < fabric->rank; peer++)
         if (fabric->routes[peer] == &tutti_tcp_ops)
-            tcp->nmissing += TUTTI_CHANNEL_COUNT * (theirs < ours ? theirs : ours);
-    }
+            tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
     tcp->takes_calls = true;
     return TUTTI_OK;
 }

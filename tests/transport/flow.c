@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The longest that is sent or received as the first of two places, and the largest element. */
+#define HEAD_BYTES 64
+
 static uint64_t draw(uint64_t *state)
 {
     uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -80,6 +83,29 @@ static size_t part_of(struct flow *flow, size_t left, size_t least)
     return part < left ? part : left;
 }
 
+/* A random length of a head, of what is left. */
+static size_t head_of(struct flow *flow, size_t left)
+{
+    size_t size = draw(&flow->whim) % HEAD_BYTES + 1;
+
+    return size < left ? size : left;
+}
+
+/* In one place, or in two if the transport takes that. */
+static int offer(struct flow *flow, struct tutti_conn *conn, size_t *ret_taken)
+{
+    const uint8_t *at = flow->buffer + flow->done;
+    size_t size = flow->offered - flow->done, head_size;
+    uint8_t head[HEAD_BYTES];
+
+    if (conn->ops->send_two == NULL || size == 0 || draw(&flow->whim) % 2 == 0)
+        return conn->ops->send(conn, at, size, ret_taken);
+    head_size = head_of(flow, size);
+    memcpy(head, at, head_size);
+    return conn->ops->send_two(conn, head, head_size, size > head_size ? at + head_size : NULL,
+                               size - head_size, ret_taken);
+}
+
 int flow_send(struct flow *flow, struct tutti_conn *conn)
 {
     size_t taken = 0, left = flow->size - flow->done;
@@ -97,8 +123,7 @@ int flow_send(struct flow *flow, struct tutti_conn *conn)
             flow->offered += grown;
         }
     }
-    if (conn->ops->send(conn, flow->buffer + flow->done, flow->offered - flow->done, &taken) !=
-        TUTTI_OK)
+    if (offer(flow, conn, &taken) != TUTTI_OK)
         return -1;
     if (taken > left || taken > flow->offered - flow->done)
         return complain(flow, "more taken than offered");
@@ -140,17 +165,50 @@ static int look_in_place(struct flow *flow, struct tutti_conn *conn, size_t leas
     return 1;
 }
 
+/* Into two places; `looks`: what follows the head is left to be peeked at. */
+static int receive_two(struct flow *flow, struct tutti_conn *conn, bool looks)
+{
+    size_t left = flow->size - flow->done, size = looks ? flow->least : head_of(flow, left);
+    size_t got = 0, in_head;
+    uint8_t head[HEAD_BYTES];
+    int rc;
+
+    if (conn->ops->recv_two(conn, head, size, looks ? NULL : flow->buffer, left - size, &got) !=
+        TUTTI_OK)
+        return -1;
+    if (got > left || (looks && got > size))
+        return complain(flow, "more got in two places than asked for");
+    in_head = got < size ? got : size;
+    rc = compare(flow, head, in_head);
+    if (rc != 0)
+        return rc;
+    moved(flow, in_head);
+    if (got == in_head)
+        return got > 0;
+    rc = compare(flow, flow->buffer, got - in_head);
+    if (rc != 0)
+        return rc;
+    moved(flow, got - in_head);
+    return 1;
+}
+
 int flow_recv(struct flow *flow, struct tutti_conn *conn)
 {
     static const size_t small[] = {1, 2, 4, 8};
     size_t least = flow->least, asked, got = 0;
+    bool looks;
     int rc;
 
     if (flow_is_done(flow))
         return 0;
     if (flow->mode == FLOW_MIXES)
         least = small[draw(&flow->whim) % 4];
-    if (flow->mode == FLOW_LOOKS ||
+    /* A head may have come in part: then the rest of that element is received, too. */
+    looks = flow->mode == FLOW_LOOKS && flow->done % flow->least == 0;
+    if (conn->ops->recv_two != NULL && (looks || flow->mode != FLOW_LOOKS) &&
+        draw(&flow->whim) % 2 == 0)
+        return receive_two(flow, conn, looks);
+    if (looks ||
         (flow->mode == FLOW_MIXES && draw(&flow->whim) % 2 == 0 &&
          least <= flow->size - flow->done))
         return look_in_place(flow, conn, least);

@@ -87,7 +87,7 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
         for (uint64_t round = 0; round < 2; round++) {
             memset(tutti_domain_window(domain, rank, round), (int)(16 * rank + round),
                    domain->half_bytes);
-            tutti_domain_publish(domain, round, 1000 * rank + round);
+            tutti_domain_publish(domain, round, (uint32_t)(1000 * rank + round));
         }
     }
     for (uint32_t rank = 0; rank < 4; rank++) {
@@ -97,8 +97,10 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
             for (uint64_t round = 0; round < 2; round++) {
                 const uint8_t *window = tutti_domain_window(domain, other, round);
 
-                assert_int_equal(tutti_domain_counter(domain, other, round),
-                                 1000 * other + round);
+                assert_true(tutti_domain_has(domain, other, round,
+                                             (uint32_t)(1000 * other + round)));
+                assert_false(tutti_domain_has(domain, other, round,
+                                              (uint32_t)(1000 * other + round + 1)));
                 assert_int_equal(window[0], 16 * other + round);
                 assert_int_equal(window[domain->half_bytes - 1], 16 * other + round);
             }
@@ -126,7 +128,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
     tutti_domain_publish(domain, 0, 1);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < (uint32_t)nranks; i++) {
-            while (tutti_domain_counter(domain, i, (uint64_t)turn) == 0)
+            while (!tutti_domain_has(domain, i, (uint64_t)turn, 1))
                 tutti_fabric_idle(fabric, &idle);
             if (turn == 1)
                 continue;
@@ -341,7 +343,7 @@ static void a_rank_that_waits_for_something_else_still_takes_calls(void **state)
     while ((rc = tutti_fabric_connect(fabrics[0], 1, 1, &conn)) == TUTTI_AGAIN)
         tutti_fabric_idle(fabrics[1], &idle);
     assert_int_equal(rc, TUTTI_OK);
-    assert_int_equal(conn->ops->count_sockets(conn), 2);
+    assert_int_equal(conn->ops->count_sockets(conn), 1);
     destroy_all(2, fabrics);
 }
 
@@ -367,6 +369,23 @@ static void ranks_that_want_different_numbers_of_sockets_use_the_lesser(void **s
     destroy_all(2, fabrics);
 }
 
+static void ranks_use_one_socket_within_a_host_and_two_between_hosts(void **state)
+{
+    struct tutti_fabric *fabrics[2];
+
+    (void)state;
+    apply_setting(&tcp_only);
+    form_in_one_thread(2, fabrics);
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
+    fabrics[0]->records[1].identity.network[0] ^= 1;
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 2);
+    fabrics[0]->records[1].nsockets = 1; /* who wants a certain number gets no more */
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
+    fabrics[0]->mine.nsockets = fabrics[0]->records[1].nsockets = 4;
+    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 4);
+    destroy_all(2, fabrics);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +402,7 @@ int main(void)
         cmocka_unit_test(ranks_of_another_communicator_are_strangers),
         cmocka_unit_test(a_rank_that_waits_for_something_else_still_takes_calls),
         cmocka_unit_test(ranks_that_want_different_numbers_of_sockets_use_the_lesser),
+        cmocka_unit_test(ranks_use_one_socket_within_a_host_and_two_between_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

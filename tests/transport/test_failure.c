@@ -100,7 +100,7 @@ static int leave_early(struct tutti_fabric *fabric, int rank, int nranks, void *
         ngone++;
     }
     for (uint32_t i = 0; i < (uint32_t)nranks; i++)
-        while (i != VICTIM && tutti_domain_counter(domain, i, 0) == 0) {
+        while (i != VICTIM && !tutti_domain_has(domain, i, 0, 1)) {
             CHECK(tutti_fabric_check(fabric) == TUTTI_OK);
             tutti_fabric_idle(fabric, &idle);
         }

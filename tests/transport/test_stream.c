@@ -228,6 +228,18 @@ static void large_messages_stream_through(void **state)
     }
 }
 
+static void a_stream_over_several_sockets_is_one_stream(void **state)
+{
+    struct setting setting = {.name = "tcp, three sockets", .route = "tcp",
+                              .transports = "self,tcp"};
+
+    (void)state;
+    setenv("TUTTI_SOCKETS_PER_PEER", "3", 1);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        run_in_one_thread(&setting, 2, &(struct traffic){30, 1 << 20, seed});
+    unsetenv("TUTTI_SOCKETS_PER_PEER");
+}
+
 static void peers_that_sleep_are_woken(void **state)
 {
     (void)state;
@@ -272,6 +284,7 @@ int main(void)
         cmocka_unit_test(processes_exchange_byte_for_byte),
         cmocka_unit_test(threads_exchange_byte_for_byte),
         cmocka_unit_test(large_messages_stream_through),
+        cmocka_unit_test(a_stream_over_several_sockets_is_one_stream),
         cmocka_unit_test(peers_that_sleep_are_woken),
         cmocka_unit_test(two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between),
     };

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "transport/fabric_private.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static void rings_do_not_pile_up_until_one_is_lost(void **state)
     (void)state;
     apply_setting(&(struct setting){.transports = NULL});
     form_on_hosts(4, 2, fabrics);
-    for (uint64_t i = 1; i < 1000; i++) { /* more than a socket's queue has room for */
+    for (uint32_t i = 1; i < 1000; i++) { /* more than a socket's queue has room for */
         idle_until_announced(fabrics[3], &idle);
         while (has_event(fabrics[3]))
             ;
@@ -169,6 +170,54 @@ static void space_given_back_rouses_a_writer_that_waits_for_it(void **state)
     }
 }
 
+/* How often a rank looks before it announces that it will sleep; it never spins for a time. */
+static void crowded_ranks_look_a_number_of_times_and_then_sleep(void **state)
+{
+    enum { RANKS = 3, MOST_LOOKS = 64 };
+    struct tutti_fabric *fabrics[RANKS];
+    cpu_set_t before, two;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&two);
+    for (size_t core = 0; core < CPU_SETSIZE && CPU_COUNT(&two) < 2; core++)
+        if (CPU_ISSET(core, &before))
+            CPU_SET(core, &two);
+    assert_int_equal(sched_setaffinity(0, sizeof two, &two), 0);
+    apply_setting(&(struct setting){.transports = "self,shm", .spin_us = "1000000"});
+    form_in_one_thread(RANKS, fabrics);
+    for (int rank = 0; rank < RANKS; rank++) {
+        struct tutti_idle idle = {.passes = 0};
+        int looks = 0;
+
+        assert_true(fabrics[rank]->is_crowded);
+        assert_int_equal(fabrics[rank]->core_share, CPU_COUNT(&two) == 2 ? 2 : 0);
+        while (fabrics[rank]->door->is_sleeping == 0) {
+            tutti_fabric_idle(fabrics[rank], &idle);
+            assert_true(++looks <= MOST_LOOKS);
+        }
+    }
+    /* One thread waits as all three: it finds too many where it is, again and again, and goes. */
+    if (CPU_COUNT(&two) == 2) {
+        cpu_set_t after;
+
+        for (int i = 0; i < 100; i++)
+            for (int rank = 0; rank < RANKS; rank++) {
+                struct tutti_idle idle = {.passes = 0};
+
+                while (fabrics[rank]->door->is_sleeping == 0 && idle.passes < MOST_LOOKS)
+                    tutti_fabric_idle(fabrics[rank], &idle);
+                tutti_fabric_idle(fabrics[rank], &(struct tutti_idle){.passes = 0});
+            }
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_int_not_equal(fabrics[rank]->door->core, 0);
+        assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+        assert_true(CPU_EQUAL(&after, &two));
+    }
+    destroy_all(RANKS, fabrics);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 /* ---- cost ---------------------------------------------------------------------------- */
 
 static void memory_is_reported_as_touched(void **state)
@@ -205,6 +254,7 @@ int main(void)
         cmocka_unit_test(rings_do_not_pile_up_until_one_is_lost),
         cmocka_unit_test(a_new_wait_takes_back_the_announcement_of_the_last),
         cmocka_unit_test(space_given_back_rouses_a_writer_that_waits_for_it),
+        cmocka_unit_test(crowded_ranks_look_a_number_of_times_and_then_sleep),
         cmocka_unit_test(memory_is_reported_as_touched),
     };
 

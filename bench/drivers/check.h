@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Verification of one operation: inputs that are known to all ranks, and what must come of them. */
+#ifndef BENCH_CHECK_H
+#define BENCH_CHECK_H
+
+#include "driver.h"
+
+/* Do `operation` once between `send` and `recv`, all of whose elements are written before. Returns
+ * the index of the first wrong element, or SIZE_MAX. */
+size_t check_operation(const struct bench_library *library, struct bench_operation *operation,
+                       float *send, float *recv);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What no library can undercut over shared memory: limit DIRECTORY PROCESS NPROCESSES NRANKS.
+ *
+ * One process on each CPU, all of which map the buffers of all ranks. The bytes that an operation
+ * must read and write are moved without any agreement: operations start by the clock (sync.h), and
+ * who has moved its share is done. There are several ways to share the work and to store; the
+ * fastest is the limit. Variant "line" moves nothing but one cache line each way. */
+#include "driver.h"
+#include "mover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RANKS_MAX 64
+#define SWITCHES 4000
+
+/* How the work is shared: each process fills the outputs of its ranks, or reads the inputs of its
+ * ranks (of sums: its slice of all inputs) and stores into all outputs. */
+enum sharing { BY_OUTPUT, BY_INPUT, SHARINGS };
+
+struct line {
+    alignas(128) _Atomic uint64_t number;
+};
+
+struct segment {
+    alignas(4096) _Atomic int attached;
+    struct line lines[RANKS_MAX];
+};
+
+static struct segment *segment;
+static char *arenas;
+static size_t arena_bytes, arenas_taken;
+static int process, nprocesses, nranks;
+static uint64_t current;
+
+static bool is_line;
+static enum sharing sharing;
+static enum mover_style style;
+
+static void *at_rank(const void *own, int rank)
+{
+    return (char *)(uintptr_t)own + (ptrdiff_t)(rank - process) * 2 * (ptrdiff_t)arena_bytes;
+}
+
+static bool select_variant(const char *name)
+{
+    static const char *const sharings[SHARINGS] = {"output", "input"};
+    static const char *const styles[MOVER_STYLES] = {"plain", "streaming", "strings"};
+    const char *second = strchr(name, '-');
+
+    is_line = strcmp(name, "line") == 0;
+    if (is_line)
+        return true;
+    if (second == NULL)
+        return false;
+    for (int i = 0; i < SHARINGS; i++)
+        for (int k = 0; k < MOVER_STYLES; k++)
+            if (strncmp(name, sharings[i], (size_t)(second - name)) == 0 &&
+                strcmp(second + 1, styles[k]) == 0) {
+                sharing = (enum sharing)i;
+                style = (enum mover_style)k;
+                return true;
+            }
+    return false;
+}
+
+/* ---- one line each way ---- */
+
+static void await(int peer)
+{
+    /* acquire: pairs with the release in exchange_lines, whatever came before it is there */
+    while (atomic_load_explicit(&segment->lines[peer].number, memory_order_acquire) < current)
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#else
+        ;
+#endif
+}
+
+static void exchange_lines(enum bench_collective collective)
+{
+    bool has_root = collective == BENCH_BROADCAST || collective == BENCH_REDUCE;
+    int giver = collective == BENCH_BROADCAST ? 0 : -1;
+
+    current++;
+    /* release: pairs with the acquire in await */
+    atomic_store_explicit(&segment->lines[process].number, current, memory_order_release);
+    if (has_root && (process == 0) == (giver == 0))
+        return;
+    for (int peer = 0; peer < nprocesses; peer++)
+        if (!has_root || giver < 0 || peer == giver)
+            await(peer);
+}
+
+/* ---- moving ---- */
+
+/* To `ndests` ranks from the `first` on, at offset `to` of their outputs: the sum of what
+ * `nsources` ranks have at offset `from` of their inputs. */
+static void move(const struct bench_operation *op, int source, int nsources, size_t from, int dest,
+                 int ndests, size_t to, size_t count)
+{
+    const float *own = op->collective == BENCH_BROADCAST ? op->recv : op->send;
+    const float *sources[RANKS_MAX];
+    float *dests[RANKS_MAX];
+
+    for (int k = 0; k < nsources; k++)
+        sources[k] = (const float *)at_rank(own, source + k) + from;
+    for (int k = 0; k < ndests; k++)
+        dests[k] = (float *)at_rank(op->recv, dest + k) + to;
+    if (!mover_move(style, sources, nsources, dests, ndests, count))
+        bench_die("style %d does not move %d sources", (int)style, nsources);
+}
+
+/* Everything that comes out at `rank`. */
+static void fill_output(const struct bench_operation *op, int rank)
+{
+    size_t part = op->part, own = (size_t)rank * part;
+
+    switch (op->collective) {
+    case BENCH_ALLREDUCE: move(op, 0, nranks, 0, rank, 1, 0, op->count); break;
+    case BENCH_REDUCE_SCATTER: move(op, 0, nranks, own, rank, 1, 0, part); break;
+    case BENCH_ALLGATHER:
+        for (int peer = 0; peer < nranks; peer++)
+            move(op, peer, 1, 0, rank, 1, (size_t)peer * part, part);
+        break;
+    case BENCH_ALLTOALL:
+        for (int peer = 0; peer < nranks; peer++)
+            move(op, peer, 1, own, rank, 1, (size_t)peer * part, part);
+        break;
+    case BENCH_SENDRECV: move(op, (rank + nranks - 1) % nranks, 1, 0, rank, 1, 0, op->count); break;
+    case BENCH_BROADCAST:
+        if (rank != 0)
+            move(op, 0, 1, 0, rank, 1, 0, op->count);
+        break;
+    case BENCH_REDUCE:
+        if (rank == 0)
+            move(op, 0, nranks, 0, 0, 1, 0, op->count);
+        break;
+    default: break;
+    }
+}
+
+/* Everything that `rank` gives. */
+static void spread_input(const struct bench_operation *op, int rank)
+{
+    size_t part = op->part, own = (size_t)rank * part;
+
+    switch (op->collective) {
+    case BENCH_ALLGATHER: move(op, rank, 1, 0, 0, nranks, own, part); break;
+    case BENCH_ALLTOALL:
+        for (int peer = 0; peer < nranks; peer++)
+            move(op, rank, 1, (size_t)peer * part, peer, 1, own, part);
+        break;
+    case BENCH_SENDRECV: move(op, rank, 1, 0, (rank + 1) % nranks, 1, 0, op->count); break;
+    default: break;
+    }
+}
+
+/* This process's slice, in whole cache lines, of what all ranks need. */
+static void share_slice(const struct bench_operation *op)
+{
+    size_t share = op->count / (size_t)nprocesses / 16 * 16, start = share * (size_t)process;
+    size_t count = process == nprocesses - 1 ? op->count - start : share;
+
+    if (op->collective == BENCH_ALLREDUCE)
+        move(op, 0, nranks, start, 0, nranks, start, count);
+    else if (op->collective == BENCH_REDUCE)
+        move(op, 0, nranks, start, 0, 1, start, count);
+    else
+        move(op, 0, 1, start, 1, nranks - 1, start, count);
+}
+
+static void run(const struct bench_operation *op)
+{
+    bool is_sliced = op->collective == BENCH_ALLREDUCE || op->collective == BENCH_REDUCE ||
+                     op->collective == BENCH_BROADCAST;
+
+    if (is_line || op->collective == BENCH_BARRIER) {
+        exchange_lines(op->collective);
+        return;
+    }
+    if (sharing == BY_INPUT && is_sliced)
+        share_slice(op);
+    else
+        for (int rank = process; rank < nranks; rank += nprocesses) {
+            if (sharing == BY_OUTPUT)
+                fill_output(op, rank);
+            else
+                spread_input(op, rank);
+        }
+    /* seq_cst: alone; stores still on their way to the other cores are not done */
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* What a variant cannot do, or another one does alike, is left out. */
+static bool has(enum bench_collective collective)
+{
+    bool is_sum = collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE ||
+                  collective == BENCH_REDUCE_SCATTER;
+
+    if (is_line || collective == BENCH_BARRIER)
+        return true;
+    if (collective == BENCH_REDUCE_SCATTER && sharing == BY_INPUT)
+        return false;
+    return !(is_sum && style == MOVER_STRINGS);
+}
+
+/* ---- switching ---- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Yield until it is `me`'s turn, and pass it on. */
+static void take_turns(_Atomic int *turn, int me)
+{
+    for (int i = 0; i < SWITCHES / 2; i++) {
+        /* relaxed: both run on one CPU, and nothing but the turn is passed */
+        while (atomic_load_explicit(turn, memory_order_relaxed) != me)
+            sched_yield();
+        atomic_store_explicit(turn, 1 - me, memory_order_relaxed);
+    }
+}
+
+/* Two processes on this CPU, each waiting for the other. */
+static double measure_switch(void)
+{
+    _Atomic int *turn = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint64_t start_ns;
+    double elapsed_ns;
+    pid_t child;
+
+    if (turn == MAP_FAILED || (child = fork()) < 0)
+        bench_die("cannot start a second process: %s", strerror(errno));
+    if (child == 0) {
+        take_turns(turn, 1);
+        _exit(EXIT_SUCCESS);
+    }
+    start_ns = now_ns();
+    take_turns(turn, 0);
+    elapsed_ns = (double)(now_ns() - start_ns);
+    waitpid(child, NULL, 0);
+    munmap(turn, 4096);
+    return elapsed_ns / SWITCHES;
+}
+
+/* ---- joining ---- */
+
+/* The first call is for the send buffers, the second for those to receive in. */
+static void *allocate(size_t size_bytes)
+{
+    char *own = arenas + ((size_t)process * 2 + arenas_taken++) * arena_bytes;
+
+    if (size_bytes > arena_bytes || arenas_taken > 2)
+        bench_die("there are two buffers of %zu bytes, not of %zu", arena_bytes, size_bytes);
+    for (int rank = process + nprocesses; rank < nranks; rank += nprocesses)
+        memset(at_rank(own, rank), 0, size_bytes);
+    return own;
+}
+
+/* All processes map one file of memory, whose name goes away as soon as they have. */
+static void join(const char *directory)
+{
+    const char *name = strrchr(directory, '/'), *text = getenv("BENCH_ARENA");
+    size_t total, size = text == NULL ? 0 : (size_t)strtoull(text, NULL, 10);
+    char path[256];
+    char *base;
+    int fd;
+
+    arena_bytes = (size + 4095) / 4096 * 4096;
+    total = sizeof(struct segment) + (size_t)nranks * 2 * arena_bytes;
+    snprintf(path, sizeof(path), "/tutti-compare-%s", name == NULL ? directory : name + 1);
+    fd = shm_open(path, O_CREAT | O_RDWR, 0600);
+    if (fd < 0 || ftruncate(fd, (off_t)total) != 0)
+        bench_die("cannot make %zu bytes of shared memory at %s: %s", total, path, strerror(errno));
+    base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        bench_die("cannot map %s: %s", path, strerror(errno));
+    close(fd);
+    /* Advice: without huge pages everything is right, only slower. */
+    (void)madvise(base, total, MADV_HUGEPAGE);
+    segment = (struct segment *)(void *)base;
+    arenas = base + sizeof(struct segment);
+    /* acq_rel: processes only count here, whatever else they share goes through lines */
+    atomic_fetch_add_explicit(&segment->attached, 1, memory_order_acq_rel);
+    while (atomic_load_explicit(&segment->attached, memory_order_acquire) < nprocesses)
+        usleep(1000);
+    if (process == 0)
+        shm_unlink(path);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_library library = {.has = has, .run = run, .allocate = allocate,
+                                    .select = select_variant, .at_rank = at_rank,
+                                    .waits_for_nobody = true, .measure_switch = measure_switch};
+
+    if (argc != 5)
+        bench_die("usage: limit DIRECTORY PROCESS NPROCESSES NRANKS");
+    process = library.rank = atoi(argv[2]);
+    nprocesses = library.nprocesses = atoi(argv[3]);
+    nranks = library.nranks = atoi(argv[4]);
+    if (nranks < 2 || nranks > RANKS_MAX || nprocesses < 1 || nprocesses > nranks)
+        bench_die("there must be 2 to %d ranks and as many processes at most, not %d and %d",
+                  RANKS_MAX, nranks, nprocesses);
+    bench_pin(process);
+    join(argv[1]);
+    bench_serve(&library, argv[1]);
+    return EXIT_SUCCESS;
+}

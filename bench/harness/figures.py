@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from the times of a cell: the best settings, the limit, and our ratios to them,
+taken round by round."""
+import statistics
+
+from harness import settings
+from harness.parts import LINE_BYTES, is_crowded
+
+# Who has given goes on, so that back to back nobody need wait.
+ROOTED = ("broadcast", "reduce")
+
+
+def measured(results):
+    """Which of the timings the cells have."""
+    return {timing for cell in results["cells"] for one in cell["times"].values()
+            for timing in one if timing != "library"}
+
+
+def judged(results):
+    """The timing that counts: together, where every rank has a CPU to wait on; else back to back.
+    If only the other one was measured, that one."""
+    wanted, known = "stream" if is_crowded(results) else "sync", measured(results)
+    return wanted if wanted in known or not known else known.pop()
+
+
+def best_of(cell, libraries, timing):
+    """(name, time in us) of the best setting of these libraries in the cell, or None."""
+    times = [(one[timing]["median_us"], name) for name, one in cell["times"].items()
+             if one["library"] in libraries and timing in one]
+    return min(times)[::-1] if times else None
+
+
+def ratio(cell, library, rounds_us, timing):
+    """Our time over the other's, the median of the ratios within each round; or None."""
+    best = best_of(cell, (library,), timing)
+    if best is None or not rounds_us:
+        return None
+    return statistics.median(ours / theirs for ours, theirs in
+                             zip(cell["times"][best[0]][timing]["rounds_us"], rounds_us))
+
+
+def ratio_to(cell, library, others, timing):
+    """Our time over that of the best setting of `others`."""
+    best = best_of(cell, others, timing)
+    return best and ratio(cell, library, cell["times"][best[0]][timing]["rounds_us"], timing)
+
+
+def switches(results):
+    """How often a CPU has to go to another rank, at least, until all have been there."""
+    cpus = results["machine"]["cpus"]
+    return (results["ranks"] + cpus - 1) // cpus - 1
+
+
+def limit_rounds(results, cell):
+    """The limit of the cell as it was in each round, in us; empty if it was not measured."""
+    timing = judged(results) if results["transport"] == "tcp" else "sync"
+    times = {name: one[timing] for name, one in cell["times"].items() if one["library"] == "limit"}
+    line = times.pop("limit:line", None)
+    best = min(times.values(), key=lambda one: one["median_us"], default=None)
+    if line is None:
+        return best["rounds_us"] if best else []
+    if best is None and cell["bytes"] > LINE_BYTES:
+        return []
+    rounds = line["rounds_us"] if best is None else \
+        [max(one, other) for one, other in zip(line["rounds_us"], best["rounds_us"])]
+    if is_crowded(results) and cell["collective"] not in ROOTED:
+        return [one + switches(results) * (results["switch_us"] or 0.0) for one in rounds]
+    return rounds
+
+
+def limit(results, cell):
+    rounds = limit_rounds(results, cell)
+    return statistics.median(rounds) if rounds else None
+
+
+def limit_ratio(results, cell, library):
+    """A library's, or its best setting's, time over the limit."""
+    libraries = settings.PEERS if library == "peer" else (library,)
+    best = best_of(cell, libraries, judged(results))
+    rounds = limit_rounds(results, cell)
+    if best is None or not rounds:
+        return None
+    return statistics.median(one / least for one, least in
+                             zip(cell["times"][best[0]][judged(results)]["rounds_us"], rounds))
+
+
+def libraries_of(results):
+    """Those with a time in any cell, in the order of their colours."""
+    seen = {one["library"] for cell in results["cells"] for one in cell["times"].values()}
+    return [library for library in settings.LIBRARIES if library in seen]
+
+
+def collectives_of(results):
+    return list(dict.fromkeys(cell["collective"] for cell in results["cells"]))
+
+
+def cells_of(results, collective):
+    return sorted((cell for cell in results["cells"] if cell["collective"] == collective),
+                  key=lambda cell: cell["bytes"])
+
+
+def reference_of(results):
+    """Whom ours are compared with: (libraries, in words)."""
+    if results["transport"] == "types":
+        return ("tutti", "window"), "float32"
+    return settings.PEERS, "best peer"
+
+
+def main_ratio(results, cell, library, timing):
+    """Our time over the best peer's; of a narrow type, over float32's in the same memory."""
+    if results["transport"] == "types":
+        other = "window" if library.endswith("window") else "tutti"
+        return None if library == other else ratio_to(cell, library, (other,), timing)
+    return ratio_to(cell, library, settings.PEERS, timing)
+
+
+def in_short(results, cell):
+    timing = judged(results)
+    words = [f"{library} {best[1]:.4g}" for library in libraries_of(results)
+             if (best := best_of(cell, (library,), timing)) and library != "limit"]
+    least = limit(results, cell)
+    words += [f"limit {least:.4g}"] if least else []
+    return ", ".join(words) + " us"

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who leaves a core that too many ranks wait on, where to, and how. */
+#include "transport/spread.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint32_t count_on(const struct tutti_door *doors, uint32_t ndoors, uint32_t core)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < ndoors; i++)
+        count += tutti_load_relaxed(&doors[i].core) == core + 1;
+    return count;
+}
+
+/* Are there enough members before me on my core? */
+static bool is_extra(const struct tutti_door *doors, uint32_t me, uint32_t share)
+{
+    uint32_t mine = tutti_load_relaxed(&doors[me].core);
+
+    return mine != 0 && count_on(doors, me, mine - 1) >= share;
+}
+
+uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, uint32_t me,
+                             uint32_t share, const cpu_set_t *allowed)
+{
+    uint32_t best = TUTTI_SPREAD_STAY, fewest;
+
+    if (!is_extra(doors, me, share))
+        return TUTTI_SPREAD_STAY;
+    /* Two fewer than here: otherwise we would only trade places. */
+    fewest = count_on(doors, ndoors, tutti_load_relaxed(&doors[me].core) - 1) - 1;
+    for (uint32_t core = 0; core < CPU_SETSIZE; core++) {
+        uint32_t count;
+
+        if (!CPU_ISSET(core, allowed))
+            continue;
+        count = count_on(doors, ndoors, core);
+        if (count < fewest) {
+            fewest = count;
+            best = core;
+        }
+    }
+    return best;
+}
+
+/* Do no more threads of the machine want to run now than there are ranks? */
+static bool are_alone(uint32_t nranks)
+{
+    int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    char text[128];
+    ssize_t length;
+    uint32_t running;
+
+    if (fd < 0)
+        return false;
+    length = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return sscanf(text, "%*s %*s %*s %u/", &running) == 1 && running <= nranks;
+}
+
+/* The kernel moves a thread that may not be where it is, and then lets it stay. */
+static bool move_to(uint32_t core, const cpu_set_t *allowed)
+{
+    cpu_set_t there;
+
+    CPU_ZERO(&there);
+    CPU_SET(core, &there);
+    if (sched_setaffinity(0, sizeof there, &there) != 0)
+        return false;
+    if (sched_setaffinity(0, sizeof *allowed, allowed) == 0)
+        return true;
+    /* What it was allowed has changed meanwhile: whatever the system allows now. */
+    memset(&there, 0xff, sizeof there);
+    (void)sched_setaffinity(0, sizeof there, &there);
+    return false;
+}
+
+bool tutti_spread(struct tutti_domain *domain, uint32_t share)
+{
+    struct tutti_door *door = &domain->doors[domain->me];
+    int here = sched_getcpu();
+    cpu_set_t allowed;
+    uint32_t core;
+
+    if (here < 0)
+        return false;
+    if (tutti_load_relaxed(&door->core) != (uint32_t)here + 1)
+        tutti_store_relaxed(&door->core, (uint32_t)here + 1);
+    if (!is_extra(domain->doors, domain->me, share))
+        return true;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return false;
+    core = tutti_spread_choose(domain->doors, domain->nmembers, domain->me, share, &allowed);
+    if (core == TUTTI_SPREAD_STAY || !are_alone(domain->nmembers) || !move_to(core, &allowed))
+        return false;
+    tutti_store_relaxed(&door->core, core + 1);
+    return true;
+}
