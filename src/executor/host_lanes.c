@@ -10,9 +10,6 @@
 /* What RECV_REDUCE_SEND may hold on its way. */
 enum { BOUNCE_BYTES = 32 * 1024 };
 
-/* A step of up to this many bytes travels with its header. */
-enum { JOINED_BYTES = 8192 };
-
 static const struct tutti_step *current_step(const struct tutti_run *run,
                                              const struct tutti_lane *lane,
                                              const struct tutti_lane_state *state,
@@ -58,7 +55,6 @@ static int offer_header(const struct tutti_run *run, struct tutti_lane_state *st
     const struct tutti_segment *segment = &run->bound->segments[bound->first];
     const uint8_t *header = (const uint8_t *)&run->header;
     size_t done = state->header_bytes, size = sizeof run->header;
-    uint8_t joined[sizeof run->header + JOINED_BYTES];
     const uint8_t *data;
 
     if (step->kind != TUTTI_STEP_SEND)
@@ -67,11 +63,7 @@ static int offer_header(const struct tutti_run *run, struct tutti_lane_state *st
     if (ops->send_two != NULL)
         return ops->send_two(state->conn, header + done, size - done, data, segment->bytes,
                              ret_taken);
-    if (!ops->takes_by_copy || bound->count != 1 || bound->bytes > JOINED_BYTES)
-        return ops->send(state->conn, header + done, size - done, ret_taken);
-    memcpy(joined, header, size);
-    memcpy(joined + size, data, bound->bytes);
-    return ops->send(state->conn, joined + done, size + bound->bytes - done, ret_taken);
+    return ops->send(state->conn, header + done, size - done, ret_taken);
 }
 
 static int send_header(struct tutti_run *run, struct tutti_lane_state *state,

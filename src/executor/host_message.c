@@ -74,26 +74,16 @@ void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *mess
 /* What travels of a header: a message is no part of the chain. */
 enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
 
-/* Without send_two, a payload of up to this many bytes travels with its header where the transport
- * copies: one call, not two. */
-enum { JOINED_BYTES = 8192 };
-
 static int offer_header(const struct tutti_message *message, size_t *ret_taken)
 {
     const struct tutti_transport_ops *ops = message->conn->ops;
     const uint8_t *header = (const uint8_t *)&message->header;
     size_t done = message->header_bytes, left = HEADER_BYTES - done;
-    uint8_t joined[HEADER_BYTES + JOINED_BYTES];
 
     if (ops->send_two != NULL)
         return ops->send_two(message->conn, header + done, left, message->data, message->size,
                              ret_taken);
-    if (!ops->takes_by_copy || message->size > JOINED_BYTES)
-        return ops->send(message->conn, header + done, left, ret_taken);
-    memcpy(joined, header + done, left);
-    if (message->size > 0)
-        memcpy(joined + left, message->data, message->size);
-    return ops->send(message->conn, joined, left + message->size, ret_taken);
+    return ops->send(message->conn, header + done, left, ret_taken);
 }
 
 static int send_header(struct tutti_message *message, bool *moved)

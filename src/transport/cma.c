@@ -451,7 +451,6 @@ static void cma_close(struct tutti_conn *conn)
 
 const struct tutti_transport_ops tutti_shm_ops = {
     .name = "shm",
-    .takes_by_copy = true,
     .reach = shm_reach,
     .connect = shm_connect,
     .send = cma_send,

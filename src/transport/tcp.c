@@ -370,7 +370,6 @@ static void tcp_consume(struct tutti_conn *conn, size_t size)
 
 const struct tutti_transport_ops tutti_tcp_ops = {
     .name = "tcp",
-    .takes_by_copy = true,
     .reach = tcp_reach,
     .connect = tcp_connect,
     .send = tcp_send,

@@ -22,10 +22,6 @@ struct tutti_conn;
 struct tutti_transport_ops {
     const char *name;
 
-    /* Takes bytes by copying them within send, and never looks at what it has not taken: then an
-     * offer may lie in memory that goes away, such as a header joined to a small payload. */
-    bool takes_by_copy;
-
     /* Can these two ranks use it, as far as their records and the joined
      * domain tell? Looks only at its arguments, so both ends plan alike. Required. */
     bool (*reach)(const struct tutti_fabric *fabric, int peer);
