@@ -79,6 +79,15 @@ struct tutti_run {
     uint32_t lane_capacity, step_capacity;
 };
 
+/* Results of late, by their addresses, each with how many bytes calls had moved by then. */
+struct tutti_recent {
+    uint64_t moved_bytes;
+    struct {
+        uintptr_t address;
+        uint64_t moved_bytes;
+    } results[128];
+};
+
 struct tutti_engine {
     struct tutti_fabric *fabric;
     struct tutti_domain *domain;       /* of all ranks of the communicator, or NULL */
@@ -96,7 +105,8 @@ struct tutti_engine {
     size_t arena_bytes;
     const void **sources;              /* [nranks], for GATHER_REDUCE */
     void **sinks;                      /* [nranks + 2] */
-    size_t cache_bytes;                /* of the last level: what goes beyond it is streamed past */
+    size_t cache_bytes;                /* of the last level */
+    struct tutti_recent recent;        /* what is likely to be in it */
     struct tutti_run run;
 };
 
@@ -148,6 +158,8 @@ static inline int tutti_run_check_post(const struct tutti_engine *engine,
 }
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
+size_t tutti_last_cache_bytes(void);
+bool tutti_run_streams(struct tutti_engine *engine); /* host_stream.c; once per run */
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
 void tutti_lanes_begin_piece(struct tutti_run *run);
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);

@@ -105,17 +105,17 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
     struct tutti_reduce_args args = {
         .type = run->call.type, .op = run->call.op, .nsrcs = nranks, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = run->scale,
-        .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT &&
-                  step->also.buffer == TUTTI_BUF_NONE,
+        .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT,
+        .nkept = step->also.buffer != TUTTI_BUF_NONE, /* a window, which others read next */
     };
 
     for (uint32_t i = 0; i < bound->count; i++) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
         uint32_t ndsts = 0;
 
-        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
         if (step->also.buffer != TUTTI_BUF_NONE)
             engine->sinks[ndsts++] = own_base(run, step->also.buffer) + segment->at[TUTTI_AT_ALSO];
+        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
         for (uint32_t rank = 0; rank < nranks; rank++) {
             if (rank == me) {
                 engine->sources[rank] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];

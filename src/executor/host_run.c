@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum phase { PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
 
@@ -14,12 +13,10 @@ enum phase { PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
 int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
                       int rank)
 {
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-
     *engine = (struct tutti_engine){.fabric = fabric, .nranks = nranks, .rank = rank};
     if (tutti_fabric_is_one_domain(fabric))
         engine->domain = tutti_fabric_domain(fabric);
-    engine->cache_bytes = cache > 0 ? (size_t)cache : (size_t)32 << 20;
+    engine->cache_bytes = tutti_last_cache_bytes();
     engine->sources = calloc((size_t)nranks, sizeof *engine->sources);
     engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks);
     if (engine->sources == NULL || engine->sinks == NULL) {
@@ -304,11 +301,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     if (engine->domain != NULL)
         announce(engine->domain, &run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
-    /* Inputs and outputs of all ranks share the cache; results that cannot stay in it need not
-     * pass through it. */
-    run->streams = call->count * tutti_type_size(call->type) *
-                       (program->input_blocks + program->output_blocks) * (size_t)engine->nranks >
-                   engine->cache_bytes;
+    run->streams = tutti_run_streams(engine);
     run->piece = 0;
     run->phase = PHASE_PIECE;
     run->moved = false;

@@ -106,12 +106,12 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
         const size_t count = args->count - at < block ? args->count - at : block;
         const size_t at_bytes = at * element_bytes;
         char *first = (char *)args->dsts[0] + at_bytes;
-        char *target = args->stream ? stage : first;
+        char *target = args->stream && args->nkept == 0 ? stage : first;
 
         reduce_block(kernels, args, at_bytes, count, target);
         for (uint32_t k = 0; k < args->ndsts; k++)
             copy_unfenced(kernels, (char *)args->dsts[k] + at_bytes, target, count * element_bytes,
-                          args->stream);
+                          args->stream && k >= args->nkept);
     }
     if (args->stream)
         stream_fence();
@@ -128,7 +128,8 @@ static void copy_source(const struct tutti_cpu_kernels *kernels,
 {
     for (uint32_t k = 0; k < args->ndsts; k++)
         copy_unfenced(kernels, args->dsts[k], args->srcs[0],
-                      args->count * tutti_type_size(args->type), args->stream);
+                      args->count * tutti_type_size(args->type),
+                      args->stream && k >= args->nkept);
     if (args->stream)
         stream_fence();
 }
