@@ -25,6 +25,7 @@
 #include "executor/plan.h"
 #include "schedule/bind.h"
 #include "transport/fabric.h"
+#include "transport/lend.h"
 
 /* A collective call with its plan and sizes: made once per kind of call, then cached. */
 struct tutti_program {
@@ -39,6 +40,9 @@ struct tutti_program {
     bool stages_input;   /* widened, pre-multiplied, or copied out of the way */
     bool scales_output;  /* an average that GATHER_REDUCE does not take care of */
     size_t input_blocks, output_blocks;
+    /* By what this call runs if all ranks lend each other what it reads and writes; NULL: by
+     * nothing else, so nobody asks. Owned. It stages what this one does. */
+    struct tutti_program *lent;
 };
 
 struct tutti_lane_state {
@@ -106,6 +110,7 @@ struct tutti_engine {
     const void **sources;              /* [nranks], for GATHER_REDUCE */
     void **sinks;                      /* [nranks + 2] */
     size_t cache_bytes;                /* of the last level */
+    struct tutti_lend *lend;           /* NULL: all are of one process, or there is no domain */
     struct tutti_recent recent;        /* what is likely to be in it */
     struct tutti_run run;
 };
@@ -158,6 +163,12 @@ static inline int tutti_run_check_post(const struct tutti_engine *engine,
 }
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
+int tutti_run_enter_round(struct tutti_engine *engine); /* host_run.c */
+/* host_lend.c: offer my buffers in my post; agree by what to run; where I see a member's buffer,
+ * NULL: nowhere. */
+void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
+int tutti_run_agree(struct tutti_engine *engine);
+uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
 size_t tutti_last_cache_bytes(void);
 bool tutti_run_streams(struct tutti_engine *engine); /* host_stream.c; once per run */
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */

@@ -2,11 +2,12 @@
  * A run: piece after piece, with what comes before and after each. */
 #include "base/result.h"
 #include "executor/host.h"
+#include "executor/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum phase { PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
+enum phase { PHASE_AGREE, PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
 
 /* ---- engine ---------------------------------------------------------------------- */
 
@@ -23,12 +24,21 @@ int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, 
         tutti_engine_fini(engine);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an engine of %d ranks", nranks);
     }
+    if (tutti_fabric_all_read(fabric) && !tutti_fabric_all_store(fabric)) {
+        int rc = tutti_lend_create(engine->domain, &engine->lend);
+
+        if (rc != TUTTI_OK) {
+            tutti_engine_fini(engine);
+            return rc;
+        }
+    }
     return TUTTI_OK;
 }
 
 void tutti_engine_fini(struct tutti_engine *engine)
 {
     tutti_lanes_fini(&engine->run);
+    tutti_lend_destroy(engine->lend);
     free(engine->arena);
     free(engine->sources);
     free(engine->sinks);
@@ -38,6 +48,7 @@ void tutti_engine_fini(struct tutti_engine *engine)
 size_t tutti_engine_bytes(const struct tutti_engine *engine)
 {
     return sizeof *engine + engine->arena_bytes + tutti_lanes_bytes(&engine->run) +
+           tutti_lend_bytes(engine->lend) +
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 
@@ -194,7 +205,7 @@ static void begin_piece(struct tutti_engine *engine)
 }
 
 /* The reuse rule: everybody has entered the round before this one. */
-static int enter_round(struct tutti_engine *engine)
+int tutti_run_enter_round(struct tutti_engine *engine)
 {
     const struct tutti_domain *domain = engine->domain;
     struct tutti_run *run = &engine->run;
@@ -221,6 +232,8 @@ static int enter_round(struct tutti_engine *engine)
     engine->in_round = run->header;
     post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
     post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
+    if (engine->lend != NULL)
+        tutti_run_offer(engine, post);
     return TUTTI_OK;
 }
 
@@ -278,7 +291,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_schedule *schedule = program->plan->schedule;
-    size_t input = 0, output = 0, scratch = program->full.scratch_bytes;
+    size_t input = 0, output = 0, scratch = tutti_program_scratch(program);
 
     tutti_assert(!run->is_active);
     if (!schedule->is_one_sided)
@@ -289,8 +302,6 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
         input = staged_bytes(run, call->input_counts, program->input_blocks);
     if (program->widens)
         output = staged_bytes(run, call->output_counts, program->output_blocks);
-    if (program->last.scratch_bytes > scratch)
-        scratch = program->last.scratch_bytes;
     if (input + output + scratch > 0)
         TUTTI_TRY(reserve_arena(engine, input + output + scratch));
     run->staged_input = engine->arena;
@@ -303,7 +314,10 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
     run->streams = tutti_run_streams(engine);
     run->piece = 0;
-    run->phase = PHASE_PIECE;
+    run->wait_index = 0;
+    run->signals_given = 0;
+    run->phase = program->lent != NULL ? PHASE_AGREE : PHASE_PIECE;
+    engine->round += program->lent != NULL;
     run->moved = false;
     run->is_active = true;
     return TUTTI_OK;
@@ -312,9 +326,15 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 int tutti_run_progress(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
-    const struct tutti_program *program = run->program;
-    bool has_round = program->plan->schedule->needs != 0;
+    const struct tutti_program *program;
+    bool has_round;
 
+    if (run->phase == PHASE_AGREE) {
+        TUTTI_TRY(tutti_run_agree(engine));
+        run->phase = PHASE_PIECE;
+    }
+    program = run->program;
+    has_round = program->plan->schedule->needs != 0;
     while (run->piece < program->npieces) {
         if (run->phase == PHASE_PIECE) {
             begin_piece(engine);
@@ -322,7 +342,7 @@ int tutti_run_progress(struct tutti_engine *engine)
         }
         if (run->phase == PHASE_ENTER) {
             if (has_round)
-                TUTTI_TRY(enter_round(engine));
+                TUTTI_TRY(tutti_run_enter_round(engine));
             run->phase = PHASE_STEPS;
         }
         TUTTI_TRY(run_steps(engine));
@@ -352,7 +372,7 @@ int tutti_run_waits_for(const struct tutti_engine *engine)
     if (!run->is_active)
         return TUTTI_NO_RANK;
     plan = run->program->plan;
-    if (run->phase == PHASE_ENTER)
+    if (run->phase == PHASE_AGREE || run->phase == PHASE_ENTER)
         return (int)run->wait_index;
     if (run->local_position < plan->nlocal) {
         const struct tutti_step *step =

@@ -7,7 +7,7 @@
  * of the ranks are its threads. For n members:
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][2] | windows[n][2]
- *            | fifos[channel][n][n]
+ *            | fifos[channel][n][n] | shelves[n] | come[n][n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns posts[m][0..1],
  * used in turns by successive rounds (a round is one run of a one-sided
@@ -32,6 +32,8 @@ struct tutti_post {
     uint64_t chain;        /* and what it did before */
     uint64_t input;        /* addresses of the owner's buffers in the owner's memory */
     uint64_t output;
+    uint32_t input_lent, output_lent; /* what peers may map them by (lend.h), 0: nothing */
+    uint32_t last_lent;
 };
 _Static_assert(sizeof(struct tutti_post) == TUTTI_CACHE_LINE, "a post is one line");
 
@@ -63,6 +65,9 @@ struct tutti_domain {
     struct tutti_activities *activities; /* [nmembers] */
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
+    struct tutti_shelf_place *shelves; /* [nmembers][TUTTI_SHELF_PLACES] (lend.h) */
+    uint32_t *come;                  /* [nmembers][come_stride]: how far each has come with whose */
+    size_t come_stride;
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
     uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
                                         signal looks at one word */
