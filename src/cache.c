@@ -260,8 +260,15 @@ static void log_choice(const struct tutti_comm *comm, const struct tutti_tuner_q
               query->is_lent ? " of lent memory" : "", choice->algorithm->name, text);
 }
 
-/* Below, asking whether memory is lent takes longer than it saves. */
-#define LEAST_LENT_BYTES ((size_t)64 << 10)
+/* Below, asking whether memory is lent takes longer than it saves: where ranks take turns on cores,
+ * that takes turns. */
+static size_t least_lent_bytes(const struct tutti_tuner_view *view)
+{
+    bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
+                      view->nranks > view->machine->cores;
+
+    return is_crowded ? (size_t)4 << 20 : (size_t)64 << 10;
+}
 
 /* How a call runs on memory that all ranks lend each other, if not by `choice`. Both are one-sided
  * then, and stage alike. */
@@ -273,7 +280,7 @@ static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
     const struct tutti_plan *plan;
 
     query->is_lent = true;
-    if (query->is_vector || tutti_tuner_bytes(&comm->view, query) < LEAST_LENT_BYTES ||
+    if (query->is_vector || tutti_tuner_bytes(&comm->view, query) < least_lent_bytes(&comm->view) ||
         !tutti_builtin_find(&comm->view, query, true, &lent))
         return TUTTI_OK;
     TUTTI_TRY(tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options));

@@ -9,8 +9,8 @@
  * The first signal says that my buffer is ready, the second that I have read yours; a giver waits
  * for it before it returns. With a root each rank is only giver or taker, and gives one signal.
  *
- * A broadcast on buffers that peers can also store to is shared by all cores: each taker gets all parts
- * but the root's, which the root puts everywhere meanwhile.
+ * A broadcast on buffers that peers can also store to is shared by all cores: each taker gets all
+ * parts but the root's, which the root puts everywhere meanwhile.
  *
  * An all-to-all of blocks of different sizes is not served: a taker does not know where in the
  * giver's buffer its block begins.

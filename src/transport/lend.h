@@ -5,8 +5,8 @@
  * Nobody negotiates. Each member keeps, in the segment, a shelf of the allocations that it has; a
  * number, growing, names each. A peer maps what is new on a shelf when it sees in a post that there
  * is something new, and then says up to which number it has come. The owner offers a buffer, in its
- * posts, only by a number that all peers have come to. So an offer is good for everybody, and all see
- * the same offers: what they conclude from them is the same on all ranks.
+ * posts, only by a number that all peers have come to. So an offer is good for everybody, and all
+ * see the same offers: what they conclude from them is the same on all ranks.
  *
  *     owner   allocates   post: 3 on the shelf                    post: input is in 3
  *     peer                           maps 3 | has come to 3                      loads

@@ -95,7 +95,8 @@ static bool is_within(size_t size, int pages_name, size_t divisor)
 {
     long pages = sysconf(pages_name);
 
-    return pages > 0 && whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
+    return pages > 0 &&
+           whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
 }
 
 /* Wishes: without them, small pages. Shared memory seldom gets huge pages of the kernel's own

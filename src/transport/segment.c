@@ -27,7 +27,8 @@ static size_t round_up(size_t size, size_t unit)
 /* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
-    size_t members, doors, activities, posts, windows, fifos, fifo_stride, shelves, come, come_stride, total;
+    size_t members, doors, activities, posts, windows, fifos, fifo_stride;
+    size_t shelves, come, come_stride, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
