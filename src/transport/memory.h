@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `size_bytes` (at least 1) of zeroed memory, page-aligned; from a huge page on in huge pages, where
- * the kernel gives them, and then committed at once. TUTTI_ERR_ARGUMENT: no memory can be that
- * large; TUTTI_ERR_SYSTEM: there is none. */
+/* `size_bytes` (at least 1) of zeroed memory, page-aligned; from a huge page on in huge pages,
+ * where the kernel gives them, and then committed at once. TUTTI_ERR_ARGUMENT: no memory can be
+ * that large; TUTTI_ERR_SYSTEM: there is none. */
 int tutti_memory_alloc(size_t size_bytes, void **ret_address);
 
 /* TUTTI_ERR_ARGUMENT: not an address that tutti_memory_alloc gave. Its pages go back to the kernel
