@@ -172,8 +172,11 @@ TUTTI_API const char *tuttiGetErrorString(tuttiResult_t result);
 TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
 
 /* Allocate `size` bytes of host memory that is the fastest to communicate from:
- * page-aligned, in huge pages where the kernel has them. Free it with
- * tuttiMemFree. Size 0 gives NULL. Thread-safe.
+ * zeroed, page-aligned, in huge pages where the kernel has them (from 2 MiB on, and
+ * then committed at once), and lent to the other ranks of the host, which map it at
+ * the first calls on it. That needs a file descriptor for each allocation from
+ * 64 KiB on, up to 128 in a process; a child made by fork shares it, rather than
+ * having a copy. Free it with tuttiMemFree. Size 0 gives NULL. Thread-safe.
  * tuttiInvalidArgument: ptr is NULL, or no memory can have that size;
  * tuttiSystemError: out of memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);

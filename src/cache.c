@@ -4,6 +4,7 @@
 #include "comm.h"
 
 #include "base/log.h"
+#include "tuner/builtin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,9 +259,40 @@ static void log_choice(const struct tutti_comm *comm, const struct tutti_tuner_q
         if (choice->options.value[i] != 0 && (size_t)at < sizeof text)
             at += snprintf(text + at, sizeof text - (size_t)at, " %s=%u",
                            tutti_option_name((enum tutti_option)i), choice->options.value[i]);
-    tutti_log(TUTTI_LOG_TRACE, "%s of %zu bytes a block runs by %s%s",
+    tutti_log(TUTTI_LOG_TRACE, "%s of %zu bytes a block%s runs by %s%s",
               tutti_collective_name(query->collective), query->block_bytes,
-              choice->algorithm->name, text);
+              query->is_lent ? " of lent memory" : "", choice->algorithm->name, text);
+}
+
+/* Below, asking whether memory is lent takes longer than it saves: where ranks take turns on cores,
+ * that takes turns. */
+static size_t least_lent_bytes(const struct tutti_tuner_view *view)
+{
+    bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
+                      view->nranks > view->machine->cores;
+
+    return is_crowded ? (size_t)4 << 20 : (size_t)64 << 10;
+}
+
+/* How a call runs on memory that all ranks lend each other, if not by `choice`. Both are one-sided
+ * then, and stage alike. */
+static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                     struct tutti_program **ret_program)
+{
+    struct tutti_choice lent;
+    const struct tutti_plan *plan;
+
+    query->is_lent = true;
+    if (query->is_vector || tutti_tuner_bytes(&comm->view, query) < least_lent_bytes(&comm->view) ||
+        !tutti_builtin_find(&comm->view, query, true, &lent))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options));
+    if (same_choice(choice, &lent) || choice->algorithm->needs == 0 || lent.algorithm->needs == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(find_plan(comm, &lent, call->root, &plan));
+    log_choice(comm, query, &lent);
+    return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
 }
 
 static int make(struct tutti_comm *comm, const struct tutti_call *call,
@@ -275,18 +307,27 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
         .widening = tutti_type_is_narrow_float(call->type)
                         ? (uint32_t)(sizeof(float) / tutti_type_size(call->type)) : 1,
     };
+    enum tutti_authority by = TUTTI_BY_VARIABLE;
     struct tutti_choice choice;
     const struct tutti_plan *plan;
+    int rc;
 
     if (comm->trial != NULL)
         choice = *comm->trial;
     else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL)
         return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
     else
-        TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, NULL));
+        TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
     log_choice(comm, &query, &choice);
     TUTTI_TRY(find_plan(comm, &choice, call->root, &plan));
-    return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
+    TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program));
+    /* What the user has said holds for all memory. */
+    if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)
+        return TUTTI_OK;
+    rc = make_lent(comm, call, &query, &choice, &(*ret_program)->lent);
+    if (rc != TUTTI_OK)
+        tutti_program_destroy(*ret_program);
+    return rc;
 }
 
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,

@@ -9,6 +9,9 @@
  * The first signal says that my buffer is ready, the second that I have read yours; a giver waits
  * for it before it returns. With a root each rank is only giver or taker, and gives one signal.
  *
+ * A broadcast on buffers that peers can also store to is shared by all cores: each taker gets all
+ * parts but the root's, which the root puts everywhere meanwhile.
+ *
  * An all-to-all of blocks of different sizes is not served: a taker does not know where in the
  * giver's buffer its block begins.
  */
@@ -76,6 +79,32 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
     return give_from_root(shape, build, 0, 0);
 }
 
+static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    uint32_t root = shape->root, above = root + 1;
+    struct tutti_span part = tutti_span(TUTTI_BUF_OUTPUT, root, 1);
+
+    tutti_build_chunks(build, shape->nranks);
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
+    if (shape->rank == root) {
+        for (uint32_t i = 1; i < shape->nranks; i++)
+            TUTTI_TRY(tutti_build_put(build, rank_after(root, i, shape->nranks),
+                                      tutti_span(TUTTI_BUF_INPUT, root, 1), part));
+        TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->nranks),
+                                   tutti_span(TUTTI_BUF_OUTPUT, 0, shape->nranks)));
+    } else {
+        TUTTI_TRY(tutti_build_get(build, root, tutti_span(TUTTI_BUF_INPUT, 0, root),
+                                  tutti_span(TUTTI_BUF_OUTPUT, 0, root)));
+        TUTTI_TRY(tutti_build_get(build, root,
+                                  tutti_span(TUTTI_BUF_INPUT, above, shape->nranks - above),
+                                  tutti_span(TUTTI_BUF_OUTPUT, above, shape->nranks - above)));
+    }
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
+}
+
 static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
 {
     return give_from_root(shape, build, shape->rank, shape->root);
@@ -126,6 +155,17 @@ static void cost_from_root(const struct tutti_shape *shape, double block_bytes,
     ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
+/* The takers share what is to be moved with the root. */
+static void cost_shared_broadcast(const struct tutti_shape *shape, double block_bytes,
+                                  struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, (p - 1) / p * block_bytes, 0, block_bytes, ret_cost);
+    ret_cost->memory = 2 * p * block_bytes;
+    ret_cost->served = (p - 1) * block_bytes;
+}
+
 static void cost_gather(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
@@ -155,6 +195,14 @@ const struct tutti_algorithm tutti_mapped_broadcast = {
     .needs = TUTTI_NEEDS_PEER_READ,
     .emit = emit_broadcast,
     .cost = cost_from_root,
+};
+
+const struct tutti_algorithm tutti_shared_broadcast = {
+    .name = "shared",
+    .collective = TUTTI_BROADCAST,
+    .needs = TUTTI_NEEDS_PEER_STORE,
+    .emit = emit_shared_broadcast,
+    .cost = cost_shared_broadcast,
 };
 
 const struct tutti_algorithm tutti_mapped_gather = {

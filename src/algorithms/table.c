@@ -38,6 +38,7 @@
     line(tutti_circulant_pipeline_reduce)                                                 \
     line(tutti_direct_broadcast)                                                          \
     line(tutti_mapped_broadcast)                                                          \
+    line(tutti_shared_broadcast)                                                          \
     line(tutti_linear_broadcast)                                                          \
     line(tutti_knomial_broadcast)                                                         \
     line(tutti_hierarchical_broadcast)                                                    \

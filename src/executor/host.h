@@ -27,6 +27,7 @@
 #include "executor/plan.h"
 #include "schedule/bind.h"
 #include "transport/fabric.h"
+#include "transport/lend.h"
 
 /* A collective call with its plan and sizes: made once per kind of call, then cached. */
 struct tutti_program {
@@ -41,6 +42,9 @@ struct tutti_program {
     bool stages_input;   /* widened, pre-multiplied, or copied out of the way */
     bool scales_output;  /* an average that GATHER_REDUCE does not take care of */
     size_t input_blocks, output_blocks;
+    /* By what this call runs if all ranks lend each other what it reads and writes; NULL: by
+     * nothing else, so nobody asks. Owned. It stages what this one does. */
+    struct tutti_program *lent;
 };
 
 struct tutti_lane_state {
@@ -68,6 +72,8 @@ struct tutti_run {
     bool moved;                        /* set by any progress; the caller clears it */
     bool streams;                      /* results bypass the cache */
     enum tutti_window_place window_place; /* of the round */
+    bool lends;                        /* all have agreed to run on lent memory, mine by: */
+    uint32_t input_lent, output_lent;
     int phase;
     size_t piece;
     uint8_t *base[TUTTI_BUF_COUNT];    /* of this piece */
@@ -85,6 +91,15 @@ struct tutti_run {
     uint32_t lane_capacity, step_capacity;
 };
 
+/* Results of late, by their addresses, each with how many bytes calls had moved by then. */
+struct tutti_recent {
+    uint64_t moved_bytes;
+    struct {
+        uintptr_t address;
+        uint64_t moved_bytes;
+    } results[128];
+};
+
 struct tutti_engine {
     struct tutti_fabric *fabric;
     struct tutti_domain *domain;       /* of all ranks of the communicator, or NULL */
@@ -100,7 +115,9 @@ struct tutti_engine {
     size_t arena_bytes;
     const void **sources;              /* [nranks], for GATHER_REDUCE */
     void **sinks;                      /* [nranks + 2] */
-    size_t cache_bytes;                /* of the last level: what goes beyond it is streamed past */
+    size_t cache_bytes;                /* of the last level */
+    struct tutti_lend *lend;           /* NULL: all are of one process, or there is no domain */
+    struct tutti_recent recent;        /* what is likely to be in it */
     struct tutti_run run;
 };
 
@@ -163,6 +180,17 @@ static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint3
 }
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
+/* host_run.c: begin my part of the round, once all others have entered the one `behind` rounds
+ * before. */
+int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind,
+                        struct tutti_post **ret_post);
+/* host_lend.c: offer my buffers in my post; agree by what to run; where I see a member's buffer,
+ * NULL: nowhere. */
+void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
+int tutti_run_agree(struct tutti_engine *engine);
+uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
+size_t tutti_last_cache_bytes(void);
+bool tutti_run_streams(struct tutti_engine *engine); /* host_stream.c; once per run */
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
 void tutti_lanes_begin_piece(struct tutti_run *run);
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);

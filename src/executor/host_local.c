@@ -9,17 +9,26 @@ static uint8_t *own_base(const struct tutti_run *run, uint32_t buffer)
     return run->base[buffer];
 }
 
-/* Where member `index` keeps the buffer, as an address for loads and stores. */
+/* Where member `index` keeps the buffer, as it says: in its own memory. */
+static uint8_t *posted_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
+{
+    const struct tutti_post *post = tutti_domain_post(engine->domain, index, engine->round);
+
+    /* Written before the signal that we have waited for. */
+    return (uint8_t *)(uintptr_t)(buffer == TUTTI_BUF_INPUT ? post->input : post->output);
+}
+
+/* Where member `index` keeps the buffer, as an address for loads and stores; NULL: it is not to be
+ * had by these. */
 static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
 {
     const struct tutti_domain *domain = engine->domain;
-    const struct tutti_post *post;
 
     if (buffer == TUTTI_BUF_WINDOW)
         return tutti_run_window(engine, index);
-    post = tutti_domain_post(domain, index, engine->round);
-    /* Written before the signal that we have waited for. */
-    return (uint8_t *)(uintptr_t)(buffer == TUTTI_BUF_INPUT ? post->input : post->output);
+    if (domain->access[index] != TUTTI_ACCESS_STORE)
+        return tutti_run_lent(engine, index, buffer);
+    return posted_base(engine, index, buffer);
 }
 
 static void copy_segments(struct tutti_engine *engine, const struct tutti_step *step,
@@ -78,10 +87,15 @@ static int get_segments(struct tutti_engine *engine, const struct tutti_step *st
     uint32_t from = (uint32_t)step->from;
     uint8_t *dst = own_base(run, step->dst.buffer);
     const uint8_t *remote = peer_base(engine, from, step->remote.buffer);
-    bool by_load = step->remote.buffer == TUTTI_BUF_WINDOW ||
-                   engine->domain->access[from] == TUTTI_ACCESS_STORE;
+    bool by_load = remote != NULL;
     bool stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT;
 
+    if (!by_load) {
+        const struct tutti_post *post = tutti_domain_post(engine->domain, from, engine->round);
+
+        tutti_lend_learn(engine->lend, from, post->last_lent);
+        remote = posted_base(engine, from, step->remote.buffer);
+    }
     for (uint32_t i = 0; i < bound->count; i++) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
         uint8_t *to = dst + segment->at[TUTTI_AT_DST];
@@ -105,17 +119,17 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
     struct tutti_reduce_args args = {
         .type = run->call->type, .op = run->call->op, .nsrcs = nranks, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = run->scale,
-        .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT &&
-                  step->also.buffer == TUTTI_BUF_NONE,
+        .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT,
+        .nkept = step->also.buffer != TUTTI_BUF_NONE, /* a window, which others read next */
     };
 
     for (uint32_t i = 0; i < bound->count; i++) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
         uint32_t ndsts = 0;
 
-        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
         if (step->also.buffer != TUTTI_BUF_NONE)
             engine->sinks[ndsts++] = own_base(run, step->also.buffer) + segment->at[TUTTI_AT_ALSO];
+        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
         for (uint32_t rank = 0; rank < nranks; rank++) {
             if (rank == me) {
                 engine->sources[rank] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];

@@ -2,29 +2,35 @@
  * A run: piece after piece, with what comes before and after each. */
 #include "base/result.h"
 #include "executor/host.h"
+#include "executor/program.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum phase { PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
+enum phase { PHASE_AGREE, PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
 
 /* ---- engine ---------------------------------------------------------------------- */
 
 int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
                       int rank)
 {
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-
     *engine = (struct tutti_engine){.fabric = fabric, .nranks = nranks, .rank = rank};
     if (tutti_fabric_is_one_domain(fabric))
         engine->domain = tutti_fabric_domain(fabric);
-    engine->cache_bytes = cache > 0 ? (size_t)cache : (size_t)32 << 20;
+    engine->cache_bytes = tutti_last_cache_bytes();
     engine->sources = calloc((size_t)nranks, sizeof *engine->sources);
     engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks);
     if (engine->sources == NULL || engine->sinks == NULL) {
         tutti_engine_fini(engine);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an engine of %d ranks", nranks);
+    }
+    if (tutti_fabric_all_read(fabric) && !tutti_fabric_all_store(fabric)) {
+        int rc = tutti_lend_create(engine->domain, &engine->lend);
+
+        if (rc != TUTTI_OK) {
+            tutti_engine_fini(engine);
+            return rc;
+        }
     }
     return TUTTI_OK;
 }
@@ -32,6 +38,7 @@ int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, 
 void tutti_engine_fini(struct tutti_engine *engine)
 {
     tutti_lanes_fini(&engine->run);
+    tutti_lend_destroy(engine->lend);
     free(engine->arena);
     free(engine->sources);
     free(engine->sinks);
@@ -41,6 +48,7 @@ void tutti_engine_fini(struct tutti_engine *engine)
 size_t tutti_engine_bytes(const struct tutti_engine *engine)
 {
     return sizeof *engine + engine->arena_bytes + tutti_lanes_bytes(&engine->run) +
+           tutti_lend_bytes(engine->lend) +
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 
@@ -232,30 +240,48 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
     return TUTTI_OK;
 }
 
-static int enter_round(struct tutti_engine *engine)
+int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind,
+                        struct tutti_post **ret_post)
 {
     const struct tutti_domain *domain = engine->domain;
-    struct tutti_run *run = &engine->run;
-    const struct tutti_schedule *schedule = run->program->plan->schedule;
-    size_t window_bytes = schedule->window_chunks * run->bound->slot_bytes;
-    uint64_t behind = TUTTI_POSTS - 1;
-    struct tutti_post *post;
+    const struct tutti_header *header = &engine->run.header;
+    struct tutti_post *post = tutti_domain_post(domain, domain->me, engine->round);
 
-    run->window_place = window_bytes > TUTTI_SLOT_BYTES       ? TUTTI_IN_HALF
-                        : window_bytes > sizeof post->window ||
-                          schedule->needs != TUTTI_NEEDS_WINDOW ? TUTTI_IN_SLOT : TUTTI_IN_POST;
-    if (run->window_place == TUTTI_IN_HALF)
-        behind = 1;
     if (engine->all_entered + behind < engine->round)
         TUTTI_TRY(await_entry(engine, engine->round - behind));
-    run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, domain->me);
-    post = tutti_domain_post(domain, domain->me, engine->round);
-    memcpy(post->signature, &run->header.signature, sizeof post->signature);
-    post->chain = run->header.chain;
-    if (run->window_place != TUTTI_IN_POST) {
-        post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
-        post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
-    }
+    memcpy(post->signature, &header->signature, sizeof post->signature);
+    post->chain = header->chain;
+    *ret_post = post;
+    return TUTTI_OK;
+}
+
+static enum tutti_window_place place_window(const struct tutti_run *run)
+{
+    const struct tutti_schedule *schedule = run->program->plan->schedule;
+    size_t bytes = schedule->window_chunks * run->bound->slot_bytes;
+
+    if (bytes > TUTTI_SLOT_BYTES)
+        return TUTTI_IN_HALF;
+    if (bytes > sizeof((struct tutti_post *)NULL)->window || schedule->needs != TUTTI_NEEDS_WINDOW)
+        return TUTTI_IN_SLOT;
+    return TUTTI_IN_POST;
+}
+
+static int enter_round(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    struct tutti_post *post;
+
+    run->window_place = place_window(run);
+    TUTTI_TRY(tutti_run_open_post(engine, run->window_place == TUTTI_IN_HALF ? 1 : TUTTI_POSTS - 1,
+                                  &post));
+    run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, engine->domain->me);
+    if (run->window_place == TUTTI_IN_POST)
+        return TUTTI_OK;
+    post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
+    post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
+    if (engine->lend != NULL)
+        tutti_run_offer(engine, post);
     return TUTTI_OK;
 }
 
@@ -311,7 +337,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_schedule *schedule = program->plan->schedule;
-    size_t input = 0, output = 0, scratch = program->full.scratch_bytes;
+    size_t input = 0, output = 0, scratch = tutti_program_scratch(program);
 
     tutti_assert(!run->is_active);
     if (!schedule->is_one_sided)
@@ -322,8 +348,6 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
         input = staged_bytes(run, call->input_counts, program->input_blocks);
     if (program->widens)
         output = staged_bytes(run, call->output_counts, program->output_blocks);
-    if (program->last.scratch_bytes > scratch)
-        scratch = program->last.scratch_bytes;
     if (input + output + scratch > 0)
         TUTTI_TRY(reserve_arena(engine, input + output + scratch));
     run->staged_input = engine->arena;
@@ -334,13 +358,13 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     if (engine->domain != NULL)
         announce(engine->domain, &run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
-    /* Inputs and outputs of all ranks share the cache; results that cannot stay in it need not
-     * pass through it. */
-    run->streams = call->count * tutti_type_size(call->type) *
-                       (program->input_blocks + program->output_blocks) * (size_t)engine->nranks >
-                   engine->cache_bytes;
+    run->streams = tutti_run_streams(engine);
     run->piece = 0;
-    run->phase = PHASE_PIECE;
+    run->wait_index = 0;
+    run->signals_given = 0;
+    run->lends = false;
+    run->phase = program->lent != NULL ? PHASE_AGREE : PHASE_PIECE;
+    engine->round += program->lent != NULL;
     run->moved = false;
     run->is_active = true;
     return TUTTI_OK;
@@ -349,9 +373,15 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 int tutti_run_progress(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
-    const struct tutti_program *program = run->program;
-    bool has_round = program->plan->schedule->needs != 0;
+    const struct tutti_program *program;
+    bool has_round;
 
+    if (run->phase == PHASE_AGREE) {
+        TUTTI_TRY(tutti_run_agree(engine));
+        run->phase = PHASE_PIECE;
+    }
+    program = run->program;
+    has_round = program->plan->schedule->needs != 0;
     while (run->piece < program->npieces) {
         if (run->phase == PHASE_PIECE) {
             begin_piece(engine);
@@ -389,7 +419,7 @@ int tutti_run_waits_for(const struct tutti_engine *engine)
     if (!run->is_active)
         return TUTTI_NO_RANK;
     plan = run->program->plan;
-    if (run->phase == PHASE_ENTER)
+    if (run->phase == PHASE_AGREE || run->phase == PHASE_ENTER)
         return (int)run->wait_index;
     if (run->local_position < plan->nlocal) {
         const struct tutti_step *step =

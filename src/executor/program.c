@@ -144,7 +144,19 @@ void tutti_program_destroy(struct tutti_program *program)
         return;
     tutti_bound_fini(&program->full);
     tutti_bound_fini(&program->last);
+    tutti_program_destroy(program->lent);
     free(program);
+}
+
+size_t tutti_program_scratch(const struct tutti_program *program)
+{
+    size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
+    size_t own = full > last ? full : last, lent;
+
+    if (program->lent == NULL)
+        return own;
+    lent = tutti_program_scratch(program->lent);
+    return own > lent ? own : lent;
 }
 
 size_t tutti_program_bytes(const struct tutti_program *program)
@@ -153,6 +165,6 @@ size_t tutti_program_bytes(const struct tutti_program *program)
     size_t bound = nsteps * sizeof(struct tutti_bound_step);
     size_t segments = program->full.nsegments + program->last.nsegments;
 
-    return sizeof *program + (program->npieces > 1 ? 2 : 1) * bound +
-           segments * sizeof(struct tutti_segment);
+    return (program->lent != NULL ? tutti_program_bytes(program->lent) : 0) + sizeof *program +
+           (program->npieces > 1 ? 2 : 1) * bound + segments * sizeof(struct tutti_segment);
 }

@@ -11,6 +11,9 @@ int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call 
                          size_t half_bytes, struct tutti_program **ret_program);
 void tutti_program_destroy(struct tutti_program *program);
 
+/* SCRATCH of one piece, whichever way the call runs. */
+size_t tutti_program_scratch(const struct tutti_program *program);
+
 /* Heap held, for the memory report. */
 size_t tutti_program_bytes(const struct tutti_program *program);
 

@@ -8,6 +8,7 @@
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][TUTTI_POSTS]
  *            | slots[n][TUTTI_POSTS] | windows[n][2] | fifos[channel][n][n]
+ *            | shelves[n] | come[n][n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns a ring of them,
  * used in turns by successive rounds (a round is one run of a one-sided
@@ -44,6 +45,8 @@ struct tutti_post {
         struct {
             uint64_t input; /* addresses of the owner's buffers in the owner's memory */
             uint64_t output;
+            /* what peers may map them by (lend.h), 0: nothing */
+            uint32_t input_lent, output_lent, last_lent;
         };
         uint8_t window[TUTTI_POST_BYTES - TUTTI_POST_HEAD_BYTES]; /* of a round that needs no more */
     };
@@ -81,6 +84,9 @@ struct tutti_domain {
     uint8_t *slots;                  /* [nmembers][TUTTI_POSTS][TUTTI_SLOT_BYTES] */
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
+    struct tutti_shelf_place *shelves; /* [nmembers][TUTTI_SHELF_PLACES] (lend.h) */
+    uint32_t *come;                  /* [nmembers][come_stride]: how far each has come with whose */
+    size_t come_stride;
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
     uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
                                         signal looks at one word */

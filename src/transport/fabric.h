@@ -70,7 +70,7 @@ bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
 
 /* After settle, the same on all ranks: the host of each rank (nranks of them), numbered in the
  * order of their first ranks; returns how many there are. Do the ranks of each host share memory?
- * The cores that rank 0 may use of its host. */
+ * The cores that the ranks of rank 0's host may use. */
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host);
 bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t *host);
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric);

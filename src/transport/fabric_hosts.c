@@ -36,5 +36,17 @@ bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t
 
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)
 {
-    return fabric->records[0].identity.ncores;
+    uint32_t ncores = 0;
+
+    for (uint32_t rank = 0; rank < (uint32_t)fabric->nranks; rank++) {
+        const struct tutti_identity *identity = &fabric->records[rank].identity;
+        bool is_counted = !same_host(fabric, rank, 0);
+
+        /* Ranks bound to different sets of cores: taken as disjoint. */
+        for (uint32_t other = 0; other < rank && !is_counted; other++)
+            is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
+                         same_host(fabric, other, 0);
+        ncores += is_counted ? 0 : identity->ncores;
+    }
+    return ncores;
 }

@@ -5,6 +5,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "transport/fabric.h"
+#include "transport/lend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,8 @@ static size_t round_up(size_t size, size_t unit)
 /* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
-    size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride, total;
+    size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride;
+    size_t shelves, come, come_stride, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
@@ -41,7 +43,11 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.windows = at.slots + n * TUTTI_POSTS * TUTTI_SLOT_BYTES;
     at.fifos = at.windows + n * 2 * half_bytes;
     at.fifo_stride = round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
-    at.total = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
+    at.shelves = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
+    at.come = round_up(at.shelves + n * TUTTI_SHELF_PLACES * sizeof(struct tutti_shelf_place),
+                       TUTTI_CACHE_LINE);
+    at.come_stride = round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
+    at.total = round_up(at.come + n * at.come_stride, PAGE);
     return at;
 }
 
@@ -180,6 +186,9 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     domain->slots = base + at.slots;
     domain->windows = base + at.windows;
     domain->half_bytes = header->half_bytes;
+    domain->shelves = (struct tutti_shelf_place *)(void *)(base + at.shelves);
+    domain->come = (uint32_t *)(void *)(base + at.come);
+    domain->come_stride = at.come_stride / sizeof(uint32_t);
     domain->sleepers = &segment->header->sleepers;
 }
 

@@ -3,7 +3,7 @@
  * made by the first of them and mapped by all.
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][8] | slots[n][8] |
- *     windows[n][2] | fifos[channel][n][n]
+ *     windows[n][2] | fifos[channel][n][n] | shelves[n] | come[n][n]
  *
  * fifos[channel][from][to]. The part from the slots on is page-aligned and costs only what is
  * touched.
@@ -55,6 +55,7 @@ struct tutti_segment {
     int32_t *pids;              /* [nmembers] */
     enum tutti_access *access;  /* [nmembers], the domain's */
     struct tutti_bell bell;     /* this member's; without one (fd -1) unless opened later */
+    bool lends;                 /* memory to other processes, or did once */
     int fd;
     struct tutti_segment *next; /* in the process's list of segments, under its lock */
     struct tutti_kept_fd *kept; /* descriptors of this file to close with the last mapping */

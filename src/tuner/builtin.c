@@ -15,7 +15,8 @@
 enum {
     ALL = 0,
     IN_MEMORY = 1,     /* all ranks share memory */
-    IN_PROCESS = 2,    /* and are threads of a process: they read and write each other's buffers */
+    IN_PROCESS = 2,    /* and read and write each other's buffers: threads of a process, or
+                          processes that lend each other memory */
     /* All ranks are on one host, which has fewer cores. A signal to all waits for all, so it costs
      * turns of the scheduler; messages wait in FIFOs, and whoever has given can go on. */
     CROWDED = 4,
@@ -69,9 +70,9 @@ static const struct rule rules[] = {
     {TUTTI_BROADCAST, 8 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 32 << 10, 2, PAIR, "linear", AS_USUAL},
     {TUTTI_BROADCAST, 32 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
-    {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
-    {TUTTI_BROADCAST, 256 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
-    {TUTTI_BROADCAST, 1 << 20, 3, IN_MEMORY, "direct", AS_USUAL},
+    {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "shared", AS_USUAL},
+    {TUTTI_BROADCAST, 1 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
+    {TUTTI_BROADCAST, 4 << 20, 2, PAIR, "direct", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 4, IN_MEMORY | CROWDED, "direct", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
@@ -100,8 +101,7 @@ static const struct rule rules[] = {
 
     {TUTTI_ALLTOALL, 64 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
-    {TUTTI_ALLTOALL, 1 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
-    {TUTTI_ALLTOALL, 4 << 20, 3, IN_MEMORY, "direct", AS_USUAL},
+    {TUTTI_ALLTOALL, 4 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "mapped", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, 256 << 10, 3, CROWDED, "bruck", AS_USUAL},
@@ -146,12 +146,13 @@ static bool is_crowded(const struct tutti_tuner_view *view)
 }
 
 /* Whom this view's ranks are among. */
-static int whom(const struct tutti_tuner_view *view)
+static int whom(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query)
 {
     int ours = is_crowded(view) ? CROWDED : ALL;
 
     if (view->is_one_domain)
-        ours |= IN_MEMORY | (view->all_store ? IN_PROCESS : 0) | (view->nranks == 2 ? PAIR : 0);
+        ours |= IN_MEMORY | (view->all_store || query->is_lent ? IN_PROCESS : 0) |
+                (view->nranks == 2 ? PAIR : 0);
     return ours;
 }
 
@@ -160,7 +161,7 @@ bool tutti_builtin_find(const struct tutti_tuner_view *view,
                         struct tutti_choice *ret_choice)
 {
     size_t bytes = tutti_tuner_bytes(view, query);
-    int ours = whom(view);
+    int ours = whom(view, query);
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];

@@ -31,7 +31,7 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
         return false;
     if ((needs & TUTTI_NEEDS_PEER_READ) && !view->all_read && !view->all_store)
         return false;
-    if ((needs & TUTTI_NEEDS_PEER_STORE) && !view->all_store)
+    if ((needs & TUTTI_NEEDS_PEER_STORE) && !view->all_store && !query->is_lent)
         return false;
     /* A window half holds at most one line-sized slot per rank. */
     return !(needs & TUTTI_NEEDS_WINDOW) || view->half_bytes / view->nranks >= 64;

@@ -63,6 +63,7 @@ struct tutti_tuner_query {
     uint32_t root;
     size_t block_bytes;  /* of one block; of v-forms, their mean */
     bool is_scaled;      /* a pre-multiplied sum: its input is staged */
+    bool is_lent;        /* ranks lend each other the buffers, and load and store there */
     uint32_t widening;   /* bytes on the wire of a two-sided run per byte of the call; 0 is 1 */
 };
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -86,6 +87,78 @@ static void it_may_be_communicated_from(void **state)
         world_run(launch, 4, communicate, NULL);
 }
 
+/* Every collective that runs differently on memory that is lent, several times: what is new is not
+ * lent at first. With `has_heap` the first rank has other memory, so nobody may rely on it. */
+static void exchange(struct member *member, bool has_heap, size_t count)
+{
+    size_t nranks = (size_t)member->nranks, rank = (size_t)member->rank, bytes = nranks * count * 4;
+    int32_t *send, *recv;
+
+    if (has_heap && rank == 0) {
+        send = malloc(bytes);
+        recv = malloc(bytes);
+    } else if (!EXPECT_OK(member, tuttiMemAlloc((void **)&send, bytes)) ||
+               !EXPECT_OK(member, tuttiMemAlloc((void **)&recv, bytes))) {
+        return;
+    }
+    for (int32_t turn = 0; turn < 4; turn++) {
+        int root = turn % member->nranks;
+        size_t wrong = 0;
+
+        for (size_t i = 0; i < nranks * count; i++)
+            send[i] = (int32_t)(i * 7 + rank) + turn;
+        EXPECT_OK(member, tuttiAllReduce(send, recv, nranks * count, tuttiInt32, tuttiMax,
+                                         member->comm, NULL));
+        for (size_t i = 0; i < nranks * count; i++)
+            wrong += recv[i] != (int32_t)(i * 7 + nranks - 1) + turn;
+        EXPECT_OK(member, tuttiReduceScatter(send, recv, count, tuttiInt32, tuttiMin, member->comm,
+                                             NULL));
+        for (size_t i = 0; i < count; i++)
+            wrong += recv[i] != (int32_t)((rank * count + i) * 7) + turn;
+        EXPECT_OK(member, tuttiAllGather(send, recv, count, tuttiInt32, member->comm, NULL));
+        for (size_t i = 0; i < nranks * count; i++)
+            wrong += recv[i] != (int32_t)(i % count * 7 + i / count) + turn;
+        EXPECT_OK(member, tuttiAlltoAll(send, recv, count, tuttiInt32, member->comm, NULL));
+        for (size_t i = 0; i < nranks * count; i++)
+            wrong += recv[i] != (int32_t)((rank * count + i % count) * 7 + i / count) + turn;
+        EXPECT_OK(member, tuttiBroadcast(send, recv, nranks * count, tuttiInt32, root,
+                                         member->comm, NULL));
+        for (size_t i = 0; i < nranks * count; i++)
+            wrong += recv[i] != (int32_t)(i * 7) + root + turn;
+        EXPECT_OK(member, tuttiBroadcast(recv, recv, nranks * count, tuttiInt32, root,
+                                         member->comm, NULL));
+        for (size_t i = 0; i < nranks * count; i++)
+            wrong += recv[i] != (int32_t)(i * 7) + root + turn;
+        EXPECT(member, wrong == 0);
+    }
+    if (has_heap && rank == 0) {
+        free(send);
+        free(recv);
+        return;
+    }
+    EXPECT_OK(member, tuttiMemFree(send));
+    EXPECT_OK(member, tuttiMemFree(recv));
+}
+
+static void exchange_everything(struct member *member)
+{
+    static const size_t counts[] = {5000, 40000, 123457, 600001};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        exchange(member, false, counts[i]);
+        exchange(member, true, counts[i]);
+    }
+}
+
+static void all_collectives_are_right_on_it_and_beside_other_memory(void **state)
+{
+    (void)state;
+    for (int launch = 0; launch < LAUNCH_COUNT; launch++) {
+        world_run(launch, 2, exchange_everything, NULL);
+        world_run(launch, 3, exchange_everything, NULL);
+    }
+}
+
 static void weigh(struct member *member)
 {
     tuttiMemStats_t before = {.size = sizeof before}, after = {.size = sizeof after};
@@ -116,6 +189,7 @@ int main(void)
         cmocka_unit_test(memory_is_aligned_to_pages_and_holds_its_size),
         cmocka_unit_test(what_was_not_given_is_not_taken),
         cmocka_unit_test(it_may_be_communicated_from),
+        cmocka_unit_test(all_collectives_are_right_on_it_and_beside_other_memory),
         cmocka_unit_test(what_a_communicator_costs_is_told),
     };
 

@@ -50,13 +50,13 @@ struct tutti_scale {
 /* dsts[k][i] = round(scale(srcs[0][i] op srcs[1][i] op ... )) for all k < ndsts, i < count.
  * nsrcs and ndsts >= 1; the arrays belong to the caller.
  * `stream` asks for non-temporal stores, ordered before any later store when the call
- * returns: set it when the destinations will not be read soon and the footprint exceeds the
- * last-level cache. */
+ * returns, to all destinations but the first `nkept`: set it when they are not in the cache and
+ * will not be read soon. */
 struct tutti_reduce_args {
     enum tutti_type type;
     enum tutti_op op;
     bool stream;
-    uint32_t nsrcs, ndsts;
+    uint32_t nsrcs, ndsts, nkept;
     const void *const *srcs;
     void *const *dsts;
     size_t count; /* in elements */

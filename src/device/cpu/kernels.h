@@ -265,6 +265,13 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
         return;
     }
     memcpy(dst, src, head);
+    /* Four at a time: the fewer instructions, the more lines are on their way at once. */
+    for (; size_bytes - head >= 4 * line; head += 4 * line) {
+        stream_line(dst + head, src + head);
+        stream_line(dst + head + line, src + head + line);
+        stream_line(dst + head + 2 * line, src + head + 2 * line);
+        stream_line(dst + head + 3 * line, src + head + 3 * line);
+    }
     for (; size_bytes - head >= line; head += line)
         stream_line(dst + head, src + head);
     memcpy(dst + head, src + head, size_bytes - head);

@@ -372,6 +372,7 @@ static const struct {
     {TUTTI_ALLTOALL, "mapped", 2, none, others},
     {TUTTI_BROADCAST, "direct", 1, one, one},
     {TUTTI_BROADCAST, "mapped", 1, none, one},
+    {TUTTI_BROADCAST, "shared", 2, none, others},
     {TUTTI_REDUCE, "direct_one_shot", 1, one, none},
     {TUTTI_REDUCE, "direct", 2, others, others},
     {TUTTI_REDUCE, "mapped", 2, none, one},

@@ -78,6 +78,7 @@ static void check_all_ways(struct tutti_reduce_args args, size_t offset)
             for (int stream = 0; stream < 2; stream++) {
                 args.ndsts = ndsts;
                 args.stream = stream;
+                args.nkept = stream * (ndsts / 2); /* of one destination none, of more some */
                 check_against_reference(kernels, &args, offset);
             }
 }

@@ -96,7 +96,7 @@ static void memory_is_used_as_threads_have_it(void **state)
         {TUTTI_BROADCAST, 16 << 10, 4, 3, true, "circulant_pipeline"},
         {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "direct"},
         {TUTTI_BROADCAST, 128 << 10, 4, 3, false, "direct"},
-        {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "mapped"},
+        {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "shared"},
         {TUTTI_BROADCAST, 32 << 10, 4, 3, false, "circulant_pipeline"},
         {TUTTI_BROADCAST, 64 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 2 << 20, 4, 4, false, "mapped"},
@@ -140,6 +140,11 @@ static void memory_is_used_as_threads_have_it(void **state)
         assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
         if (by != TUTTI_BY_HOST || strcmp(choice.algorithm->name, habit->algorithm) != 0)
             fail_msg("question %zu: %s, not %s", i, choice.algorithm->name, habit->algorithm);
+        /* Processes that lend each other memory use it as threads do. */
+        view.all_store = false;
+        query.is_lent = habit->is_process;
+        assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
+        assert_string_equal(choice.algorithm->name, habit->algorithm);
     }
 }
 
