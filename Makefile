@@ -18,8 +18,10 @@ test: build-dev
 nightly: build-nightly
 	ctest --preset nightly -j$(JOBS)
 
+# Without what only computes for long: the same code runs in shorter tests.
 asan: build-asan
-	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly
+	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly \
+	    -E "test_mutants|test_16384_ranks"
 
 # The slow tests and those between two hosts would take too long here; checker and simulator have
 # one thread.

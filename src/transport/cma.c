@@ -234,6 +234,10 @@ static int cma_send_two(struct tutti_conn *conn, const void *head, size_t head_s
 {
     struct cma_conn *cma = (struct cma_conn *)conn;
 
+    if (cma->exposed > 0) { /* by a call before, for which all was in one place */
+        *ret_taken = collect(cma);
+        return conclude(cma, false, *ret_taken == 0);
+    }
     /* What is to be exposed follows in a call of its own. */
     *ret_taken = put_all(cma, head, head_size, data, size < threshold_of(cma) ? size : 0);
     return conclude(cma, *ret_taken > 0, *ret_taken == 0);
@@ -324,16 +328,24 @@ static int pull(struct cma_conn *cma, uint8_t *to, size_t size, size_t *ret_got)
     return TUTTI_OK;
 }
 
-static int cma_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
+/* What was carried comes before what has arrived since. */
+static int take(struct cma_conn *cma, void *data, size_t size, size_t *ret_got)
 {
-    struct cma_conn *cma = (struct cma_conn *)conn;
     size_t carried = 0, got;
 
     if (cma->carry.have > 0)
         carried = tutti_carry_take(&cma->carry, data, size);
     TUTTI_TRY(pull(cma, (uint8_t *)data + carried, size - carried, &got));
     *ret_got = carried + got;
-    if (carried + got == 0 && size > 0 && tutti_fifo_is_ended(&cma->in))
+    return TUTTI_OK;
+}
+
+static int cma_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
+{
+    struct cma_conn *cma = (struct cma_conn *)conn;
+
+    TUTTI_TRY(take(cma, data, size, ret_got));
+    if (*ret_got == 0 && size > 0 && tutti_fifo_is_ended(&cma->in))
         return fail_gone(cma);
     return TUTTI_OK;
 }
@@ -345,7 +357,7 @@ static int cma_recv_two(struct tutti_conn *conn, void *head, size_t head_size, v
 
     TUTTI_TRY(cma_recv(conn, head, head_size, &got));
     if (got == head_size && size > 0 && data != NULL)
-        TUTTI_TRY(pull((struct cma_conn *)conn, data, size, &more));
+        TUTTI_TRY(take((struct cma_conn *)conn, data, size, &more));
     *ret_got = got + more;
     return TUTTI_OK;
 }
