@@ -198,12 +198,19 @@ static size_t put_all(struct cma_conn *cma, const void *head, size_t head_size, 
     return taken;
 }
 
+/* Has the peer gone without having copied what is exposed to it? Who closes has copied before. */
+static bool is_refused(const struct cma_conn *cma)
+{
+    return tutti_fifo_is_refused(&cma->out) &&
+           tutti_load_acquire(&cma->out.fifo->copied) == cma->seen;
+}
+
 /* The end of a send. Nothing taken of something: is the peer still there? */
 static int conclude(struct cma_conn *cma, bool has_news, bool is_stuck)
 {
     if (has_news)
         rouse(cma);
-    else if (is_stuck && tutti_fifo_is_refused(&cma->out))
+    else if (is_stuck && is_refused(cma))
         return fail_gone(cma);
     return TUTTI_OK;
 }
