@@ -148,7 +148,8 @@ static size_t put_data(struct cma_conn *cma, const void *head, size_t head_size,
         wanted = room;
     if (head_size > 0)
         tutti_fifo_put(&cma->out, head, head_size);
-    tutti_fifo_put(&cma->out, data, wanted - head_size);
+    if (wanted > head_size)
+        tutti_fifo_put(&cma->out, data, wanted - head_size);
     tutti_fifo_publish(&cma->out, TUTTI_RECORD_DATA);
     return wanted;
 }
