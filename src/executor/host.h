@@ -169,6 +169,27 @@ static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32
     return tutti_run_bad_post(engine, mine, (int)rank, theirs);
 }
 
+/* The same of a round before the current one, whose post may be written anew at any time: nothing is
+ * said of what has changed meanwhile. */
+static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32_t rank,
+                                       uint64_t round)
+{
+    const struct tutti_domain *domain = engine->domain;
+    const struct tutti_post *mine = tutti_domain_post(domain, domain->me, round);
+    const struct tutti_post *post = tutti_domain_post(domain, rank, round);
+    struct tutti_post theirs;
+
+    /* acquire, all: pairs with tutti_domain_open */
+    theirs.signature[0] = tutti_load_acquire(&post->signature[0]);
+    theirs.signature[1] = tutti_load_acquire(&post->signature[1]);
+    theirs.chain = tutti_load_acquire(&post->chain);
+    if (tutti_load_acquire(&post->counter) >> TUTTI_SIGNAL_BITS != round ||
+        (theirs.chain == mine->chain && theirs.signature[0] == mine->signature[0] &&
+         theirs.signature[1] == mine->signature[1]))
+        return TUTTI_OK;
+    return tutti_run_bad_post(engine, mine, (int)rank, &theirs);
+}
+
 /* Where member `index` has its window of the current round. */
 static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint32_t index)
 {

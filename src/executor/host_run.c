@@ -229,9 +229,9 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
         entered = last_entered(engine, run->wait_index);
         if (entered < needed)
             return TUTTI_AGAIN;
-        /* For the same call as I? Its post stays until I have entered the round after. */
+        /* For the same call as I? */
         if (entered > engine->all_entered)
-            TUTTI_TRY(tutti_run_check_post(engine, run->wait_index, entered));
+            TUTTI_TRY(tutti_run_check_past(engine, run->wait_index, entered));
         if (entered < all_entered)
             all_entered = entered;
     }
@@ -243,15 +243,13 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
 int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind,
                         struct tutti_post **ret_post)
 {
-    const struct tutti_domain *domain = engine->domain;
     const struct tutti_header *header = &engine->run.header;
-    struct tutti_post *post = tutti_domain_post(domain, domain->me, engine->round);
+    uint64_t signature[2];
 
     if (engine->all_entered + behind < engine->round)
         TUTTI_TRY(await_entry(engine, engine->round - behind));
-    memcpy(post->signature, &header->signature, sizeof post->signature);
-    post->chain = header->chain;
-    *ret_post = post;
+    memcpy(signature, &header->signature, sizeof signature);
+    *ret_post = tutti_domain_open(engine->domain, engine->round, signature, header->chain);
     return TUTTI_OK;
 }
 

@@ -116,10 +116,26 @@ static inline uint8_t *tutti_domain_window(const struct tutti_domain *domain, ui
     return domain->windows + (2 * index + (round & 1)) * domain->half_bytes;
 }
 
-/* What a counter says after that many signals of a round: it only grows. */
+/* What a counter says after that many signals of a round. */
+#define TUTTI_SIGNAL_BITS 24
 static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
 {
-    return round << 24 | nsignals;
+    return round << TUTTI_SIGNAL_BITS | nsignals;
+}
+
+/* Begin my post of a round: say what it is about. */
+static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *domain,
+                                                   uint64_t round, const uint64_t signature[2],
+                                                   uint64_t chain)
+{
+    struct tutti_post *post = tutti_domain_post(domain, domain->me, round);
+
+    /* release, all: a reader who sees a word sees the zero before it */
+    tutti_store_release(&post->counter, 0);
+    tutti_store_release(&post->signature[0], signature[0]);
+    tutti_store_release(&post->signature[1], signature[1]);
+    tutti_store_release(&post->chain, chain);
+    return post;
 }
 
 /* Give my signals, up to that number: everything I wrote before is visible to whoever sees it. */
