@@ -146,7 +146,7 @@ static void run(struct race *race, uint32_t index, uint32_t repeats)
 {
     comm->trial = &race->cell->candidates[index];
     for (uint32_t i = 0; i < repeats; i++)
-        must(comm->trial->algorithm->name, tutti_batch_run_now(comm, &race->call));
+        must(comm->trial->algorithm->name, tutti_batch_run_now(comm, &race->call, NULL));
     comm->trial = NULL;
 }
 
@@ -154,10 +154,10 @@ static double sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
 
-    must("a barrier", tutti_batch_run_now(comm, &race->barrier));
+    must("a barrier", tutti_batch_run_now(comm, &race->barrier, NULL));
     since_ns = tutti_now_ns();
     run(race, index, repeats);
-    must("a barrier", tutti_batch_run_now(comm, &race->barrier));
+    must("a barrier", tutti_batch_run_now(comm, &race->barrier, NULL));
     return (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
 }
 
@@ -167,7 +167,7 @@ static void share(struct verdict *verdict)
     struct tutti_call call;
 
     tutti_call_of_bytes(TUTTI_BROADCAST, verdict, verdict, sizeof *verdict, &call);
-    must("sharing a verdict", tutti_batch_run_now(comm, &call));
+    must("sharing a verdict", tutti_batch_run_now(comm, &call, NULL));
 }
 
 /* What has no program, because a window has no room for its slots, takes no part; all ranks find
