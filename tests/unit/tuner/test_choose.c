@@ -97,7 +97,7 @@ static void memory_is_used_as_threads_have_it(void **state)
         {TUTTI_BROADCAST, 1 << 10, 2, 2, false, "direct"},
         {TUTTI_BROADCAST, 128 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 64 << 10, 4, 0, true, "shared"},
-        {TUTTI_BROADCAST, 32 << 10, 4, 3, false, "circulant_pipeline"},
+        {TUTTI_BROADCAST, 32 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 64 << 10, 4, 3, false, "direct"},
         {TUTTI_BROADCAST, 2 << 20, 4, 4, false, "mapped"},
         {TUTTI_BROADCAST, 2 << 20, 4, 3, false, "direct"},
