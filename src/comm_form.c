@@ -151,9 +151,11 @@ fail:
 int tutti_comm_form(struct tutti_comm *comm)
 {
     while (comm->phase < PHASES) {
+        /* Before the step, which knows better than we who is missing when it is late. */
+        uint64_t now_ns = tutti_now_ns();
         int rc = phases[comm->phase].step(comm);
 
-        if (rc == TUTTI_AGAIN && tutti_now_ns() >= comm->deadline_ns)
+        if (rc == TUTTI_AGAIN && now_ns >= comm->deadline_ns)
             rc = tutti_fail(TUTTI_ERR_TIMEOUT,
                             "rank %d of %d: %s has not ended within %d ms; check that all ranks "
                             "were started and can reach each other, or raise TUTTI_INIT_TIMEOUT_MS",
