@@ -278,9 +278,10 @@ static size_t least_lent_bytes(const struct tutti_tuner_view *view)
  * then, and stage alike. */
 static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
-                     struct tutti_program **ret_program)
+                     struct tutti_program *program)
 {
     struct tutti_choice lent;
+    struct tutti_program *made;
     const struct tutti_plan *plan;
 
     query->is_lent = true;
@@ -292,7 +293,9 @@ static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
         return TUTTI_OK;
     TUTTI_TRY(find_plan(comm, &lent, call->root, &plan));
     log_choice(comm, query, &lent);
-    return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
+    TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &made));
+    tutti_program_lend(program, made);
+    return TUTTI_OK;
 }
 
 static int make(struct tutti_comm *comm, const struct tutti_call *call,
@@ -324,7 +327,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     /* What the user has said holds for all memory. */
     if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)
         return TUTTI_OK;
-    rc = make_lent(comm, call, &query, &choice, &(*ret_program)->lent);
+    rc = make_lent(comm, call, &query, &choice, *ret_program);
     if (rc != TUTTI_OK)
         tutti_program_destroy(*ret_program);
     return rc;

@@ -39,19 +39,21 @@ struct group {
     struct tutti_batch batch;
 };
 
-/* Functions get its address once and pass it on: finding it takes a call. */
 static _Thread_local struct group this_group;
+/* The same while a group is open, else NULL. Every call asks; where to find a pointer is known once
+ * the library is loaded, while this_group is too large for that, and finding it takes a call. */
+static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
 
 bool tutti_group_is_open(void)
 {
-    return this_group.depth > 0;
+    return open_group != NULL;
 }
 
 int tutti_group_note(int rc)
 {
-    struct group *group = &this_group;
+    struct group *group = open_group;
 
-    if (rc != TUTTI_OK && group->depth > 0 && group->error == 0) {
+    if (rc != TUTTI_OK && group != NULL && group->error == 0) {
         group->error = rc;
         strncpy(group->error_text, tutti_last_message(), sizeof group->error_text - 1);
     }
@@ -151,10 +153,10 @@ out:
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream)
 {
-    struct group *group = &this_group;
+    struct group *group = open_group;
     struct part *part;
 
-    if (group->depth > 0) {
+    if (group != NULL) {
         TUTTI_TRY(part_of(group, comm, &part));
         TUTTI_TRY(add_stream(group, part, stream));
         return tutti_batch_add(part->batch, call);
@@ -166,11 +168,11 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
 
 int tutti_group_job(struct tutti_job *job)
 {
-    struct group *group = &this_group;
+    struct group *group = open_group;
     struct tutti_job **jobs;
     int rc;
 
-    if (group->depth > 0) {
+    if (group != NULL) {
         jobs = realloc(group->jobs, (group->job_count + 1) * sizeof *jobs);
         if (jobs == NULL)
             return job->close(job, tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group"));
@@ -326,20 +328,23 @@ static void forget(struct group *group, int rc)
 
 tuttiResult_t tuttiGroupStart(void)
 {
-    this_group.depth++;
+    if (open_group == NULL)
+        open_group = &this_group;
+    open_group->depth++;
     return tuttiSuccess;
 }
 
 tuttiResult_t tuttiGroupEnd(void)
 {
-    struct group *group = &this_group;
+    struct group *group = open_group;
     int rc;
 
-    if (group->depth == 0)
+    if (group == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_USAGE,
                                        "tuttiGroupEnd without tuttiGroupStart on this thread"));
     if (--group->depth > 0)
         return tuttiSuccess;
+    open_group = NULL;
     rc = group->error;
     if (rc != TUTTI_OK)
         tutti_set_last_message(group->error_text);

@@ -3,18 +3,15 @@
  * plain loops over memory that all ranks map, with one flag per rank and nothing that a library
  * must have: no arguments to check, no errors, deadlines, sleeping or choice. Not the least
  * possible time, but a yardstick that lies beside each cell. */
+#include "arena.h"
 #include "driver.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* Up to this size the payload travels in the flag's own cache line; up to the next it is copied
  * aside, which saves the second rendezvous; beyond, peers read each other's buffers. */
@@ -33,37 +30,23 @@ struct place {
     alignas(4096) float stages[2][STAGE_FLOATS];
 };
 
-struct segment {
-    alignas(4096) _Atomic int attached;
-    struct place places[];
-};
-
-static struct segment *segment;
-static char *arenas;
+static struct place *places;
 static int rank, nranks;
-static size_t arena_bytes, arenas_taken;
+static struct bench_arena arena;
+static size_t buffers_taken;
 /* The number of this operation, and of the last one that all are known to have finished. */
 static uint64_t current, all_finished;
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static void wait_for(const _Atomic uint64_t *number, uint64_t least)
 {
     /* acquire: pairs with the release in publish and finish, the payload is there */
     while (atomic_load_explicit(number, memory_order_acquire) < least)
-        relax();
+        bench_relax();
 }
 
 static struct line *line_of(int peer)
 {
-    return &segment->places[peer].lines[current % 2];
+    return &places[peer].lines[current % 2];
 }
 
 /* Start the next operation: nobody still reads what this rank is about to overwrite. Only after
@@ -74,7 +57,7 @@ static void begin(void)
     if (all_finished + 2 >= current)
         return;
     for (int peer = 0; peer < nranks; peer++)
-        wait_for(&segment->places[peer].finished, current - 2);
+        wait_for(&places[peer].finished, current - 2);
     all_finished = current - 2;
 }
 
@@ -95,23 +78,23 @@ static void await_all(void)
 static void finish(void)
 {
     /* release: pairs with the acquire in wait_for, publishes results and ends our reading */
-    atomic_store_explicit(&segment->places[rank].finished, current, memory_order_release);
+    atomic_store_explicit(&places[rank].finished, current, memory_order_release);
 }
 
 /* The second rendezvous of an operation that reads the peers' buffers or writes into them. */
 static void await_all_finished(void)
 {
     for (int peer = 0; peer < nranks; peer++)
-        wait_for(&segment->places[peer].finished, current);
+        wait_for(&places[peer].finished, current);
     all_finished = current;
 }
 
 /* Where the peer has what is ours at `own`. */
 static float *at_peer(const float *own, int peer)
 {
-    size_t offset = (size_t)((const char *)own - arenas) - (size_t)rank * 2 * arena_bytes;
+    ptrdiff_t offset = (const char *)own - bench_arena_of(&arena, rank);
 
-    return (float *)(void *)(arenas + (size_t)peer * 2 * arena_bytes + offset);
+    return (float *)(void *)(bench_arena_of(&arena, peer) + offset);
 }
 
 /* out[i] = the sum of sources[r][i] over all ranks, in their order. */
@@ -191,9 +174,9 @@ static void run(const struct bench_operation *op)
     for (int peer = 0; peer < nranks; peer++)
         inputs[peer] = !is_staged ? at_peer(own, peer) :
                        is_tiny ? line_of(peer)->payload :
-                       segment->places[peer].stages[current % 2];
+                       places[peer].stages[current % 2];
     if (is_staged && op->collective != BENCH_BARRIER && (!is_broadcast || rank == 0))
-        memcpy(is_tiny ? line_of(rank)->payload : segment->places[rank].stages[current % 2], own,
+        memcpy(is_tiny ? line_of(rank)->payload : places[rank].stages[current % 2], own,
                count * sizeof(float));
     publish();
     if (is_staged && is_broadcast)
@@ -218,41 +201,9 @@ static bool has(enum bench_collective collective)
 /* The first call is for the send buffers, the second for those to receive in. */
 static void *allocate(size_t size_bytes)
 {
-    if (size_bytes != arena_bytes || arenas_taken == 2)
-        bench_die("there are two buffers of %zu bytes, not of %zu", arena_bytes, size_bytes);
-    return arenas + ((size_t)rank * 2 + arenas_taken++) * arena_bytes;
-}
-
-/* All ranks map one file of memory, whose name goes away as soon as they have. */
-static void join(const char *directory)
-{
-    const char *name = strrchr(directory, '/'), *text = getenv("BENCH_ARENA");
-    size_t head = sizeof(struct segment) + (size_t)nranks * sizeof(struct place), total;
-    char path[256];
-    char *base;
-    int fd;
-
-    arena_bytes = text == NULL ? 0 : (size_t)strtoull(text, NULL, 10);
-    arena_bytes = (arena_bytes + 4095) / 4096 * 4096;
-    total = head + (size_t)nranks * 2 * arena_bytes;
-    snprintf(path, sizeof(path), "/tutti-compare-%s", name == NULL ? directory : name + 1);
-    fd = shm_open(path, O_CREAT | O_RDWR, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t)total) != 0)
-        bench_die("cannot make %zu bytes of shared memory at %s: %s", total, path, strerror(errno));
-    base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED)
-        bench_die("cannot map %s: %s", path, strerror(errno));
-    close(fd);
-    /* Advice: without huge pages everything is right, only slower. */
-    (void)madvise(base, total, MADV_HUGEPAGE);
-    segment = (struct segment *)(void *)base;
-    arenas = base + head;
-    /* acq_rel: ranks only count here, whatever else they share goes through flags */
-    atomic_fetch_add_explicit(&segment->attached, 1, memory_order_acq_rel);
-    while (atomic_load_explicit(&segment->attached, memory_order_acquire) < nranks)
-        usleep(1000);
-    if (rank == 0)
-        shm_unlink(path);
+    if (size_bytes != arena.buffer_bytes || buffers_taken == 2)
+        bench_die("there are two buffers of %zu bytes, not of %zu", arena.buffer_bytes, size_bytes);
+    return bench_arena_of(&arena, rank) + buffers_taken++ * arena.buffer_bytes;
 }
 
 int main(int argc, char **argv)
@@ -266,7 +217,8 @@ int main(int argc, char **argv)
     if (nranks < 2 || nranks > 64)
         bench_die("there must be 2 to 64 ranks, not %d", nranks);
     bench_pin(rank);
-    join(argv[1]);
+    arena = bench_arena_join(argv[1], (size_t)nranks * sizeof(struct place), nranks, rank, nranks);
+    places = arena.head;
     bench_serve(&library, argv[1]);
     return EXIT_SUCCESS;
 }

@@ -5,11 +5,11 @@
  * must read and write are moved without any agreement: operations start by the clock (sync.h), and
  * who has moved its share is done. There are several ways to share the work and to store; the
  * fastest is the limit. Variant "line" moves nothing but one cache line each way. */
+#include "arena.h"
 #include "driver.h"
 #include "mover.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -20,7 +20,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define RANKS_MAX 64
 #define SWITCHES 4000
@@ -33,14 +32,9 @@ struct line {
     alignas(128) _Atomic uint64_t number;
 };
 
-struct segment {
-    alignas(4096) _Atomic int attached;
-    struct line lines[RANKS_MAX];
-};
-
-static struct segment *segment;
-static char *arenas;
-static size_t arena_bytes, arenas_taken;
+static struct line *lines; /* one per process */
+static struct bench_arena arena;
+static size_t buffers_taken;
 static int process, nprocesses, nranks;
 static uint64_t current;
 
@@ -50,7 +44,9 @@ static enum mover_style style;
 
 static void *at_rank(const void *own, int rank)
 {
-    return (char *)(uintptr_t)own + (ptrdiff_t)(rank - process) * 2 * (ptrdiff_t)arena_bytes;
+    ptrdiff_t offset = (const char *)own - bench_arena_of(&arena, process);
+
+    return bench_arena_of(&arena, rank) + offset;
 }
 
 static bool select_variant(const char *name)
@@ -80,14 +76,8 @@ static bool select_variant(const char *name)
 static void await(int peer)
 {
     /* acquire: pairs with the release in exchange_lines, whatever came before it is there */
-    while (atomic_load_explicit(&segment->lines[peer].number, memory_order_acquire) < current)
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#else
-        ;
-#endif
+    while (atomic_load_explicit(&lines[peer].number, memory_order_acquire) < current)
+        bench_relax();
 }
 
 static void exchange_lines(enum bench_collective collective)
@@ -97,7 +87,7 @@ static void exchange_lines(enum bench_collective collective)
 
     current++;
     /* release: pairs with the acquire in await */
-    atomic_store_explicit(&segment->lines[process].number, current, memory_order_release);
+    atomic_store_explicit(&lines[process].number, current, memory_order_release);
     if (has_root && (process == 0) == (giver == 0))
         return;
     for (int peer = 0; peer < nprocesses; peer++)
@@ -261,49 +251,18 @@ static double measure_switch(void)
     return elapsed_ns / SWITCHES;
 }
 
-/* ---- joining ---- */
+/* ---- memory ---- */
 
 /* The first call is for the send buffers, the second for those to receive in. */
 static void *allocate(size_t size_bytes)
 {
-    char *own = arenas + ((size_t)process * 2 + arenas_taken++) * arena_bytes;
+    char *own = bench_arena_of(&arena, process) + buffers_taken++ * arena.buffer_bytes;
 
-    if (size_bytes > arena_bytes || arenas_taken > 2)
-        bench_die("there are two buffers of %zu bytes, not of %zu", arena_bytes, size_bytes);
+    if (size_bytes > arena.buffer_bytes || buffers_taken > 2)
+        bench_die("there are two buffers of %zu bytes, not of %zu", arena.buffer_bytes, size_bytes);
     for (int rank = process + nprocesses; rank < nranks; rank += nprocesses)
         memset(at_rank(own, rank), 0, size_bytes);
     return own;
-}
-
-/* All processes map one file of memory, whose name goes away as soon as they have. */
-static void join(const char *directory)
-{
-    const char *name = strrchr(directory, '/'), *text = getenv("BENCH_ARENA");
-    size_t total, size = text == NULL ? 0 : (size_t)strtoull(text, NULL, 10);
-    char path[256];
-    char *base;
-    int fd;
-
-    arena_bytes = (size + 4095) / 4096 * 4096;
-    total = sizeof(struct segment) + (size_t)nranks * 2 * arena_bytes;
-    snprintf(path, sizeof(path), "/tutti-compare-%s", name == NULL ? directory : name + 1);
-    fd = shm_open(path, O_CREAT | O_RDWR, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t)total) != 0)
-        bench_die("cannot make %zu bytes of shared memory at %s: %s", total, path, strerror(errno));
-    base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED)
-        bench_die("cannot map %s: %s", path, strerror(errno));
-    close(fd);
-    /* Advice: without huge pages everything is right, only slower. */
-    (void)madvise(base, total, MADV_HUGEPAGE);
-    segment = (struct segment *)(void *)base;
-    arenas = base + sizeof(struct segment);
-    /* acq_rel: processes only count here, whatever else they share goes through lines */
-    atomic_fetch_add_explicit(&segment->attached, 1, memory_order_acq_rel);
-    while (atomic_load_explicit(&segment->attached, memory_order_acquire) < nprocesses)
-        usleep(1000);
-    if (process == 0)
-        shm_unlink(path);
 }
 
 int main(int argc, char **argv)
@@ -321,7 +280,9 @@ int main(int argc, char **argv)
         bench_die("there must be 2 to %d ranks and as many processes at most, not %d and %d",
                   RANKS_MAX, nranks, nprocesses);
     bench_pin(process);
-    join(argv[1]);
+    arena = bench_arena_join(argv[1], (size_t)nprocesses * sizeof(struct line), nranks, process,
+                             nprocesses);
+    lines = arena.head;
     bench_serve(&library, argv[1]);
     return EXIT_SUCCESS;
 }

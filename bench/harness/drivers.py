@@ -47,8 +47,9 @@ def build(root, library_directory, workdir):
     run([*gcc, "-I", os.path.join(root, "include"), "tutti.c", *common, "-o", out["tutti"],
          "-L", library_directory, "-ltutti", f"-Wl,-rpath,{library_directory}"], source)
     # What they measure is the machine, so they may use all of it.
-    run([*gcc, "-O3", "-march=native", "bare.c", *common, "-o", out["bare"]], source)
-    run([*gcc, "-O3", "-march=native", "limit.c", "mover.c", *common, "-o", out["limit"]], source)
+    run([*gcc, "-O3", "-march=native", "bare.c", "arena.c", *common, "-o", out["bare"]], source)
+    run([*gcc, "-O3", "-march=native", "limit.c", "mover.c", "arena.c", *common, "-o",
+         out["limit"]], source)
     run([*gcc, "sockets.c", *common, "-o", out["sockets"]], source)
     for mpi in ("openmpi", "mpich"):
         run([f"mpicc.{mpi}", "-std=c11", *FLAGS, "mpi.c", *common, "-o", out[mpi]], source)

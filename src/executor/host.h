@@ -42,6 +42,9 @@ struct tutti_program {
     bool stages_input;   /* widened, pre-multiplied, or copied out of the way */
     bool scales_output;  /* an average that GATHER_REDUCE does not take care of */
     size_t input_blocks, output_blocks;
+    /* Memory of the communicator's own that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
+    size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
+    bool may_stream;     /* results are large enough to bypass the cache */
     /* By what this call runs if all ranks lend each other what it reads and writes; NULL: by
      * nothing else, so nobody asks. Owned. It stages what this one does. */
     struct tutti_program *lent;
@@ -67,7 +70,7 @@ struct tutti_run {
     const struct tutti_program *program;
     const struct tutti_bound *bound;   /* of the current piece */
     const struct tutti_call *call;     /* the caller's, until it is done */
-    struct tutti_header header;
+    const struct tutti_header *header; /* of the history */
     bool is_active;
     bool moved;                        /* set by any progress; the caller clears it */
     bool streams;                      /* results bypass the cache */
@@ -211,7 +214,7 @@ void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
 int tutti_run_agree(struct tutti_engine *engine);
 uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
 size_t tutti_last_cache_bytes(void);
-bool tutti_run_streams(struct tutti_engine *engine); /* host_stream.c; once per run */
+bool tutti_run_streams(struct tutti_engine *engine); /* host_stream.c; once per run that may */
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
 void tutti_lanes_begin_piece(struct tutti_run *run);
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);

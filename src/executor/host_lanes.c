@@ -53,8 +53,8 @@ static int offer_header(const struct tutti_run *run, struct tutti_lane_state *st
 {
     const struct tutti_transport_ops *ops = state->conn->ops;
     const struct tutti_segment *segment = &run->bound->segments[bound->first];
-    const uint8_t *header = (const uint8_t *)&run->header;
-    size_t done = state->header_bytes, size = sizeof run->header;
+    const uint8_t *header = (const uint8_t *)run->header;
+    size_t done = state->header_bytes, size = sizeof *run->header;
     const uint8_t *data;
 
     if (step->kind != TUTTI_STEP_SEND)
@@ -71,17 +71,17 @@ static int send_header(struct tutti_run *run, struct tutti_lane_state *state,
 {
     size_t taken;
 
-    if (state->header_bytes == sizeof run->header)
+    if (state->header_bytes == sizeof *run->header)
         return TUTTI_OK;
     TUTTI_TRY(offer_header(run, state, step, bound, &taken));
     if (taken == 0)
         return TUTTI_AGAIN;
     run->moved = true;
     taken += state->header_bytes;
-    state->header_bytes = (uint32_t)(taken < sizeof run->header ? taken : sizeof run->header);
-    if (taken > sizeof run->header)
-        advance(run, state, &run->bound->segments[bound->first], taken - sizeof run->header);
-    return state->header_bytes == sizeof run->header ? TUTTI_OK : TUTTI_AGAIN;
+    state->header_bytes = (uint32_t)(taken < sizeof *run->header ? taken : sizeof *run->header);
+    if (taken > sizeof *run->header)
+        advance(run, state, &run->bound->segments[bound->first], taken - sizeof *run->header);
+    return state->header_bytes == sizeof *run->header ? TUTTI_OK : TUTTI_AGAIN;
 }
 
 /* Does the step put what it receives to its place as it is? */
@@ -114,18 +114,18 @@ static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *
     const struct tutti_bound_step *bound = &run->bound->steps[index];
     size_t got, left;
 
-    if (state->header_bytes == sizeof run->header)
+    if (state->header_bytes == sizeof *run->header)
         return TUTTI_OK;
     do {
         TUTTI_TRY(take_header(run, state, step, bound, &got));
         if (got == 0)
             return TUTTI_AGAIN;
-        left = sizeof run->header - state->header_bytes;
+        left = sizeof *run->header - state->header_bytes;
         state->header_bytes += (uint32_t)(got < left ? got : left);
         run->moved = true;
     } while (got < left);
-    if (!tutti_header_equal(&state->header, &run->header))
-        return tutti_run_mismatch(engine, &run->header, state->conn->peer, &state->header);
+    if (!tutti_header_equal(&state->header, run->header))
+        return tutti_run_mismatch(engine, run->header, state->conn->peer, &state->header);
     run->received[index] += got - left;
     advance(run, state, &run->bound->segments[bound->first], got - left);
     return TUTTI_OK;

@@ -71,7 +71,7 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_pos
  * looks I tell the next one of mine. */
 static int check_neighbour(struct tutti_engine *engine)
 {
-    const struct tutti_header *mine = &engine->run.header;
+    const struct tutti_header *mine = engine->run.header;
     uint64_t words[TUTTI_TOLD_WORDS] = {mine->sequence, engine->history.chain};
 
     if (++engine->looks >= LOOKS_BEFORE_TELLING && engine->told != mine->sequence &&

@@ -52,26 +52,29 @@ size_t tutti_engine_bytes(const struct tutti_engine *engine)
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 
-static int reserve_arena(struct tutti_engine *engine, size_t bytes)
+/* Room for what is staged, and for SCRATCH. */
+static int reserve_arena(struct tutti_engine *engine, const struct tutti_program *program)
 {
-    if (bytes <= engine->arena_bytes)
-        return TUTTI_OK;
-    free(engine->arena);
-    engine->arena_bytes = 0;
-    bytes = (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
-    engine->arena = aligned_alloc(TUTTI_CACHE_LINE, bytes);
-    if (engine->arena == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);
-    engine->arena_bytes = bytes;
+    struct tutti_run *run = &engine->run;
+    size_t staged = program->staged_input_bytes + program->staged_output_bytes;
+    size_t bytes = staged + program->scratch_bytes;
+
+    if (bytes > engine->arena_bytes) {
+        free(engine->arena);
+        engine->arena_bytes = 0;
+        bytes = (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+        engine->arena = aligned_alloc(TUTTI_CACHE_LINE, bytes);
+        if (engine->arena == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);
+        engine->arena_bytes = bytes;
+    }
+    run->staged_input = engine->arena;
+    run->staged_output = engine->arena + program->staged_input_bytes;
+    run->scratch = engine->arena + staged;
     return TUTTI_OK;
 }
 
 /* ---- staging ---------------------------------------------------------------------- */
-
-static size_t line_up(size_t bytes)
-{
-    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
-}
 
 /* Elements of a block of this call: of its piece, or its own count in a v-form. */
 static size_t block_elements(const struct tutti_run *run, const size_t *counts, size_t block)
@@ -98,15 +101,6 @@ static size_t block_start(const struct tutti_run *run, const size_t *counts, con
     for (size_t i = 0; i < block; i++)
         start += counts[i];
     return start;
-}
-
-static size_t staged_bytes(const struct tutti_run *run, const size_t *counts, size_t blocks)
-{
-    size_t elements = 0;
-
-    for (size_t block = 0; block < blocks; block++)
-        elements += counts ? counts[block] : run->program->piece_count;
-    return line_up(elements * tutti_type_size(run->program->run_type));
 }
 
 /* One element of a narrow float, as the float32 to multiply by. */
@@ -243,7 +237,7 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
 int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind,
                         struct tutti_post **ret_post)
 {
-    const struct tutti_header *header = &engine->run.header;
+    const struct tutti_header *header = engine->run.header;
     uint64_t signature[2];
 
     if (engine->all_entered + behind < engine->round)
@@ -335,28 +329,19 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_schedule *schedule = program->plan->schedule;
-    size_t input = 0, output = 0, scratch = tutti_program_scratch(program);
 
     tutti_assert(!run->is_active);
     if (!schedule->is_one_sided)
         TUTTI_TRY(tutti_lanes_reserve(run, program->plan));
+    TUTTI_TRY(reserve_arena(engine, program));
     run->program = program;
     run->call = call;
-    if (program->stages_input)
-        input = staged_bytes(run, call->input_counts, program->input_blocks);
-    if (program->widens)
-        output = staged_bytes(run, call->output_counts, program->output_blocks);
-    if (input + output + scratch > 0)
-        TUTTI_TRY(reserve_arena(engine, input + output + scratch));
-    run->staged_input = engine->arena;
-    run->staged_output = engine->arena + input;
-    run->scratch = engine->arena + input + output;
-    run->header = *tutti_history_add(&engine->history, &call->signature);
+    run->header = tutti_history_add(&engine->history, &call->signature);
     engine->looks = 0;
     if (engine->domain != NULL)
-        announce(engine->domain, &run->header);
+        announce(engine->domain, run->header);
     run->scale = schedule->is_one_sided ? average_of(call, engine->nranks) : TUTTI_NO_SCALE;
-    run->streams = tutti_run_streams(engine);
+    run->streams = program->may_stream && tutti_run_streams(engine);
     run->piece = 0;
     run->wait_index = 0;
     run->signals_given = 0;

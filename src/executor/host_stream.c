@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Below, nothing is won. */
-#define LEAST_BYTES ((size_t)32 << 10)
-
 /* The last level's size as the kernel tells it; the C library may tell the sum of all a processor
  * has, of which a core uses one. */
 size_t tutti_last_cache_bytes(void)
@@ -69,8 +66,6 @@ bool tutti_run_streams(struct tutti_engine *engine)
     bool was_seen;
 
     _Static_assert(sizeof recent->results / sizeof *recent->results == 128, "a place has 7 bits");
-    if (output_bytes < LEAST_BYTES)
-        return false;
     was_seen = recent->results[place].address == output &&
                recent->moved_bytes - recent->results[place].moved_bytes < engine->cache_bytes;
     recent->moved_bytes += footprint;

@@ -8,6 +8,9 @@
 
 enum { LINE_ELEMENTS = 64 }; /* a cache line or more of every type */
 
+/* With less, nothing is won by bypassing the cache. */
+#define LEAST_STREAMED_BYTES ((size_t)32 << 10)
+
 static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -114,6 +117,31 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     return TUTTI_OK;
 }
 
+static size_t staged_bytes(const struct tutti_program *program, const size_t *counts, size_t blocks)
+{
+    size_t elements = 0, bytes;
+
+    for (size_t block = 0; block < blocks; block++)
+        elements += counts ? counts[block] : program->piece_count;
+    bytes = elements * tutti_type_size(program->run_type);
+    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+}
+
+static void decide_memory(struct tutti_program *program, const struct tutti_call *call)
+{
+    size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
+
+    if (program->stages_input)
+        program->staged_input_bytes =
+            staged_bytes(program, call->input_counts, program->input_blocks);
+    if (program->widens)
+        program->staged_output_bytes =
+            staged_bytes(program, call->output_counts, program->output_blocks);
+    program->scratch_bytes = full > last ? full : last;
+    program->may_stream = program->output_blocks * call->count * tutti_type_size(call->type) >=
+                          LEAST_STREAMED_BYTES;
+}
+
 int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
                          size_t half_bytes, struct tutti_program **ret_program)
 {
@@ -130,6 +158,7 @@ int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call 
     TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
     if (program->npieces > 1)
         TUTTI_TRY_OR(fail, rc, bind_piece(program, call, program->piece_count, &program->full));
+    decide_memory(program, call);
     *ret_program = program;
     return TUTTI_OK;
 
@@ -148,15 +177,11 @@ void tutti_program_destroy(struct tutti_program *program)
     free(program);
 }
 
-size_t tutti_program_scratch(const struct tutti_program *program)
+void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
 {
-    size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
-    size_t own = full > last ? full : last, lent;
-
-    if (program->lent == NULL)
-        return own;
-    lent = tutti_program_scratch(program->lent);
-    return own > lent ? own : lent;
+    program->lent = lent;
+    if (lent->scratch_bytes > program->scratch_bytes)
+        program->scratch_bytes = lent->scratch_bytes;
 }
 
 size_t tutti_program_bytes(const struct tutti_program *program)

@@ -11,8 +11,8 @@ int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call 
                          size_t half_bytes, struct tutti_program **ret_program);
 void tutti_program_destroy(struct tutti_program *program);
 
-/* SCRATCH of one piece, whichever way the call runs. */
-size_t tutti_program_scratch(const struct tutti_program *program);
+/* By `lent`, taken over, the same call runs on lent memory. */
+void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent);
 
 /* Heap held, for the memory report. */
 size_t tutti_program_bytes(const struct tutti_program *program);

@@ -32,7 +32,7 @@ struct tutti_fifo {
     alignas(TUTTI_CACHE_LINE) uint32_t is_writer_closed;
     alignas(TUTTI_CACHE_LINE) uint64_t head; /* the reader's: bytes ever given back */
     uint32_t is_reader_closed;
-    alignas(TUTTI_CACHE_LINE) uint64_t copied; /* the reader's, for cma.c: bytes ever copied out of
+    alignas(TUTTI_CACHE_LINE) uint64_t copied; /* the reader's, for shm.c: bytes ever copied out of
                                                   memory that the writer has exposed */
     alignas(TUTTI_CACHE_LINE) uint8_t data[];
 };
