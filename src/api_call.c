@@ -257,8 +257,7 @@ static bool is_empty(const struct tutti_args *args, const struct tutti_call *cal
 
 static struct tutti_ready *place_of(struct tutti_comm *comm, const struct tutti_args *args)
 {
-    size_t hash = args->count ^ args->count >> 5 ^ args->kind * 5u ^ (unsigned)args->root * 3u ^
-                  (unsigned)args->type;
+    size_t hash = (args->count + args->count / 16) ^ args->kind ^ (size_t)args->root;
 
     return &comm->ready[hash % TUTTI_READY_CALLS];
 }

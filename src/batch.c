@@ -394,8 +394,7 @@ static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
         return TUTTI_AGAIN;
     TUTTI_TRY(tutti_fabric_news(comm->fabric));
     TUTTI_TRY(tutti_cache_again(comm, call, found));
-    TUTTI_TRY(tutti_run_begin(&comm->engine, found->program, call));
-    TUTTI_TRY(tutti_run_progress(&comm->engine));
+    TUTTI_TRY(tutti_run_start(&comm->engine, found->program, call));
     /* release: pairs with the acquire of whoever moves the next batch */
     tutti_store_release(&comm->turn, ticket + 1);
     return TUTTI_OK;

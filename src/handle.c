@@ -122,13 +122,20 @@ void tutti_handle_release(tuttiComm_t handle)
     pthread_mutex_unlock(&lock);
 }
 
-int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm)
+/* A communicator of this process that was not destroyed? */
+static bool is_live(const struct tuttiComm *handle)
+{
+    return is_handle(handle) && handle->magic == MAGIC_LIVE &&
+           handle->comm->fork_generation == fork_generation;
+}
+
+static int fail_handle(const struct tuttiComm *handle, const char *function)
 {
     if (handle == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: comm is NULL; pass a communicator that tuttiCommInit* has made",
                           function);
-    if (!is_handle(handle))
+    if (!is_handle(handle) || (handle->magic != MAGIC_LIVE && handle->magic != MAGIC_DEAD))
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: comm is not a communicator; pass one that tuttiCommInit* has made",
                           function);
@@ -136,14 +143,15 @@ int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: comm has been destroyed; do not use it after tuttiCommDestroy",
                           function);
-    if (handle->magic != MAGIC_LIVE)
-        return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "%s: comm is not a communicator; pass one that tuttiCommInit* has made",
-                          function);
-    if (handle->comm->fork_generation != fork_generation)
-        return tutti_fail(TUTTI_ERR_USAGE,
-                          "%s: comm (rank %d) was made before fork; a child must make its own",
-                          function, handle->comm->rank);
+    return tutti_fail(TUTTI_ERR_USAGE,
+                      "%s: comm (rank %d) was made before fork; a child must make its own",
+                      function, handle->comm->rank);
+}
+
+int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm)
+{
+    if (!is_live(handle))
+        return fail_handle(handle, function);
     *ret_comm = handle->comm;
     return TUTTI_OK;
 }
@@ -151,10 +159,14 @@ int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm
 int tutti_handle_ready(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm)
 {
     struct tutti_comm *comm;
+    int state;
 
     TUTTI_TRY(tutti_handle_get(handle, function, &comm));
-    switch (tutti_load_acquire(&comm->state)) {
-    case TUTTI_COMM_READY: *ret_comm = comm; return TUTTI_OK;
+    state = tutti_load_acquire(&comm->state);
+    *ret_comm = comm;
+    if (state == TUTTI_COMM_READY)
+        return TUTTI_OK;
+    switch (state) {
     case TUTTI_COMM_FAILED: return tutti_comm_error(comm);
     case TUTTI_COMM_FORMING:
         return tutti_fail(TUTTI_ERR_USAGE,

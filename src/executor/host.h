@@ -29,6 +29,9 @@
 #include "transport/fabric.h"
 #include "transport/lend.h"
 
+/* Where a round has its window: domain.h. */
+enum tutti_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
+
 /* A collective call with its plan and sizes: made once per kind of call, then cached. */
 struct tutti_program {
     const struct tutti_plan *plan;
@@ -44,7 +47,9 @@ struct tutti_program {
     size_t input_blocks, output_blocks;
     /* Memory of the communicator's own that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
+    enum tutti_window_place window_place;
     bool may_stream;     /* results are large enough to bypass the cache */
+    bool is_one_round;   /* of copies and sums through windows, with nothing before or after it */
     /* By what this call runs if all ranks lend each other what it reads and writes; NULL: by
      * nothing else, so nobody asks. Owned. It stages what this one does. */
     struct tutti_program *lent;
@@ -63,9 +68,6 @@ struct tutti_lane_state {
     size_t filled, drained;
 };
 
-/* Where a round has its window: domain.h. */
-enum tutti_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
-
 struct tutti_run {
     const struct tutti_program *program;
     const struct tutti_bound *bound;   /* of the current piece */
@@ -74,7 +76,7 @@ struct tutti_run {
     bool is_active;
     bool moved;                        /* set by any progress; the caller clears it */
     bool streams;                      /* results bypass the cache */
-    enum tutti_window_place window_place; /* of the round */
+    struct tutti_post *post;           /* mine, of the round */
     bool lends;                        /* all have agreed to run on lent memory, mine by: */
     uint32_t input_lent, output_lent;
     int phase;
@@ -135,6 +137,10 @@ size_t tutti_engine_bytes(const struct tutti_engine *engine);
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);
 
+/* Begin, and go on at once. TUTTI_AGAIN: it has begun, and tutti_run_progress goes on. */
+int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *program,
+                    const struct tutti_call *call);
+
 /* Go on. TUTTI_OK: complete. */
 int tutti_run_progress(struct tutti_engine *engine);
 
@@ -158,18 +164,29 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
 int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
                        int rank, const struct tutti_post *theirs);
 
-/* Does `rank` do in that round what I do? Once its counter was acquired. */
+/* Does `rank` do in this round what I do? Once its counter was acquired. */
 static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32_t rank,
-                                       uint64_t round)
+                                       const struct tutti_post *theirs)
 {
-    const struct tutti_domain *domain = engine->domain;
-    const struct tutti_post *mine = tutti_domain_post(domain, domain->me, round);
-    const struct tutti_post *theirs = tutti_domain_post(domain, rank, round);
+    const struct tutti_post *mine = engine->run.post;
 
     if (theirs->chain == mine->chain && theirs->signature[0] == mine->signature[0] &&
         theirs->signature[1] == mine->signature[1])
         return TUTTI_OK;
     return tutti_run_bad_post(engine, mine, (int)rank, theirs);
+}
+
+/* Has `rank` given that signal of this round? Then it must be doing what I do. */
+static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t rank,
+                                     uint32_t signal)
+{
+    const struct tutti_post *theirs = tutti_domain_post(engine->domain, rank, engine->round);
+    uint32_t patience = engine->domain->patience;
+
+    while (!tutti_domain_gave(theirs, engine->round, signal))
+        if (patience-- == 0)
+            return TUTTI_AGAIN;
+    return tutti_run_check_post(engine, rank, theirs);
 }
 
 /* The same of a round before the current one, whose post may be written anew at any time: nothing is
@@ -196,7 +213,7 @@ static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32
 /* Where member `index` has its window of the current round. */
 static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint32_t index)
 {
-    switch (engine->run.window_place) {
+    switch (engine->run.program->window_place) {
     case TUTTI_IN_POST: return tutti_domain_post(engine->domain, index, engine->round)->window;
     case TUTTI_IN_SLOT: return tutti_domain_slot(engine->domain, index, engine->round);
     default: return tutti_domain_window(engine->domain, index, engine->round);
@@ -204,10 +221,9 @@ static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint3
 }
 
 int tutti_run_local(struct tutti_engine *engine);  /* host_local.c */
-/* host_run.c: begin my part of the round, once all others have entered the one `behind` rounds
+/* host_run.c: begin my post of the round, once all others have entered the one `behind` rounds
  * before. */
-int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind,
-                        struct tutti_post **ret_post);
+int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind);
 /* host_lend.c: offer my buffers in my post; agree by what to run; where I see a member's buffer,
  * NULL: nowhere. */
 void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);

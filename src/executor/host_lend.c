@@ -50,19 +50,14 @@ int tutti_run_agree(struct tutti_engine *engine)
     bool all_lend = true;
 
     if (run->signals_given == 0) {
-        struct tutti_post *post;
-
-        TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1, &post));
-        tutti_run_offer(engine, post);
-        tutti_domain_publish(domain, engine->round, ++run->signals_given);
+        TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1));
+        tutti_run_offer(engine, run->post);
+        tutti_domain_give(domain, run->post, engine->round, ++run->signals_given);
         run->moved = true;
     }
     for (; run->wait_index < domain->nmembers; run->wait_index++) {
-        if (run->wait_index == domain->me)
-            continue;
-        if (!tutti_domain_has(domain, run->wait_index, engine->round, 1))
-            return TUTTI_AGAIN;
-        TUTTI_TRY(tutti_run_check_post(engine, run->wait_index, engine->round));
+        if (run->wait_index != domain->me)
+            TUTTI_TRY(tutti_run_wait_for(engine, run->wait_index, 1));
     }
     for (uint32_t index = 0; index < domain->nmembers; index++) {
         const struct tutti_post *post = tutti_domain_post(domain, index, engine->round);
@@ -74,11 +69,9 @@ int tutti_run_agree(struct tutti_engine *engine)
     engine->all_entered = engine->round;
     run->wait_index = 0;
     if (all_lend) {
-        const struct tutti_post *mine = tutti_domain_post(domain, domain->me, engine->round);
-
         run->lends = true;
-        run->input_lent = mine->input_lent;
-        run->output_lent = mine->output_lent;
+        run->input_lent = run->post->input_lent;
+        run->output_lent = run->post->output_lent;
         run->program = run->program->lent;
     }
     run->moved = true;

@@ -147,34 +147,24 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
     }
 }
 
-/* Has `rank` given signal number `signal` of this round? The first look also
- * compares what it is doing with what we are doing. */
-static int wait_for(struct tutti_engine *engine, uint32_t rank, uint32_t signal)
-{
-    if (!tutti_domain_has(engine->domain, rank, engine->round, signal))
-        return TUTTI_AGAIN;
-    return tutti_run_check_post(engine, rank, engine->round);
-}
-
 static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
 {
     struct tutti_run *run = &engine->run;
 
     if (step->from != TUTTI_ALL_RANKS)
-        return wait_for(engine, (uint32_t)step->from, step->signal);
+        return tutti_run_wait_for(engine, (uint32_t)step->from, step->signal);
     for (; run->wait_index < (uint32_t)engine->nranks; run->wait_index++)
         if (run->wait_index != (uint32_t)engine->rank)
-            TUTTI_TRY(wait_for(engine, run->wait_index, step->signal));
+            TUTTI_TRY(tutti_run_wait_for(engine, run->wait_index, step->signal));
     run->wait_index = 0;
     engine->all_entered = engine->round;
     return TUTTI_OK;
 }
 
-static int run_step(struct tutti_engine *engine, uint32_t index)
+static inline int run_step(struct tutti_engine *engine, const struct tutti_step *step,
+                           const struct tutti_bound_step *bound)
 {
     struct tutti_run *run = &engine->run;
-    const struct tutti_step *step = &run->program->plan->schedule->steps[index];
-    const struct tutti_bound_step *bound = &run->bound->steps[index];
 
     switch ((enum tutti_step_kind)step->kind) {
     case TUTTI_STEP_COPY: copy_segments(engine, step, bound); return TUTTI_OK;
@@ -183,27 +173,48 @@ static int run_step(struct tutti_engine *engine, uint32_t index)
     case TUTTI_STEP_GET: return get_segments(engine, step, bound);
     case TUTTI_STEP_GATHER_REDUCE: gather_reduce_segments(engine, step, bound); return TUTTI_OK;
     case TUTTI_STEP_SIGNAL:
-        tutti_domain_publish(engine->domain, engine->round, ++run->signals_given);
+        tutti_domain_give(engine->domain, run->post, engine->round, ++run->signals_given);
         return TUTTI_OK;
     case TUTTI_STEP_WAIT: return wait_step(engine, step);
-    default: return tutti_fail(TUTTI_ERR_INTERNAL, "step %u is not local", index);
+    default: return tutti_fail(TUTTI_ERR_INTERNAL, "step of kind %d is not local",
+                               (int)step->kind);
     }
+}
+
+/* All steps of a one-sided schedule are local, and each depends on those before it. */
+static int run_in_order(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_schedule *schedule = run->program->plan->schedule;
+    const struct tutti_bound_step *bound = run->bound->steps;
+    uint32_t first = run->local_position, position = first;
+    int rc = TUTTI_OK;
+
+    for (; position < schedule->nsteps; position++) {
+        rc = run_step(engine, &schedule->steps[position], &bound[position]);
+        if (rc != TUTTI_OK)
+            break;
+    }
+    run->local_position = position;
+    run->moved |= position > first;
+    return rc;
 }
 
 int tutti_run_local(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_plan *plan = run->program->plan;
-    bool is_ordered = plan->schedule->is_one_sided;
+    const struct tutti_step *steps = plan->schedule->steps;
 
+    if (plan->schedule->is_one_sided)
+        return run_in_order(engine);
     while (run->local_position < plan->nlocal) {
         uint32_t index = plan->local_steps[run->local_position];
 
-        if (!is_ordered && !tutti_run_deps_done(run, &plan->schedule->steps[index]))
+        if (!tutti_run_deps_done(run, &steps[index]))
             return TUTTI_AGAIN;
-        TUTTI_TRY(run_step(engine, index));
-        if (!is_ordered)
-            run->halves_left[index] = 0;
+        TUTTI_TRY(run_step(engine, &steps[index], &run->bound->steps[index]));
+        run->halves_left[index] = 0;
         run->local_position++;
         run->moved = true;
     }

@@ -127,8 +127,23 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
     return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
 }
 
+/* By the first piece, which is the largest. */
+static enum tutti_window_place place_window(const struct tutti_program *program)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
+    size_t bytes = schedule->window_chunks * bound->slot_bytes;
+
+    if (bytes > TUTTI_SLOT_BYTES)
+        return TUTTI_IN_HALF;
+    if (bytes > sizeof((struct tutti_post *)NULL)->window || schedule->needs != TUTTI_NEEDS_WINDOW)
+        return TUTTI_IN_SLOT;
+    return TUTTI_IN_POST;
+}
+
 static void decide_memory(struct tutti_program *program, const struct tutti_call *call)
 {
+    const struct tutti_schedule *schedule = program->plan->schedule;
     size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
 
     if (program->stages_input)
@@ -138,8 +153,13 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
         program->staged_output_bytes =
             staged_bytes(program, call->output_counts, program->output_blocks);
     program->scratch_bytes = full > last ? full : last;
+    program->window_place = place_window(program);
     program->may_stream = program->output_blocks * call->count * tutti_type_size(call->type) >=
                           LEAST_STREAMED_BYTES;
+    program->is_one_round = program->npieces == 1 && !program->may_stream &&
+                            schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
+                            !program->widens && !program->scales_output &&
+                            program->scratch_bytes == 0;
 }
 
 int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
@@ -180,6 +200,7 @@ void tutti_program_destroy(struct tutti_program *program)
 void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
 {
     program->lent = lent;
+    program->is_one_round = false;
     if (lent->scratch_bytes > program->scratch_bytes)
         program->scratch_bytes = lent->scratch_bytes;
 }

@@ -90,6 +90,8 @@ struct tutti_domain {
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
     uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
                                         signal looks at one word */
+    uint32_t patience;               /* how often to look again at once for a signal that is late:
+                                        not at all where ranks share cores */
     bool has_joint_fences;           /* whoever raises a flag, as before a sleep, fences for all */
 };
 
@@ -123,6 +125,9 @@ static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
     return round << TUTTI_SIGNAL_BITS | nsignals;
 }
 
+/* How an answer that is on its way is met: some hundred nanoseconds' worth of looks. */
+#define TUTTI_PATIENT_LOOKS 100
+
 /* Begin my post of a round: say what it is about. */
 static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *domain,
                                                    uint64_t round, const uint64_t signature[2],
@@ -138,26 +143,36 @@ static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *do
     return post;
 }
 
-/* Give my signals, up to that number: everything I wrote before is visible to whoever sees it. */
-static inline void tutti_domain_publish(struct tutti_domain *domain, uint64_t round,
-                                        uint32_t nsignals)
+/* Give my signals of a round, up to that number, in its post: everything I wrote before is visible
+ * to whoever sees it. */
+static inline void tutti_domain_give(struct tutti_domain *domain, struct tutti_post *post,
+                                     uint64_t round, uint32_t nsignals)
 {
-    /* release: pairs with the acquire in tutti_domain_has */
-    tutti_store_release(&tutti_domain_post(domain, domain->me, round)->counter,
-                        tutti_domain_signal(round, nsignals));
+    /* release: pairs with the acquire in tutti_domain_gave */
+    tutti_store_release(&post->counter, tutti_domain_signal(round, nsignals));
     /* Pairs with the fence of a member going to sleep: one of us sees the other. */
     tutti_fence_before_look(domain->has_joint_fences);
     if (tutti_load_relaxed(domain->sleepers) != 0)
         tutti_domain_ring_all(domain);
 }
 
-/* Has member `index` given signal `signal` of that round, or begun a later round in the same post? */
+static inline void tutti_domain_publish(struct tutti_domain *domain, uint64_t round,
+                                        uint32_t nsignals)
+{
+    tutti_domain_give(domain, tutti_domain_post(domain, domain->me, round), round, nsignals);
+}
+
+/* Has the owner of that round's post given signal `signal` of it, or begun a later round there? */
+static inline bool tutti_domain_gave(const struct tutti_post *post, uint64_t round, uint32_t signal)
+{
+    /* acquire: pairs with the release in tutti_domain_give */
+    return tutti_load_acquire(&post->counter) >= tutti_domain_signal(round, signal);
+}
+
 static inline bool tutti_domain_has(const struct tutti_domain *domain, uint32_t index,
                                     uint64_t round, uint32_t signal)
 {
-    /* acquire: pairs with the release in tutti_domain_publish */
-    return tutti_load_acquire(&tutti_domain_post(domain, index, round)->counter) >=
-           tutti_domain_signal(round, signal);
+    return tutti_domain_gave(tutti_domain_post(domain, index, round), round, signal);
 }
 
 /* Say what I begin. */

@@ -99,10 +99,13 @@ void tutti_wait_init(struct tutti_fabric *fabric)
     fabric->is_crowded = fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric);
     if (fabric->phase == TUTTI_FORM_OPEN || !fabric->has_domain)
         return;
-    if (!fabric->is_crowded) /* sleeping is rare here */
+    if (!fabric->is_crowded) {
+        fabric->segment->domain.patience = TUTTI_PATIENT_LOOKS;
+        /* Sleeping is rare here. */
         fabric->segment->domain.has_joint_fences = all_members_joined(fabric);
-    else if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
+    } else if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0) {
         fabric->core_share = core_share(fabric);
+    }
 }
 
 /* ---- sockets ------------------------------------------------------------------------- */
