@@ -271,7 +271,7 @@ static size_t least_lent_bytes(const struct tutti_tuner_view *view)
     bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
                       view->nranks > view->machine->cores;
 
-    return is_crowded ? (size_t)4 << 20 : (size_t)64 << 10;
+    return is_crowded ? (size_t)128 << 10 : (size_t)64 << 10;
 }
 
 /* How a call runs on memory that all ranks lend each other, if not by `choice`. Both are one-sided

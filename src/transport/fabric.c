@@ -152,7 +152,9 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transpor
     return conn;
 }
 
-static int go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
+/* Out of line, so that finding a connection that is there stays short. */
+static int __attribute__((noinline, cold))
+go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {
     size_t index = tutti_conn_index(peer, channel);
 

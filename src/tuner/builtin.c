@@ -81,6 +81,8 @@ static const struct rule rules[] = {
     {TUTTI_BROADCAST, 64, 3, CROWDED, "tree", TUTTI_SEGMENTS, 1},
     {TUTTI_BROADCAST, 8 << 10, 3, CROWDED, "circulant_pipeline", TUTTI_SEGMENTS, 1},
     {TUTTI_BROADCAST, 32 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
+    {TUTTI_BROADCAST, 512 << 10, 3, IN_PROCESS | CROWDED, "direct", AS_USUAL},
+    {TUTTI_BROADCAST, 4 << 20, 3, IN_PROCESS | CROWDED, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "shared", AS_USUAL},
     {TUTTI_BROADCAST, 512 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 12 << 20, 2, PAIR, "direct", AS_USUAL},
@@ -93,6 +95,7 @@ static const struct rule rules[] = {
     {TUTTI_BROADCAST, ANY, 1, ALL, "chain", AS_USUAL},
 
     {TUTTI_ALLGATHER, 64 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
+    {TUTTI_ALLGATHER, 512 << 10, 8, IN_PROCESS | CROWDED, "direct", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
     {TUTTI_ALLGATHER, 16 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, PAIR, "mapped", AS_USUAL},
