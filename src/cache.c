@@ -274,8 +274,15 @@ static size_t least_lent_bytes(const struct tutti_tuner_view *view)
     return is_crowded ? (size_t)128 << 10 : (size_t)64 << 10;
 }
 
-/* How a call runs on memory that all ranks lend each other, if not by `choice`. Both are one-sided
- * then, and stage alike. */
+/* Do a two-sided run and one on mapped buffers want the same memory, and no scaling? */
+static bool are_alike(const struct tutti_call *call, const struct tutti_tuner_query *query)
+{
+    return !query->is_scaled && !call->is_average &&
+           (query->widening == 1 || !tutti_collective_reduces(call->collective));
+}
+
+/* How a call runs on memory that all ranks lend each other, if not by `choice`. It stages what that
+ * does. */
 static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
                      struct tutti_program *program)
@@ -289,7 +296,8 @@ static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
         !tutti_builtin_find(&comm->view, query, true, &lent))
         return TUTTI_OK;
     TUTTI_TRY(tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options));
-    if (same_choice(choice, &lent) || choice->algorithm->needs == 0 || lent.algorithm->needs == 0)
+    if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
+        (choice->algorithm->needs == 0 && !are_alike(call, query)))
         return TUTTI_OK;
     TUTTI_TRY(find_plan(comm, &lent, call->root, &plan));
     log_choice(comm, query, &lent);

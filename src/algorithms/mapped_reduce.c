@@ -28,10 +28,10 @@ static int end(struct tutti_build *build)
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
 }
 
-static int sum_own_chunk(const struct tutti_shape *shape, struct tutti_build *build,
-                         struct tutti_span dst, struct tutti_span remote_dst)
+static int sum_chunk(struct tutti_build *build, uint32_t index, struct tutti_span dst,
+                     struct tutti_span remote_dst)
 {
-    struct tutti_span chunk = tutti_span(TUTTI_BUF_INPUT, shape->rank, 1);
+    struct tutti_span chunk = tutti_span(TUTTI_BUF_INPUT, index, 1);
 
     return tutti_build_gather_reduce(build, chunk, chunk, dst, TUTTI_NO_SPAN, remote_dst);
 }
@@ -42,31 +42,38 @@ static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *b
 
     tutti_build_chunks(build, shape->nranks);
     TUTTI_TRY(begin(build));
-    TUTTI_TRY(sum_own_chunk(shape, build, chunk, chunk));
+    TUTTI_TRY(sum_chunk(build, shape->rank, chunk, chunk));
     return end(build);
 }
 
 static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
 {
     TUTTI_TRY(begin(build));
-    TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, 0, 1), TUTTI_NO_SPAN));
+    TUTTI_TRY(sum_chunk(build, shape->rank, tutti_span(TUTTI_BUF_OUTPUT, 0, 1), TUTTI_NO_SPAN));
     return end(build);
 }
 
+/* A part is summed segment by segment, so that a sum is still in the cache when it is put to the
+ * root. */
 static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    struct tutti_span chunk = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
+    uint32_t segments = shape->options.value[TUTTI_SEGMENTS], first = shape->rank * segments;
     struct tutti_span sum = tutti_span(TUTTI_BUF_SCRATCH, 0, 1);
 
-    tutti_build_chunks(build, shape->nranks);
-    if (shape->rank == shape->root)
-        sum = chunk;
-    else
+    tutti_build_chunks(build, shape->nranks * segments);
+    if (shape->rank != shape->root)
         tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, 1);
     TUTTI_TRY(begin(build));
-    TUTTI_TRY(sum_own_chunk(shape, build, sum, TUTTI_NO_SPAN));
-    if (shape->rank != shape->root)
+    for (uint32_t index = first; index < first + segments; index++) {
+        struct tutti_span chunk = tutti_span(TUTTI_BUF_OUTPUT, index, 1);
+
+        if (shape->rank == shape->root) {
+            TUTTI_TRY(sum_chunk(build, index, chunk, TUTTI_NO_SPAN));
+            continue;
+        }
+        TUTTI_TRY(sum_chunk(build, index, sum, TUTTI_NO_SPAN));
         TUTTI_TRY(tutti_build_put(build, shape->root, sum, chunk));
+    }
     return end(build);
 }
 
@@ -127,4 +134,5 @@ const struct tutti_algorithm tutti_mapped_reduce = {
     .needs = TUTTI_NEEDS_PEER_STORE,
     .emit = emit_reduce,
     .cost = cost_reduce,
+    .options = {[TUTTI_SEGMENTS] = {.least = 1, .most = 256, .usual = 4}},
 };

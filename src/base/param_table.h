@@ -53,8 +53,9 @@ TUTTI_PARAM_INT(CMA_THRESHOLD, "TUTTI_CMA_THRESHOLD", "16M", 1, INT32_MAX,
     "Messages from this size on, in bytes, are copied once, straight from the sender's memory, "
     "between processes of a host that can read each other's memory (between ranks of one process "
     "from 16K on at the latest; in a group that both sends and receives, and where ranks outnumber "
-    "cores, from 256K on). High by default: through the FIFO sender and receiver copy at the same "
-    "time, which was 2 to 4 times as fast up to 16M where it was measured.")
+    "cores, from 256K on; memory of tuttiMemAlloc from 16K on, there from 64K on). High by "
+    "default: through the FIFO sender and receiver copy at the same time, which was 2 to 4 times as "
+    "fast up to 16M where it was measured.")
 TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
     "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
     "ranks than cores on a host it does not spin.")

@@ -121,7 +121,7 @@ struct tutti_engine {
     const void **sources;              /* [nranks], for GATHER_REDUCE */
     void **sinks;                      /* [nranks + 2] */
     size_t cache_bytes;                /* of the last level */
-    struct tutti_lend *lend;           /* NULL: all are of one process, or there is no domain */
+    struct tutti_lend *lend;           /* the fabric's; NULL: not all of the ranks can use it */
     struct tutti_recent recent;        /* what is likely to be in it */
     struct tutti_run run;
 };

@@ -24,21 +24,14 @@ int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, 
         tutti_engine_fini(engine);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an engine of %d ranks", nranks);
     }
-    if (tutti_fabric_all_read(fabric) && !tutti_fabric_all_store(fabric)) {
-        int rc = tutti_lend_create(engine->domain, &engine->lend);
-
-        if (rc != TUTTI_OK) {
-            tutti_engine_fini(engine);
-            return rc;
-        }
-    }
+    if (tutti_fabric_all_read(fabric) && !tutti_fabric_all_store(fabric))
+        engine->lend = tutti_fabric_lend(fabric);
     return TUTTI_OK;
 }
 
 void tutti_engine_fini(struct tutti_engine *engine)
 {
     tutti_lanes_fini(&engine->run);
-    tutti_lend_destroy(engine->lend);
     free(engine->arena);
     free(engine->sources);
     free(engine->sinks);
@@ -48,7 +41,6 @@ void tutti_engine_fini(struct tutti_engine *engine)
 size_t tutti_engine_bytes(const struct tutti_engine *engine)
 {
     return sizeof *engine + engine->arena_bytes + tutti_lanes_bytes(&engine->run) +
-           tutti_lend_bytes(engine->lend) +
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 

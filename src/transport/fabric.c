@@ -203,7 +203,7 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
     if (fabric->has_domain) {
         usage.shared_bytes = tutti_segment_touched(fabric->segment);
         usage.reserved_bytes = fabric->segment->header->total_bytes;
-        usage.private_bytes += sizeof *fabric->segment;
+        usage.private_bytes += sizeof *fabric->segment + tutti_lend_bytes(fabric->lend);
         usage.private_bytes +=
             fabric->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_access));
     }
@@ -231,6 +231,7 @@ void tutti_fabric_destroy(struct tutti_fabric *fabric)
             fabric->conns[i]->ops->close(fabric->conns[i]);
     tutti_tcp_destroy(fabric);
     tutti_pass_destroy(fabric->pass);
+    tutti_lend_destroy(fabric->lend);
     tutti_segment_destroy(fabric->segment);
     if (fabric->epoll_fd >= 0)
         close(fabric->epoll_fd);

@@ -196,6 +196,17 @@ static void take_domain(struct tutti_fabric *fabric)
     tutti_segment_destroy(surplus);
 }
 
+/* Who can read my memory can also map what I lend. */
+static int open_shelves(struct tutti_fabric *fabric)
+{
+    bool has_reader = false;
+
+    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
+        has_reader |= index != fabric->my_index &&
+                      fabric->segment->access[index] == TUTTI_ACCESS_READ;
+    return has_reader ? tutti_lend_create(&fabric->segment->domain, &fabric->lend) : TUTTI_OK;
+}
+
 int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts)
 {
     bool needs_tcp = false;
@@ -209,6 +220,7 @@ int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts)
     }
     take_back_partial_segments(fabric);
     take_domain(fabric);
+    TUTTI_TRY(open_shelves(fabric));
     sum_up(fabric);
     TUTTI_TRY(tutti_route_all(fabric));
 
@@ -228,6 +240,11 @@ struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric)
 bool tutti_fabric_is_one_domain(const struct tutti_fabric *fabric)
 {
     return fabric->is_one_domain;
+}
+
+struct tutti_lend *tutti_fabric_lend(struct tutti_fabric *fabric)
+{
+    return fabric->lend;
 }
 
 bool tutti_fabric_all_store(const struct tutti_fabric *fabric)

@@ -16,6 +16,7 @@
 #include "base/socket.h"
 #include "transport/fabric.h"
 #include "transport/identity.h"
+#include "transport/lend.h"
 #include "transport/segment.h"
 
 #include <pthread.h>
@@ -77,6 +78,7 @@ struct tutti_fabric {
     uint32_t nmembers, my_index;
     bool has_domain, is_one_domain, all_store, all_read;
     bool shares_memory;            /* a member reads another's own memory */
+    struct tutti_lend *lend;       /* NULL: no member is a process that can read mine */
     uint32_t times_inside;         /* that memory: calls of enter that exit has not ended */
 
     /* Connections. */

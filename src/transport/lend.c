@@ -165,7 +165,7 @@ static uint32_t ask_peers(const struct tutti_lend *lend)
     return least;
 }
 
-uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t size_bytes)
+uint32_t tutti_lend_number(struct tutti_lend *lend, const void *buffer, size_t size_bytes)
 {
     uint64_t begin = (uint64_t)(uintptr_t)buffer;
 
@@ -173,17 +173,30 @@ uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t si
         tidy(lend);
     if (lend->last == 0)
         return 0;
-    if (lend->granted < lend->last)
-        lend->granted = ask_peers(lend);
     for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++) {
         const struct tutti_memory_part *part = &lend->mine[place];
 
         if (lend->numbers[place] != 0 && begin >= part->begin &&
             begin - part->begin <= part->size_bytes &&
             size_bytes <= part->size_bytes - (begin - part->begin))
-            return lend->numbers[place] <= lend->granted ? lend->numbers[place] : 0;
+            return lend->numbers[place];
     }
     return 0;
+}
+
+uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t size_bytes)
+{
+    uint32_t number = tutti_lend_number(lend, buffer, size_bytes);
+
+    if (lend->granted < lend->last)
+        lend->granted = ask_peers(lend);
+    return number <= lend->granted ? number : 0;
+}
+
+bool tutti_lend_has_come(const struct tutti_lend *lend, uint32_t index, uint32_t number)
+{
+    /* acquire: pairs with the release in tutti_lend_learn */
+    return tutti_load_acquire(tutti_domain_come(lend->domain, index, lend->domain->me)) >= number;
 }
 
 uint32_t tutti_lend_last(const struct tutti_lend *lend)

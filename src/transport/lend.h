@@ -11,6 +11,8 @@
  *     owner   allocates   post: 3 on the shelf                    post: input is in 3
  *     peer                           maps 3 | has come to 3                      loads
  *
+ * Messages do the same for two members alone: shm.c.
+ *
  * A peer that cannot map never comes to that number, and the buffer is read and written by other
  * means, as ordinary memory is. Freed memory is never offered again; its mappings go when the shelf
  * next changes, or with the communicator, its pages at once.
@@ -48,7 +50,7 @@ static inline uint32_t *tutti_domain_come(const struct tutti_domain *domain, uin
 
 struct tutti_lend;
 
-/* One per communicator whose ranks are processes that share `domain` (borrowed). One thread at a
+/* One per communicator of which ranks are processes that share `domain` (borrowed). One thread at a
  * time. */
 int tutti_lend_create(struct tutti_domain *domain, struct tutti_lend **ret_lend);
 
@@ -58,10 +60,16 @@ void tutti_lend_destroy(struct tutti_lend *lend);
 /* The number that a buffer of mine may be offered by; 0: it cannot be. */
 uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t size_bytes);
 
+/* The number that a buffer of mine has, whoever has come to it; 0: it has none. */
+uint32_t tutti_lend_number(struct tutti_lend *lend, const void *buffer, size_t size_bytes);
+
+/* Has member `index` come to that number of mine? Then it may be offered to that member. */
+bool tutti_lend_has_come(const struct tutti_lend *lend, uint32_t index, uint32_t number);
+
 /* The last number on my shelf, for my post. */
 uint32_t tutti_lend_last(const struct tutti_lend *lend);
 
-/* Member `index` has come to number `last`, as its post says: map what is new to me. */
+/* Member `index` has come to number `last`, as it says: map what is new to me. */
 void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last);
 
 /* Where I see what is at `address` of member `index`, who offered it by `number`; NULL: nowhere. */

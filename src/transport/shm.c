@@ -4,8 +4,9 @@
  *
  * Between ranks that can read each other's memory, "cma" offers what is large as an
  * address instead, which the receiver reads from, straight into its destination, by
- * one system call or, in one process, by plain loads. The receiver counts what it
- * has copied; the sender reports that as taken. "shm" is the same without that.
+ * one system call; or by plain loads, in one process and in memory that is lent
+ * (lend.h). The receiver counts what it has copied; the sender reports that as taken.
+ * "shm" is the same without that.
  *
  *   | DATA bytes ... | EXPOSED size address | DATA ...
  */
@@ -21,8 +22,9 @@
 /* A long message is published piece by piece, so that the reader copies while the writer does: as
  * much as the reader gives back at a time, at most this, and always a multiple of 64 bytes. */
 #define PIECE_BYTES 16384
-/* In one process a copy costs no system call. */
-#define ONE_PROCESS_THRESHOLD 16384
+/* By plain loads a copy costs no system call; but who lends has to wait for it. */
+#define LOADS_THRESHOLD 16384
+#define CROWDED_LOADS_THRESHOLD 65536
 /* Through the FIFO both ends copy at the same time, which is best when one would have nothing else
  * to do. When messages go both ways at once, one copy is better than two from here on. */
 #define MUTUAL_THRESHOLD (256 * 1024)
@@ -36,6 +38,8 @@
 struct loan {
     uint64_t size;
     uint64_t address;
+    uint32_t number; /* of the memory it lies in, if the peer has come to that; else 0 */
+    uint32_t last;   /* the last number that the sender's memory has */
 };
 
 struct shm_conn {
@@ -43,13 +47,15 @@ struct shm_conn {
     struct tutti_domain *domain;
     uint32_t peer_index;
     bool is_one_process;
-    size_t threshold, mutual_threshold; /* bytes from which on they are exposed */
+    /* Bytes from which on they are exposed; if they are lent. */
+    size_t threshold, mutual_threshold, lent_threshold;
     size_t piece;
 
     /* Sending: the exposed offer, of which the peer has copied up to `seen`. */
     struct tutti_fifo_writer out;
     size_t exposed;
     uint64_t seen;
+    uint32_t told; /* the last number of lent memory that the peer has heard of */
 
     /* Receiving: what is left of the peer's exposed offer comes before the record at the front. */
     struct tutti_fifo_reader in;
@@ -75,12 +81,15 @@ static void set_thresholds(struct shm_conn *shm)
 {
     size_t threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
 
-    if (shm->is_one_process && threshold > ONE_PROCESS_THRESHOLD)
-        threshold = ONE_PROCESS_THRESHOLD;
+    if (shm->is_one_process && threshold > LOADS_THRESHOLD)
+        threshold = LOADS_THRESHOLD;
     if (shm->base.fabric->is_crowded && threshold > CROWDED_THRESHOLD)
         threshold = CROWDED_THRESHOLD;
     shm->threshold = threshold;
     shm->mutual_threshold = threshold < MUTUAL_THRESHOLD ? threshold : MUTUAL_THRESHOLD;
+    if (!shm->is_one_process)
+        shm->lent_threshold =
+            shm->base.fabric->is_crowded ? CROWDED_LOADS_THRESHOLD : LOADS_THRESHOLD;
 }
 
 static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric *fabric, int peer,
@@ -96,7 +105,7 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
     shm->domain = &segment->domain;
     shm->peer_index = other;
     shm->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
-    shm->threshold = shm->mutual_threshold = SIZE_MAX;
+    shm->threshold = shm->mutual_threshold = shm->lent_threshold = SIZE_MAX;
     if (ops == &tutti_cma_ops)
         set_thresholds(shm);
     shm->piece = (fifo_bytes / 4 < PIECE_BYTES ? fifo_bytes / 4 : PIECE_BYTES) - TUTTI_CACHE_LINE;
@@ -153,18 +162,38 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
     return wanted;
 }
 
-/* From which size on are bytes exposed? */
-static size_t threshold_of(const struct shm_conn *shm)
+/* The number by which the peer can load it; 0: it cannot, perhaps since it has not heard of it yet. */
+static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
+                            bool *ret_is_news)
 {
-    return shm->base.is_mutual ? shm->mutual_threshold : shm->threshold;
+    struct tutti_lend *lend = shm->base.fabric->lend;
+    uint32_t number = tutti_lend_number(lend, data, size);
+
+    *ret_is_news = number > shm->told;
+    return tutti_lend_has_come(lend, shm->peer_index, number) ? number : 0;
+}
+
+/* Is it better exposed than copied twice? */
+static bool is_exposed(const struct shm_conn *shm, const void *data, size_t size)
+{
+    bool is_news;
+
+    if (size >= (shm->base.is_mutual ? shm->mutual_threshold : shm->threshold))
+        return true;
+    return size >= shm->lent_threshold && (lent_number(shm, data, size, &is_news) != 0 || is_news);
 }
 
 static bool expose(struct shm_conn *shm, const uint8_t *data, size_t size)
 {
     struct loan loan = {.size = size, .address = (uint64_t)(uintptr_t)data};
+    bool is_news;
 
     if (tutti_fifo_room(&shm->out, sizeof loan) < sizeof loan)
         return false;
+    if (!shm->is_one_process) {
+        loan.number = lent_number(shm, data, size, &is_news);
+        loan.last = shm->told = tutti_lend_last(shm->base.fabric->lend);
+    }
     tutti_fifo_put(&shm->out, &loan, sizeof loan);
     tutti_fifo_publish(&shm->out, TUTTI_RECORD_EXPOSED);
     shm->exposed = size;
@@ -225,7 +254,7 @@ static int shm_send(struct tutti_conn *conn, const void *data, size_t size, size
     if (shm->exposed > 0)
         taken = collect(shm);
     if (shm->exposed == 0 && taken < size) {
-        if (size - taken >= threshold_of(shm)) {
+        if (is_exposed(shm, from + taken, size - taken)) {
             has_news = expose(shm, from + taken, size - taken);
         } else {
             put = put_all(shm, NULL, 0, from + taken, size - taken);
@@ -246,7 +275,7 @@ static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_s
         return conclude(shm, false, *ret_taken == 0);
     }
     /* What is to be exposed follows in a call of its own. */
-    *ret_taken = put_all(shm, head, head_size, data, size < threshold_of(shm) ? size : 0);
+    *ret_taken = put_all(shm, head, head_size, data, is_exposed(shm, data, size) ? 0 : size);
     return conclude(shm, *ret_taken > 0, *ret_taken == 0);
 }
 
@@ -264,6 +293,8 @@ static bool have_front(struct shm_conn *shm)
     tutti_fifo_look(&shm->in, &shm->loan, sizeof shm->loan);
     if (tutti_fifo_drop(&shm->in, shm->in.size))
         rouse(shm);
+    if (!shm->is_one_process)
+        tutti_lend_learn(shm->base.fabric->lend, shm->peer_index, shm->loan.last);
     return shm->loan.size > 0;
 }
 
@@ -288,12 +319,23 @@ static void advance(struct shm_conn *shm, size_t size)
     rouse(shm);
 }
 
+/* Where exposed bytes at the front are to be loaded from; NULL: they are not. Asked anew each time:
+ * what the peer lends may change meanwhile. */
+static const uint8_t *find_lent(const struct shm_conn *shm)
+{
+    if (shm->is_one_process)
+        return (const uint8_t *)(uintptr_t)shm->loan.address;
+    return tutti_lend_at(shm->base.fabric->lend, shm->peer_index, shm->loan.number,
+                         shm->loan.address);
+}
+
 /* Copy from the front without advancing. TUTTI_AGAIN: somebody has given up, and memory that is
  * lent may be touched no more; the caller's next look at the peers will say so. */
 static int copy_front(struct shm_conn *shm, void *data, size_t size)
 {
     struct tutti_fabric *fabric = shm->base.fabric;
-    int rc;
+    const uint8_t *lent;
+    int rc = TUTTI_OK;
 
     if (shm->loan.size == 0) {
         tutti_fifo_look(&shm->in, data, size);
@@ -301,7 +343,11 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
     }
     if (!tutti_fabric_enter(fabric))
         return TUTTI_AGAIN;
-    rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->loan.address, size);
+    lent = find_lent(shm);
+    if (lent != NULL)
+        memcpy(data, lent, size);
+    else
+        rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->loan.address, size);
     if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)
         return TUTTI_AGAIN;
     if (rc == TUTTI_OK)
@@ -401,10 +447,11 @@ static int need_bounce(struct shm_conn *shm)
 static int show_exposed(struct shm_conn *shm, size_t least, size_t usable, const void **ret_data,
                         size_t *ret_size)
 {
+    const uint8_t *lent = find_lent(shm);
     int rc;
 
-    if (shm->is_one_process && shm->loan.address % tutti_peek_alignment(least) == 0) {
-        *ret_data = (const void *)(uintptr_t)shm->loan.address;
+    if (lent != NULL && (uintptr_t)lent % tutti_peek_alignment(least) == 0) {
+        *ret_data = lent;
         *ret_size = usable;
         return TUTTI_OK;
     }

@@ -159,6 +159,69 @@ static void all_collectives_are_right_on_it_and_beside_other_memory(void **state
     }
 }
 
+/* To the next rank and from the one before, at once and one after the other. */
+static size_t pass_on(struct member *member, const int32_t *send, int32_t *recv, size_t count)
+{
+    int next = (member->rank + 1) % member->nranks;
+    int previous = (member->rank + member->nranks - 1) % member->nranks;
+    size_t wrong = 0;
+
+    memset(recv, 0, count * sizeof *recv);
+    EXPECT_OK(member, tuttiGroupStart());
+    EXPECT_OK(member, tuttiSend(send, count, tuttiInt32, next, member->comm, NULL));
+    EXPECT_OK(member, tuttiRecv(recv, count, tuttiInt32, previous, member->comm, NULL));
+    EXPECT_OK(member, tuttiGroupEnd());
+    for (size_t i = 0; i < count; i++)
+        wrong += recv[i] != (int32_t)i * 3 + previous;
+    if (member->rank == 0)
+        EXPECT_OK(member, tuttiSend(send, count, tuttiInt32, 1, member->comm, NULL));
+    if (member->rank != 1)
+        return wrong;
+    EXPECT_OK(member, tuttiRecv(recv, count, tuttiInt32, 0, member->comm, NULL));
+    for (size_t i = 0; i < count; i++)
+        wrong += recv[i] != (int32_t)i * 3;
+    return wrong;
+}
+
+/* More blocks than are lent at a time, of which some are freed and others come: what a message was
+ * sent from may be lent no more, lent anew, or be new. */
+static void send_from_all_kinds(struct member *member)
+{
+    enum { BLOCKS = 40, COUNT = 300000 };
+    int32_t *blocks[BLOCKS], *recv;
+
+    if (!EXPECT_OK(member, tuttiMemAlloc((void **)&recv, COUNT * sizeof *recv)))
+        return;
+    memset(blocks, 0, sizeof blocks);
+    for (size_t i = 0; i < 3 * BLOCKS; i++) {
+        int32_t **block = &blocks[i * 7 % BLOCKS];
+        size_t count = i % 5 == 0 ? COUNT : 4000 + 2000 * (i % 7);
+
+        EXPECT_OK(member, tuttiMemFree(*block));
+        *block = NULL;
+        if (!EXPECT_OK(member, tuttiMemAlloc((void **)block, COUNT * sizeof **block)))
+            return;
+        for (size_t k = 0; k < COUNT; k++)
+            (*block)[k] = (int32_t)k * 3 + member->rank;
+        EXPECT(member, pass_on(member, *block, recv, count) == 0);
+        EXPECT(member, pass_on(member, *block, recv, count) == 0);
+        if (blocks[i % BLOCKS] != NULL)
+            EXPECT(member, pass_on(member, blocks[i % BLOCKS], recv, count) == 0);
+    }
+    for (size_t i = 0; i < BLOCKS; i++)
+        EXPECT_OK(member, tuttiMemFree(blocks[i]));
+    EXPECT_OK(member, tuttiMemFree(recv));
+}
+
+static void messages_are_right_whatever_is_lent(void **state)
+{
+    (void)state;
+    for (int launch = 0; launch < LAUNCH_COUNT; launch++) {
+        world_run(launch, 2, send_from_all_kinds, NULL);
+        world_run(launch, 3, send_from_all_kinds, NULL);
+    }
+}
+
 static void weigh(struct member *member)
 {
     tuttiMemStats_t before = {.size = sizeof before}, after = {.size = sizeof after};
@@ -190,6 +253,7 @@ int main(void)
         cmocka_unit_test(what_was_not_given_is_not_taken),
         cmocka_unit_test(it_may_be_communicated_from),
         cmocka_unit_test(all_collectives_are_right_on_it_and_beside_other_memory),
+        cmocka_unit_test(messages_are_right_whatever_is_lent),
         cmocka_unit_test(what_a_communicator_costs_is_told),
     };
 
