@@ -55,11 +55,15 @@ def load():
     return os.getloadavg()[0]
 
 
+# By others: before this program itself built or ran anything.
+LOAD_BEFORE = load()
+
+
 def describe():
     text = subprocess.run(["lscpu"], capture_output=True, text=True, check=False).stdout
     fields = dict(re.findall(r"^\s*([^:]+):\s+(.*)$", text, re.MULTILINE))
     return {"cpu": fields.get("Model name", "unknown"), "cpus": cpus(),
             "caches": {level: fields[key] for level in ("L1d", "L2", "L3")
                        if (key := f"{level} cache") in fields},
-            "kernel": platform.release(), "load_before": load(),
+            "kernel": platform.release(), "load_before": LOAD_BEFORE,
             "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds")}

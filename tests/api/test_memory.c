@@ -121,6 +121,15 @@ static void exchange(struct member *member, bool has_heap, size_t count)
         EXPECT_OK(member, tuttiAlltoAll(send, recv, count, tuttiInt32, member->comm, NULL));
         for (size_t i = 0; i < nranks * count; i++)
             wrong += recv[i] != (int32_t)((rank * count + i % count) * 7 + i / count) + turn;
+        EXPECT_OK(member, tuttiReduce(send, recv, nranks * count, tuttiInt32, tuttiMax, root,
+                                      member->comm, NULL));
+        for (size_t i = 0; member->rank == root && i < nranks * count; i++)
+            wrong += recv[i] != (int32_t)(i * 7 + nranks - 1) + turn;
+        EXPECT_OK(member, tuttiReduce(send, recv, nranks * count, tuttiInt32, tuttiAvg, root,
+                                      member->comm, NULL));
+        for (size_t i = 0; member->rank == root && i < nranks * count; i++)
+            wrong += recv[i] != ((int32_t)(nranks * (i * 7 + (size_t)turn)) +
+                                 (int32_t)(nranks * (nranks - 1) / 2)) / (int32_t)nranks;
         EXPECT_OK(member, tuttiBroadcast(send, recv, nranks * count, tuttiInt32, root,
                                          member->comm, NULL));
         for (size_t i = 0; i < nranks * count; i++)
