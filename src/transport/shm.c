@@ -515,28 +515,13 @@ static void shm_close(struct tutti_conn *conn)
     free(shm);
 }
 
+/* What a connection can do once it is made. */
+#define STREAM_OPS                                                                                 \
+    .send = shm_send, .send_two = shm_send_two, .recv = shm_recv, .recv_two = shm_recv_two,        \
+    .peek = shm_peek, .consume = shm_consume, .close = shm_close
+
 const struct tutti_transport_ops tutti_shm_ops = {
-    .name = "shm",
-    .reach = shm_reach,
-    .connect = shm_connect,
-    .send = shm_send,
-    .send_two = shm_send_two,
-    .recv = shm_recv,
-    .recv_two = shm_recv_two,
-    .peek = shm_peek,
-    .consume = shm_consume,
-    .close = shm_close,
-};
+    .name = "shm", .reach = shm_reach, .connect = shm_connect, STREAM_OPS};
 
 const struct tutti_transport_ops tutti_cma_ops = {
-    .name = "cma",
-    .reach = cma_reach,
-    .connect = cma_connect,
-    .send = shm_send,
-    .send_two = shm_send_two,
-    .recv = shm_recv,
-    .recv_two = shm_recv_two,
-    .peek = shm_peek,
-    .consume = shm_consume,
-    .close = shm_close,
-};
+    .name = "cma", .reach = cma_reach, .connect = cma_connect, STREAM_OPS};
