@@ -293,14 +293,17 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
 }
 
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
-                       uint64_t address)
+                       uint64_t address, uint64_t size_bytes)
 {
     const struct borrowed *borrowed = lend->peers[index].borrowed;
+    uint64_t offset;
 
     if (number == 0 || number == TUTTI_NOT_THERE || borrowed == NULL)
         return NULL;
     borrowed += number % TUTTI_SHELF_PLACES;
-    if (borrowed->number != number || address - borrowed->begin > borrowed->size_bytes)
+    offset = address - borrowed->begin;
+    if (borrowed->number != number || offset > borrowed->size_bytes ||
+        size_bytes > borrowed->size_bytes - offset)
         return NULL;
-    return borrowed->here + (address - borrowed->begin);
+    return borrowed->here + offset;
 }

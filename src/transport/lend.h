@@ -72,9 +72,10 @@ uint32_t tutti_lend_last(const struct tutti_lend *lend);
 /* Member `index` has come to number `last`, as it says: map what is new to me. */
 void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last);
 
-/* Where I see what is at `address` of member `index`, who offered it by `number`; NULL: nowhere. */
+/* Where I see the `size_bytes` at `address` of member `index`, who offered them by `number`; NULL:
+ * nowhere, or not all of them. */
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
-                       uint64_t address);
+                       uint64_t address, uint64_t size_bytes);
 
 /* Heap held, for the memory report. */
 size_t tutti_lend_bytes(const struct tutti_lend *lend);

@@ -326,7 +326,7 @@ static const uint8_t *find_lent(const struct shm_conn *shm)
     if (shm->is_one_process)
         return (const uint8_t *)(uintptr_t)shm->loan.address;
     return tutti_lend_at(shm->base.fabric->lend, shm->peer_index, shm->loan.number,
-                         shm->loan.address);
+                         shm->loan.address, shm->loan.size);
 }
 
 /* Copy from the front without advancing. TUTTI_AGAIN: somebody has given up, and memory that is

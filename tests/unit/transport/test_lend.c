@@ -45,7 +45,7 @@ static int serve(struct tutti_lend *lend, const struct request *request)
         tutti_lend_learn(lend, 0, request->last);
         return 0;
     }
-    here = tutti_lend_at(lend, 0, request->number, request->address);
+    here = tutti_lend_at(lend, 0, request->number, request->address, 1);
     if (here == NULL)
         return -1;
     if (request->what == 'w')
@@ -169,6 +169,7 @@ static void memory_is_offered_once_the_other_maps_it(void **state)
     assert_int_equal(memory[SIZE - 1], 99);
     assert_int_equal(ask(&pair, about('r', number + 1, memory, 0)), -1);
     assert_int_equal(ask(&pair, about('r', number, memory - 1, 0)), -1);
+    assert_int_equal(ask(&pair, about('r', number, memory + SIZE, 0)), -1);
     assert_int_equal(tutti_memory_free(memory), TUTTI_OK);
     end(&pair);
 }
