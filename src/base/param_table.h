@@ -60,8 +60,8 @@ TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
     "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
     "ranks than cores on a host it does not spin.")
 TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
-    "Whether ranks that outnumber their cores spread over them: a rank that waits on a core with "
-    "too many others moves its thread to one with fewer. Which cores it may run on stays as it is.")
+    "Whether ranks spread over their cores: a rank that waits on a core with too many others moves "
+    "its thread to one with fewer. Which cores it may run on stays as it is.")
 TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
     "CPUs that the threads of host streams run on, such as `0-3,8`; also others than those the "
     "process was bound to. Where nothing computes on them, communication takes no cycles from "

@@ -103,9 +103,9 @@ void tutti_wait_init(struct tutti_fabric *fabric)
         fabric->segment->domain.patience = TUTTI_PATIENT_LOOKS;
         /* Sleeping is rare here. */
         fabric->segment->domain.has_joint_fences = all_members_joined(fabric);
-    } else if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0) {
-        fabric->core_share = core_share(fabric);
     }
+    if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
+        fabric->core_share = core_share(fabric);
 }
 
 /* ---- sockets ------------------------------------------------------------------------- */
@@ -208,6 +208,22 @@ static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
 
 /* ---- the pass that made no progress -------------------------------------------------- */
 
+static void look_for_a_better_core(struct tutti_fabric *fabric)
+{
+    if (tutti_spread(&fabric->segment->domain, fabric->core_share))
+        fabric->offers_per_look = OFFERS_PER_LOOK;
+    else if (fabric->offers_per_look < MOST_OFFERS_PER_LOOK)
+        fabric->offers_per_look *= 2;
+    fabric->offers_left = fabric->offers_per_look;
+}
+
+static void offer_core(struct tutti_fabric *fabric)
+{
+    if (fabric->core_share > 0 && --fabric->offers_left == 0)
+        look_for_a_better_core(fabric);
+    sched_yield();
+}
+
 static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     uint64_t now;
@@ -221,24 +237,15 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
         idle->since_ns = now;
     if (now - idle->since_ns < fabric->spin_ns) {
         if (now - idle->since_ns >= POLITE_AFTER_NS)
-            sched_yield();
+            offer_core(fabric);
         return;
     }
     idle->phase = PHASE_YIELD;
     idle->passes = 1;
 }
 
-static void look_for_a_better_core(struct tutti_fabric *fabric)
-{
-    if (tutti_spread(&fabric->segment->domain, fabric->core_share))
-        fabric->offers_per_look = OFFERS_PER_LOOK;
-    else if (fabric->offers_per_look < MOST_OFFERS_PER_LOOK)
-        fabric->offers_per_look *= 2;
-    fabric->offers_left = fabric->offers_per_look;
-}
-
 /* Spinning and yielding at once. */
-static void offer_core(struct tutti_fabric *fabric, struct tutti_idle *idle)
+static void spin_crowded(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     if (idle->passes < CROWDED_LOOKS) {
         tutti_cpu_relax();
@@ -248,9 +255,7 @@ static void offer_core(struct tutti_fabric *fabric, struct tutti_idle *idle)
         announce(fabric, idle);
         return;
     }
-    if (fabric->core_share > 0 && --fabric->offers_left == 0)
-        look_for_a_better_core(fabric);
-    sched_yield();
+    offer_core(fabric);
 }
 
 static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *idle)
@@ -284,7 +289,7 @@ void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
     switch (idle->phase) {
     case PHASE_SPIN:
         if (fabric->is_crowded)
-            offer_core(fabric, idle);
+            spin_crowded(fabric, idle);
         else
             spin(fabric, idle);
         break;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that share too few cores share them evenly.
+ * Ranks share their cores evenly, however many or few.
  *
- * Ranks that are roused together often find themselves on one core. The kernel evens that out, but
- * it hesitates to move threads that have run a moment ago, and ranks that hand a core to each other
- * every microsecond always have: it takes 150 ms and more. Until then every operation costs up to
- * as many switches on that core as there are ranks, while other cores stand idle.
+ * Ranks that start or are roused together often find themselves on one core. The kernel evens that
+ * out, but it hesitates to move threads that have run a moment ago, and ranks that hand a core to
+ * each other every microsecond always have: it takes 150 ms and more. Until then every operation
+ * costs up to as many switches on that core as there are ranks, while other cores stand idle.
  *
  * So each rank writes the core that it waits on to its door, and whoever is one too many there goes
  * to the core with the fewest. Not where others than these ranks want to run as well: beside a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a rank does in its memory: copies, reduces, and loads what another core has just stored, by
  * the functions that the executor uses. A footprint is that of all buffers together. */
+#include "base/atomic.h"
 #include "common/memory.h"
 #include "device/cpu/cpu.h"
 #include "topo/meter.h"
@@ -17,8 +18,10 @@ enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 <<
 struct place {
     uint8_t *src, *dst, *incoming, *given;
     size_t size_bytes; /* of each of the first two */
-    int core;          /* that the process is on */
+    cpu_set_t allowed; /* cores, */
+    cpu_set_t others;  /* and all of them but that of the process */
     double store_s;    /* what the thread took */
+    uint32_t is_stored;
     bool streams;      /* past the cache, as the executor does where all ranks' buffers exceed it */
 };
 
@@ -37,15 +40,19 @@ static void do_reduce(const struct place *place)
     }
 }
 
-/* Leave the core that the process is on, if there is another. */
-static void move_away(int core)
+/* The process stays on its core while this lasts; threads of it may leave. */
+static void stay(struct place *place)
 {
-    cpu_set_t set;
+    int core = sched_getcpu();
+    cpu_set_t here;
 
-    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2 || core < 0)
+    CPU_ZERO(&here);
+    CPU_ZERO(&place->others);
+    if (core < 0 || sched_getaffinity(0, sizeof place->allowed, &place->allowed) != 0)
         return;
-    CPU_CLR((size_t)core, &set);
-    sched_setaffinity(0, sizeof set, &set);
+    CPU_SET((size_t)core, &here);
+    CPU_XOR(&place->others, &place->allowed, &here);
+    sched_setaffinity(0, sizeof here, &here);
 }
 
 /* A thread on another core stores what is then loaded, into what was loaded before. */
@@ -54,11 +61,13 @@ static void *store(void *argument)
     struct place *place = argument;
     double begin_s;
 
-    move_away(place->core);
+    if (CPU_COUNT(&place->others) > 0)
+        sched_setaffinity(0, sizeof place->others, &place->others);
     memset(place->given, 3, place->size_bytes); /* in this core's cache */
     begin_s = timing_now_s();
     tutti_cpu_copy(place->src, place->given, place->size_bytes, false);
     place->store_s = timing_now_s() - begin_s;
+    tutti_store_release(&place->is_stored, 1u);
     return NULL;
 }
 
@@ -66,9 +75,12 @@ static void run_store(const struct crew *crew, struct place *place)
 {
     pthread_t thread;
 
-    place->core = sched_getcpu();
+    tutti_store_relaxed(&place->is_stored, 0u);
     if (pthread_create(&thread, NULL, store, place) != 0)
         crew_must(crew, "starting a thread", tuttiSystemError);
+    /* Awake: a core that was idle is slow at first, and who was asleep may be roused elsewhere. */
+    while (tutti_load_acquire(&place->is_stored) == 0)
+        sched_yield();
     pthread_join(thread, NULL);
 }
 
@@ -78,6 +90,7 @@ static double time_load(const struct crew *crew, struct place *place)
     double loads[TIMING_BLOCKS], stores[TIMING_BLOCKS];
     int nblocks = timing_blocks(crew);
 
+    stay(place);
     do_copy(place);
     for (int i = 0; i < nblocks; i++) {
         double begin_s;
@@ -88,6 +101,8 @@ static double time_load(const struct crew *crew, struct place *place)
         do_copy(place);
         loads[i] = timing_now_s() - begin_s;
     }
+    if (CPU_COUNT(&place->allowed) > 0)
+        sched_setaffinity(0, sizeof place->allowed, &place->allowed);
     return (timing_median(loads, nblocks) + timing_median(stores, nblocks)) / 2;
 }
 
