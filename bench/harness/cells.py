@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from harness import settings, team
+from harness import distance, settings, team
 from harness.parts import LINE_BYTES, size_text
 
 # Back to back; and started together.
@@ -59,7 +59,7 @@ class Track:
         if "sync" in self.timings:
             self.run("sync", "2")
 
-    def slice(self, slice_ms):
+    def slice(self, slice_ms, meter):
         for timing in self.timings:
             estimate = self.estimates[timing]
             if timing == "stream":
@@ -69,19 +69,30 @@ class Track:
             else:
                 nops = int(slice_ms * 500 / (estimate + PAUSE_US))
                 numbers = f"{min(max(nops, 1), SYNC_OPS_MAX)}"
-            self.rounds[timing].append(self.run(timing, numbers))
+            figures = self.run(timing, numbers)
+            self.rounds[timing].append({**figures, "distance": meter.since_last()})
+
+    def skip(self):
+        for rounds in self.rounds.values():
+            rounds.append(None)
+
+    def lacks(self, place):
+        return any(distance.count(rounds, place) < distance.ENOUGH
+                   for rounds in self.rounds.values())
 
     def first(self, timing):
         return self.rounds[timing][0]["median"] if self.rounds.get(timing) else math.inf
 
-    def result(self):
+    def result(self, place):
         figures = {"library": self.entry.library}
         for timing, rounds in self.rounds.items():
+            rounds = distance.at(rounds, place)
+            valid = [one for one in rounds if one is not None]
             figures[timing] = {
-                "median_us": statistics.median(one["median"] for one in rounds),
-                "p90_us": statistics.median(one["p90"] for one in rounds),
-                "min_us": min(one["min"] for one in rounds),
-                "rounds_us": [one["median"] for one in rounds]}
+                "median_us": statistics.median(one["median"] for one in valid),
+                "p90_us": statistics.median(one["p90"] for one in valid),
+                "min_us": min(one["min"] for one in valid),
+                "rounds_us": [one and one["median"] for one in rounds]}
         return figures
 
 
@@ -125,7 +136,8 @@ def goes_on(track, tracks):
 
 
 def measure(roster, cell, chosen, fail):
-    """Returns the tracks of the entries that were not lost."""
+    """Returns the tracks of the entries that were not lost, and the distance of the CPUs in most of
+    their rounds."""
     def attempt(entry, action):
         if entry not in roster.entries:
             return False
@@ -142,16 +154,24 @@ def measure(roster, cell, chosen, fail):
         if track.timings and attempt(entry, lambda: check(entry, cell)) and \
            attempt(entry, track.prime):
             tracks.append(track)
-    kept, running = list(tracks), list(tracks)
-    for turn in range(chosen.rounds):
+    kept, running, place = list(tracks), list(tracks), None
+    meter = distance.Meter(roster)
+    for turn in range(chosen.rounds + distance.MORE_TURNS):
         first = turn % len(running) if running else 0
         for track in running[first:] + running[:first]:
-            if not attempt(track.entry, lambda: track.slice(chosen.slice_ms)):
+            if turn >= chosen.rounds and not track.lacks(place):
+                track.skip()
+            elif not attempt(track.entry, lambda: track.slice(chosen.slice_ms, meter)):
                 running.remove(track)
                 kept.remove(track)
         if turn == 0:
             running = [track for track in running if goes_on(track, running)]
-    return kept
+        if turn >= chosen.rounds - 1:
+            place = distance.choose([rounds for track in running
+                                     for rounds in track.rounds.values()])
+            if place is None or not any(track.lacks(place) for track in running):
+                break
+    return kept, place
 
 
 def measure_all(roster, part, chosen, results, progress, save):
@@ -167,9 +187,10 @@ def measure_all(roster, part, chosen, results, progress, save):
                                         "contender": entry.name, "collective": cell[0],
                                         "bytes": cell[1], "error": str(error)})
 
-        times = {track.entry.name: track.result()
-                 for track in measure(roster, cell, chosen, fail)}
-        results["cells"].append({"collective": cell[0], "bytes": cell[1], "times": times})
+        tracks, place = measure(roster, cell, chosen, fail)
+        times = {track.entry.name: track.result(place) for track in tracks}
+        results["cells"].append({"collective": cell[0], "bytes": cell[1], "line_us": place,
+                                 "times": times})
         save()
         progress.cell(part, cell, results)
 

@@ -30,13 +30,22 @@ def best_of(cell, libraries, timing):
     return min(times)[::-1] if times else None
 
 
+def median(rounds):
+    return statistics.median(one for one in rounds if one is not None)
+
+
+def ratio_of_rounds(ours_us, theirs_us):
+    """The median of the ratios within each round that both have, if there are enough."""
+    pairs = [ours / theirs for ours, theirs in zip(ours_us, theirs_us) if ours and theirs]
+    return statistics.median(pairs) if len(pairs) > 1 else median(ours_us) / median(theirs_us)
+
+
 def ratio(cell, library, rounds_us, timing):
-    """Our time over the other's, the median of the ratios within each round; or None."""
+    """Our time over the other's; or None."""
     best = best_of(cell, (library,), timing)
     if best is None or not rounds_us:
         return None
-    return statistics.median(ours / theirs for ours, theirs in
-                             zip(cell["times"][best[0]][timing]["rounds_us"], rounds_us))
+    return ratio_of_rounds(cell["times"][best[0]][timing]["rounds_us"], rounds_us)
 
 
 def ratio_to(cell, library, others, timing):
@@ -61,16 +70,19 @@ def limit_rounds(results, cell):
         return best["rounds_us"] if best else []
     if best is None and cell["bytes"] > LINE_BYTES:
         return []
-    rounds = line["rounds_us"] if best is None else \
-        [max(one, other) for one, other in zip(line["rounds_us"], best["rounds_us"])]
+    rounds = line["rounds_us"]
+    if best is not None:
+        least_us = line["median_us"]
+        rounds = [one and max(one, least_us) for one in best["rounds_us"]]
     if is_crowded(results) and cell["collective"] not in ROOTED:
-        return [one + switches(results) * (results["switch_us"] or 0.0) for one in rounds]
+        switching_us = switches(results) * (results["switch_us"] or 0.0)
+        return [one and one + switching_us for one in rounds]
     return rounds
 
 
 def limit(results, cell):
     rounds = limit_rounds(results, cell)
-    return statistics.median(rounds) if rounds else None
+    return median(rounds) if rounds else None
 
 
 def limit_ratio(results, cell, library):
@@ -80,8 +92,7 @@ def limit_ratio(results, cell, library):
     rounds = limit_rounds(results, cell)
     if best is None or not rounds:
         return None
-    return statistics.median(one / least for one, least in
-                             zip(cell["times"][best[0]][judged(results)]["rounds_us"], rounds))
+    return ratio_of_rounds(cell["times"][best[0]][judged(results)]["rounds_us"], rounds)
 
 
 def libraries_of(results):

@@ -13,7 +13,7 @@ INK, FAINT, GRID = "#1f2430", "#5c6470", "#e4e7ec"
 STYLES = {"tutti": ("#c2185b", "", "circle"), "window": ("#c2185b", "6 4", "hollow"),
           "openmpi": ("#1768ac", "", "square"), "mpich": ("#d97706", "", "triangle"),
           "gloo": ("#2e7d32", "", "diamond"), "bare": ("#8a919c", "2 3", "none"),
-          "limit": ("#1f2430", "", "none"),
+          "limit": ("#1f2430", "", "none"), "moved": ("#1f2430", "2 3", "none"),
           "bfloat16": ("#1768ac", "", "square"), "bfloat16-window": ("#1768ac", "6 4", "square"),
           "float16": ("#d97706", "", "triangle"), "float16-window": ("#d97706", "6 4", "triangle")}
 

@@ -7,6 +7,7 @@ from harness import machine
 TYPES = ("float32", "bfloat16", "float16")
 LIBRARIES = {"tutti": "Tutti", "window": "Tutti, tuttiMemAlloc", "openmpi": "Open MPI",
              "mpich": "MPICH", "gloo": "Gloo", "bare": "bare loop", "limit": "limit",
+             "moved": "limit, all ranks",
              "bfloat16": "bfloat16", "bfloat16-window": "bfloat16, tuttiMemAlloc",
              "float16": "float16", "float16-window": "float16, tuttiMemAlloc"}
 OURS = ("tutti", "window", "bfloat16", "bfloat16-window", "float16", "float16-window")
@@ -18,7 +19,7 @@ HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=42949672
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
 
 # Of no use with more ranks than CPUs: they never give theirs away.
-SPINNERS = ("openmpi-collsm", "bare", "mpich-ucx", "mpich-release-gather")
+SPINNERS = ("openmpi-collsm", "mpich-ucx", "mpich-release-gather")
 
 OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -44,7 +45,8 @@ class Contender:
 
     def processes(self, ranks):
         """The limit of memory is that of the CPUs, however many ranks they serve."""
-        return min(ranks, machine.cpus()) if self.driver == "limit" else ranks
+        is_limit_of_memory = self.library == self.driver == "limit"
+        return min(ranks, machine.cpus()) if is_limit_of_memory else ranks
 
 
 def openmpi(name, about, *arguments, environment=None, **others):
@@ -76,6 +78,8 @@ def shm():
         Contender("bare", "bare", "no library: loops over shared memory", memories=("own",)),
         Contender("limit", "limit", "the bytes moved by all CPUs, no agreement",
                   memories=("own:line", *MOVES)),
+        Contender("limit-ranks", "moved", "the same by as many processes as ranks", seldom=True,
+                  driver="limit", memories=[move for move in MOVES if "streaming" in move]),
     ]
 
 
