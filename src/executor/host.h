@@ -96,6 +96,9 @@ struct tutti_run {
     uint32_t lane_capacity, step_capacity;
 };
 
+/* With less, nothing is won by bypassing the cache. */
+#define TUTTI_LEAST_STREAMED_BYTES ((size_t)32 << 10)
+
 /* Results of late, by their addresses, each with how many bytes calls had moved by then. */
 struct tutti_recent {
     uint64_t moved_bytes;
@@ -231,6 +234,9 @@ int tutti_run_agree(struct tutti_engine *engine);
 uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
 size_t tutti_last_cache_bytes(void);
 bool tutti_run_streams(struct tutti_engine *engine); /* host_stream.c; once per run that may */
+/* Of a message, once. */
+bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
+                           bool is_mutual);
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
 void tutti_lanes_begin_piece(struct tutti_run *run);
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);

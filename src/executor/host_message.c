@@ -42,6 +42,7 @@ void tutti_message_init(struct tutti_message *message, const struct tutti_call *
     message->moved = 0;
     message->peer = call->root;
     message->sends = sends;
+    message->streams = false;
     message->is_complete = false;
     message->header_bytes = 0;
     message->header = (struct tutti_header){.signature = call->signature};
@@ -90,7 +91,6 @@ static int send_header(struct tutti_message *message, bool *moved)
 {
     size_t taken, left = HEADER_BYTES - message->header_bytes;
 
-    message->conn->is_mutual = message->is_mutual;
     TUTTI_TRY(offer_header(message, &taken));
     if (taken == 0)
         return TUTTI_AGAIN;
@@ -162,9 +162,15 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
         return TUTTI_OK;
     if (message->before != NULL && !message->before->is_complete)
         return TUTTI_AGAIN;
-    if (message->conn == NULL)
+    if (message->conn == NULL) {
         TUTTI_TRY(tutti_fabric_connect(engine->fabric, message->peer, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
+        message->streams = !message->sends && tutti_message_streams(engine, message->data,
+                                                                    message->size,
+                                                                    message->is_mutual);
+    }
+    message->conn->is_mutual = message->is_mutual;
+    message->conn->streams = message->streams;
     TUTTI_TRY(move_header(message, moved));
     TUTTI_TRY(move_payload(message, moved));
     message->is_complete = true;

@@ -16,6 +16,7 @@ struct tutti_message {
     int peer;
     bool sends, is_complete;
     bool is_mutual;                  /* the batch has messages in the other direction, too */
+    bool streams;                    /* received past the cache */
     uint32_t header_bytes;           /* done */
     struct tutti_header header;      /* mine */
     struct tutti_header theirs;      /* received */

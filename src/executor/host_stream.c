@@ -53,23 +53,43 @@ static bool is_sum_in_place(const struct tutti_run *run, size_t input_bytes)
     }
 }
 
+/* Was the result there one of those that are likely still in the cache? Remembers it, and that
+ * `footprint` bytes go through the cache. */
+static bool is_recent(struct tutti_engine *engine, uintptr_t output, size_t footprint)
+{
+    struct tutti_recent *recent = &engine->recent;
+    size_t place = place_of(output);
+    bool is_there;
+
+    _Static_assert(sizeof recent->results / sizeof *recent->results == 128, "a place has 7 bits");
+    is_there = recent->results[place].address == output &&
+               recent->moved_bytes - recent->results[place].moved_bytes < engine->cache_bytes;
+    recent->moved_bytes += footprint;
+    recent->results[place].address = output;
+    recent->results[place].moved_bytes = recent->moved_bytes;
+    return is_there;
+}
+
 bool tutti_run_streams(struct tutti_engine *engine)
 {
     const struct tutti_run *run = &engine->run;
-    struct tutti_recent *recent = &engine->recent;
     size_t block = run->call->count * tutti_type_size(run->call->type);
     size_t input_bytes = block * run->program->input_blocks;
     size_t output_bytes = block * run->program->output_blocks;
     size_t footprint = (input_bytes + output_bytes) * (size_t)engine->nranks;
     uintptr_t output = (uintptr_t)(run->call->output ? run->call->output : run->call->input);
-    size_t place = place_of(output);
-    bool was_seen;
+    bool is_near = is_recent(engine, output, footprint) || is_sum_in_place(run, input_bytes);
 
-    _Static_assert(sizeof recent->results / sizeof *recent->results == 128, "a place has 7 bits");
-    was_seen = recent->results[place].address == output &&
-               recent->moved_bytes - recent->results[place].moved_bytes < engine->cache_bytes;
-    recent->moved_bytes += footprint;
-    recent->results[place].address = output;
-    recent->results[place].moved_bytes = recent->moved_bytes;
-    return footprint > engine->cache_bytes || !(was_seen || is_sum_in_place(run, input_bytes));
+    return footprint > engine->cache_bytes || !is_near;
+}
+
+bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
+                           bool is_mutual)
+{
+    /* Who both sends and receives most likely does as all the others do. */
+    size_t footprint = 2 * size_bytes * (is_mutual ? (size_t)engine->nranks : 1);
+
+    if (size_bytes < TUTTI_LEAST_STREAMED_BYTES)
+        return false;
+    return !is_recent(engine, (uintptr_t)output, footprint) || footprint > engine->cache_bytes;
 }

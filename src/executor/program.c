@@ -8,9 +8,6 @@
 
 enum { LINE_ELEMENTS = 64 }; /* a cache line or more of every type */
 
-/* With less, nothing is won by bypassing the cache. */
-#define LEAST_STREAMED_BYTES ((size_t)32 << 10)
-
 static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -155,7 +152,7 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
     program->scratch_bytes = full > last ? full : last;
     program->window_place = place_window(program);
     program->may_stream = program->output_blocks * call->count * tutti_type_size(call->type) >=
-                          LEAST_STREAMED_BYTES;
+                          TUTTI_LEAST_STREAMED_BYTES;
     program->is_one_round = program->npieces == 1 && !program->may_stream &&
                             schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
                             !program->widens && !program->scales_output &&

@@ -15,6 +15,7 @@
 #include "transport/fifo.h"
 
 #include "base/param.h"
+#include "device/cpu/cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -345,7 +346,7 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
         return TUTTI_AGAIN;
     lent = find_lent(shm);
     if (lent != NULL)
-        memcpy(data, lent, size);
+        tutti_cpu_copy(data, lent, size, shm->base.streams);
     else
         rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->loan.address, size);
     if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)

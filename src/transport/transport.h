@@ -79,6 +79,8 @@ struct tutti_conn {
     int peer, channel;
     /* The executor's hint: while it sends here it receives as much, here or elsewhere. */
     bool is_mutual;
+    /* Its other hint: what is received goes to memory that is not in the cache. */
+    bool streams;
     size_t private_bytes; /* heap held, for the memory report */
 };
 
