@@ -11,8 +11,8 @@
 #include "device/cpu/convert.h"
 
 /* Streamed blocks are so short that the loads of one and the stores of another go on at the same
- * time, which one core does within a few hundred instructions. */
-enum { BLOCK_BYTES = 4096, STREAM_BLOCK_BYTES = 1024 };
+ * time, which one core does within a few hundred instructions: shorter for several destinations. */
+enum { BLOCK_BYTES = 4096, STREAM_BLOCK_BYTES = 1024, SPREAD_BLOCK_BYTES = 512 };
 
 #define BLOCK_ALIGNED __attribute__((aligned(64)))
 
@@ -97,12 +97,19 @@ static void reduce_block(const struct tutti_cpu_kernels *kernels,
     }
 }
 
+static size_t block_bytes(const struct tutti_reduce_args *args)
+{
+    if (!args->stream)
+        return BLOCK_BYTES;
+    return args->ndsts == 1 ? STREAM_BLOCK_BYTES : SPREAD_BLOCK_BYTES;
+}
+
 static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
                           const struct tutti_reduce_args *args)
 {
     BLOCK_ALIGNED char stage[BLOCK_BYTES];
     const size_t element_bytes = tutti_type_size(args->type);
-    const size_t block = (args->stream ? STREAM_BLOCK_BYTES : BLOCK_BYTES) / element_bytes;
+    const size_t block = block_bytes(args) / element_bytes;
 
     for (size_t at = 0; at < args->count; at += block) {
         const size_t count = args->count - at < block ? args->count - at : block;
