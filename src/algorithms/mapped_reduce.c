@@ -53,27 +53,17 @@ static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_bui
     return end(build);
 }
 
-/* A part is summed segment by segment, so that a sum is still in the cache when it is put to the
- * root. */
 static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t segments = shape->options.value[TUTTI_SEGMENTS], first = shape->rank * segments;
-    struct tutti_span sum = tutti_span(TUTTI_BUF_SCRATCH, 0, 1);
+    struct tutti_span part = tutti_span(TUTTI_BUF_INPUT, shape->rank, 1);
+    struct tutti_span sum = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
 
-    tutti_build_chunks(build, shape->nranks * segments);
-    if (shape->rank != shape->root)
-        tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, 1);
+    tutti_build_chunks(build, shape->nranks);
     TUTTI_TRY(begin(build));
-    for (uint32_t index = first; index < first + segments; index++) {
-        struct tutti_span chunk = tutti_span(TUTTI_BUF_OUTPUT, index, 1);
-
-        if (shape->rank == shape->root) {
-            TUTTI_TRY(sum_chunk(build, index, chunk, TUTTI_NO_SPAN));
-            continue;
-        }
-        TUTTI_TRY(sum_chunk(build, index, sum, TUTTI_NO_SPAN));
-        TUTTI_TRY(tutti_build_put(build, shape->root, sum, chunk));
-    }
+    if (shape->rank == shape->root)
+        TUTTI_TRY(sum_chunk(build, shape->rank, sum, TUTTI_NO_SPAN));
+    else
+        TUTTI_TRY(tutti_build_gather_reduce_to(build, part, part, shape->root, sum));
     return end(build);
 }
 
@@ -99,15 +89,14 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (p + 1) * block_bytes;
 }
 
-/* Everyone reads its part of all vectors, stores the sum, and all but the root put it there, after
- * the root has read its own. */
+/* Everyone reads its part of all vectors, and stores the sum at the root. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
     double n = shape->nranks, others = (n - 1) / n * block_bytes;
 
-    tutti_cost_flat(shape, 2, others + block_bytes / n, others, 0, ret_cost);
-    ret_cost->memory = (n + 1) * block_bytes + 2 * others;
+    tutti_cost_flat(shape, 2, others, others, 0, ret_cost);
+    ret_cost->memory = (n + 1) * block_bytes;
     ret_cost->served = 2 * others;
 }
 
@@ -134,5 +123,4 @@ const struct tutti_algorithm tutti_mapped_reduce = {
     .needs = TUTTI_NEEDS_PEER_STORE,
     .emit = emit_reduce,
     .cost = cost_reduce,
-    .options = {[TUTTI_SEGMENTS] = {.least = 1, .most = 256, .usual = 4}},
 };

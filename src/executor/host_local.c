@@ -2,6 +2,7 @@
  * Local and one-sided steps: run in program order. */
 #include "base/result.h"
 #include "executor/host.h"
+#include "schedule/access.h"
 
 /* My own copy of a span's buffer. */
 static uint8_t *own_base(const struct tutti_run *run, uint32_t buffer)
@@ -115,11 +116,10 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
 {
     struct tutti_run *run = &engine->run;
     uint32_t nranks = (uint32_t)engine->nranks, me = (uint32_t)engine->rank;
-    bool to_all = step->remote_dst.buffer != TUTTI_BUF_NONE;
     struct tutti_reduce_args args = {
         .type = run->call->type, .op = run->call->op, .nsrcs = nranks, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = run->scale,
-        .stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT,
+        .stream = run->streams && step->dst.buffer != TUTTI_BUF_SCRATCH,
         .nkept = step->also.buffer != TUTTI_BUF_NONE, /* a window, which others read next */
     };
 
@@ -129,7 +129,8 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
 
         if (step->also.buffer != TUTTI_BUF_NONE)
             engine->sinks[ndsts++] = own_base(run, step->also.buffer) + segment->at[TUTTI_AT_ALSO];
-        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
+        if (step->dst.buffer != TUTTI_BUF_NONE)
+            engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
         for (uint32_t rank = 0; rank < nranks; rank++) {
             if (rank == me) {
                 engine->sources[rank] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];
@@ -137,7 +138,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
             }
             engine->sources[rank] = peer_base(engine, rank, step->remote.buffer) +
                                     segment->at[TUTTI_AT_REMOTE];
-            if (to_all)
+            if (tutti_step_gathers_into(step, me, rank))
                 engine->sinks[ndsts++] = peer_base(engine, rank, step->remote_dst.buffer) +
                                          segment->at[TUTTI_AT_REMOTE_DST];
         }

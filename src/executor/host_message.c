@@ -156,6 +156,11 @@ static int move_payload(struct tutti_message *message, bool *moved)
     return TUTTI_OK;
 }
 
+static void copy_past_cache(void *dst, const void *src, size_t size_bytes)
+{
+    tutti_cpu_copy(dst, src, size_bytes, true);
+}
+
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)
 {
     if (message->is_complete)
@@ -170,7 +175,7 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
                                                                     message->is_mutual);
     }
     message->conn->is_mutual = message->is_mutual;
-    message->conn->streams = message->streams;
+    message->conn->copy = message->streams ? copy_past_cache : NULL;
     TUTTI_TRY(move_header(message, moved));
     TUTTI_TRY(move_payload(message, moved));
     message->is_complete = true;

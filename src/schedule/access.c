@@ -51,13 +51,24 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
         add(&list, TUTTI_ALL_RANKS, false, step->remote);
         add(&list, TUTTI_NO_RANK, true, step->dst);
         add(&list, TUTTI_NO_RANK, true, step->also);
-        if (step->to == TUTTI_ALL_RANKS)
-            add(&list, TUTTI_ALL_RANKS, true, step->remote_dst);
+        if (step->to != TUTTI_NO_RANK)
+            add(&list, step->to, true, step->remote_dst);
         break;
     default:
         break;
     }
     return list.count;
+}
+
+bool tutti_step_stores_right(const struct tutti_step *step)
+{
+    bool own = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
+    bool theirs = step->remote_dst.buffer != TUTTI_BUF_NONE && step->remote_dst.count > 0;
+
+    if (step->to >= 0)
+        return theirs && step->dst.buffer == TUTTI_BUF_NONE &&
+               step->also.buffer == TUTTI_BUF_NONE;
+    return own && theirs == (step->to == TUTTI_ALL_RANKS);
 }
 
 uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t rank,

@@ -239,6 +239,18 @@ int tutti_build_gather_reduce(struct tutti_build *build, struct tutti_span own,
                                             .remote_dst = remote_dst});
 }
 
+int tutti_build_gather_reduce_to(struct tutti_build *build, struct tutti_span own,
+                                 struct tutti_span remote, uint32_t to,
+                                 struct tutti_span remote_dst)
+{
+    if (own.count == 0)
+        return TUTTI_OK;
+    return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_GATHER_REDUCE,
+                                            .from = TUTTI_ALL_RANKS, .to = (int32_t)to,
+                                            .src = own, .remote = remote,
+                                            .remote_dst = remote_dst});
+}
+
 int tutti_build_signal(struct tutti_build *build)
 {
     return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_SIGNAL, .from = TUTTI_NO_RANK,

@@ -59,10 +59,14 @@ int tutti_build_put(struct tutti_build *build, uint32_t to, struct tutti_span sr
                     struct tutti_span remote);
 int tutti_build_get(struct tutti_build *build, uint32_t from, struct tutti_span remote,
                     struct tutti_span dst);
-/* `also` and `remote_dst` may be TUTTI_NO_SPAN. */
+/* `also` and `remote_dst`, which is everybody's, may be TUTTI_NO_SPAN. */
 int tutti_build_gather_reduce(struct tutti_build *build, struct tutti_span own,
                               struct tutti_span remote, struct tutti_span dst,
                               struct tutti_span also, struct tutti_span remote_dst);
+/* The result goes to another rank, and nowhere else. */
+int tutti_build_gather_reduce_to(struct tutti_build *build, struct tutti_span own,
+                                 struct tutti_span remote, uint32_t to,
+                                 struct tutti_span remote_dst);
 int tutti_build_signal(struct tutti_build *build);
 /* `from`: a rank or TUTTI_ALL_RANKS; an own rank or nranks == 1 emits nothing. */
 int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal);

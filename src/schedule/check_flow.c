@@ -189,18 +189,19 @@ static int run_gather_reduce(struct check_flow *flow, uint32_t at)
     uint32_t rank = check->step_rank[at];
     struct piece sum, next;
 
-    for (uint32_t i = 0; i < step->dst.count; i += sum.count) {
+    for (uint32_t i = 0; i < step->src.count; i += sum.count) {
         TUTTI_TRY(load(flow, at, 0, rank == 0 ? step->src : step->remote, i, &sum));
         for (uint32_t other = 1; other < check->nranks; other++) {
             TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, &next));
             /* Of two, either may come first; more are added up from the left and rounded once. */
             TUTTI_TRY(combine(flow, at, &sum, &next, check->nranks > 2));
         }
-        TUTTI_TRY(store(flow, at, rank, step->dst, i, &sum));
+        if (step->dst.buffer != TUTTI_BUF_NONE)
+            TUTTI_TRY(store(flow, at, rank, step->dst, i, &sum));
         if (step->also.buffer != TUTTI_BUF_NONE)
             TUTTI_TRY(store(flow, at, rank, step->also, i, &sum));
-        for (uint32_t other = 0; other < check->nranks && step->to == TUTTI_ALL_RANKS; other++)
-            if (other != rank && step->remote_dst.buffer != TUTTI_BUF_NONE)
+        for (uint32_t other = 0; other < check->nranks; other++)
+            if (tutti_step_gathers_into(step, rank, other))
                 TUTTI_TRY(store(flow, at, other, step->remote_dst, i, &sum));
     }
     return TUTTI_OK;

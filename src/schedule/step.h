@@ -101,7 +101,8 @@ enum tutti_step_kind {
     TUTTI_STEP_GET, /* dst = remote of rank `from` */
     /* dst (and `also`, unless NONE) = op over all ranks in rank order of
      * (rank == me ? src : remote of that rank). With to == TUTTI_ALL_RANKS the
-     * result is stored into the span `remote_dst` of every other rank as well. */
+     * result is stored into the span `remote_dst` of every other rank as well; with `to` a rank,
+     * into that of this rank alone, and there is neither `dst` nor `also`. */
     TUTTI_STEP_GATHER_REDUCE,
     TUTTI_STEP_SIGNAL, /* my signal number grows by one; publishes all my earlier steps to all */
     TUTTI_STEP_WAIT, /* until rank `from` (or all) has given its signal number `signal` (1 = first)

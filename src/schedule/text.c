@@ -56,7 +56,7 @@ uint32_t tutti_text_required(enum tutti_step_kind kind)
         [TUTTI_STEP_REDUCE] = BIT(SRC) | BIT(DST),
         [TUTTI_STEP_PUT] = BIT(TO) | BIT(SRC) | BIT(REMOTE),
         [TUTTI_STEP_GET] = BIT(FROM) | BIT(DST) | BIT(REMOTE),
-        [TUTTI_STEP_GATHER_REDUCE] = BIT(FROM) | BIT(SRC) | BIT(DST) | BIT(REMOTE),
+        [TUTTI_STEP_GATHER_REDUCE] = BIT(FROM) | BIT(SRC) | BIT(REMOTE),
         [TUTTI_STEP_SIGNAL] = 0,
         [TUTTI_STEP_WAIT] = BIT(FROM) | BIT(SIGNAL),
     };
@@ -73,7 +73,7 @@ uint32_t tutti_text_fields(enum tutti_step_kind kind)
     if (kind <= TUTTI_STEP_RECV_REDUCE)
         fields |= BIT(QUEUE);
     if (kind == TUTTI_STEP_GATHER_REDUCE)
-        fields |= BIT(TO) | BIT(ALSO) | BIT(REMOTE_DST);
+        fields |= BIT(TO) | BIT(DST) | BIT(ALSO) | BIT(REMOTE_DST);
     return fields;
 }
 

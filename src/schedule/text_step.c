@@ -21,8 +21,8 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
         *ret_peer = TUTTI_ALL_RANKS;
         return TUTTI_OK;
     }
-    if (kind == TUTTI_STEP_GATHER_REDUCE)
-        return tutti_text_refuse(reader, "\"%.*s\": a gather_reduce is from, and to, all",
+    if (kind == TUTTI_STEP_GATHER_REDUCE && field == TUTTI_TEXT_FROM)
+        return tutti_text_refuse(reader, "\"%.*s\": a gather_reduce is from all",
                                  TUTTI_TEXT_WORD(reader));
     reader->at = before;
     TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
@@ -141,10 +141,9 @@ static int check_step(struct tutti_text_reader *reader, const struct tutti_step 
         if (missing & (1u << field))
             return tutti_text_refuse(reader, "%s without \"%s\"", tutti_step_name(kind),
                                      tutti_text_field_name(field));
-    if (kind == TUTTI_STEP_GATHER_REDUCE &&
-        (step->to == TUTTI_ALL_RANKS) != (step->remote_dst.buffer != TUTTI_BUF_NONE))
-        return tutti_text_refuse(reader,
-                                 "gather_reduce has \"to all\" and \"remote_dst\", or neither");
+    if (kind == TUTTI_STEP_GATHER_REDUCE && !tutti_step_stores_right(step))
+        return tutti_text_refuse(reader, "gather_reduce has \"dst\"; \"dst\", \"to all\" and "
+                                         "\"remote_dst\"; or \"to\" a rank and \"remote_dst\"");
     for (uint32_t i = 1; i < naccesses; i++)
         if (accesses[i].span.count != accesses[0].span.count)
             return tutti_text_refuse(

@@ -355,27 +355,27 @@ static int cross_peer_port(const struct sim_network *network, uint32_t rank, boo
     return cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network), 1);
 }
 
-/* Loads from all ranks, in one pass with the arithmetic; and stores into all, if it does. */
+/* Loads from all ranks, in one pass with the arithmetic; and stores into all or one, if it does. */
 static int route_gather(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
     double others = network->nranks - 1;
-    bool stores = step->peer == TUTTI_ALL_RANKS;
+    double stored = step->peer == TUTTI_ALL_RANKS ? others : step->peer >= 0 ? 1 : 0;
 
     route->bytes_per_s = lesser(load_speed(network) / others,
                                 network->machine->reduce_bytes_per_s / others);
     TUTTI_TRY(cross_own_port(network, step->rank, true, others, route));
-    if (stores)
-        TUTTI_TRY(cross_own_port(network, step->rank, false, others, route));
+    if (stored > 0)
+        TUTTI_TRY(cross_own_port(network, step->rank, false, stored, route));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         if (rank == step->rank)
             continue;
         TUTTI_TRY(cross_peer_port(network, rank, true, route));
-        if (stores)
+        if (step->peer == TUTTI_ALL_RANKS || step->peer == (int32_t)rank)
             TUTTI_TRY(cross_peer_port(network, rank, false, route));
     }
     return cross_memory(network, step->rank,
-                        network->nranks + step->copies + (stores ? others : 0), route);
+                        network->nranks + step->copies + stored, route);
 }
 
 static int route_peer(const struct sim_network *network, const struct sim_step *step,

@@ -132,7 +132,7 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
     score->steps[id] = (struct sim_step){
         .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
         .is_shared = step->src.buffer == TUTTI_BUF_WINDOW || step->dst.buffer == TUTTI_BUF_WINDOW,
-        .copies = step->also.buffer == TUTTI_BUF_NONE ? 1 : 2,
+        .copies = (step->dst.buffer != TUTTI_BUF_NONE) + (step->also.buffer != TUTTI_BUF_NONE),
         .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
         .first_chunk = span->first, .end_chunk = span->first + span->count,
         .unmet = step->dep_count, .next_local = SIM_NONE, .next_waiting = SIM_NONE,

@@ -15,7 +15,6 @@
 #include "transport/fifo.h"
 
 #include "base/param.h"
-#include "device/cpu/cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -345,8 +344,10 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
     if (!tutti_fabric_enter(fabric))
         return TUTTI_AGAIN;
     lent = find_lent(shm);
-    if (lent != NULL)
-        tutti_cpu_copy(data, lent, size, shm->base.streams);
+    if (lent != NULL && shm->base.copy != NULL)
+        shm->base.copy(data, lent, size);
+    else if (lent != NULL)
+        memcpy(data, lent, size);
     else
         rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->loan.address, size);
     if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)

@@ -79,8 +79,9 @@ struct tutti_conn {
     int peer, channel;
     /* The executor's hint: while it sends here it receives as much, here or elsewhere. */
     bool is_mutual;
-    /* Its other hint: what is received goes to memory that is not in the cache. */
-    bool streams;
+    /* Its other hint: how to copy what is received from where it lies, for it knows what is in the
+     * cache; NULL: memcpy. */
+    void (*copy)(void *dst, const void *src, size_t size_bytes);
     size_t private_bytes; /* heap held, for the memory report */
 };
 

@@ -177,6 +177,10 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
     struct tutti_span src = step->kind == TUTTI_STEP_GET ? step->remote : step->src;
     struct tutti_span dst = step->kind == TUTTI_STEP_PUT ? step->remote : step->dst;
 
+    if (step->kind == TUTTI_STEP_GATHER_REDUCE && step->to >= 0) {
+        to = (uint32_t)step->to;
+        dst = step->remote_dst;
+    }
     for (uint32_t i = 0; i < dst.count; i++) {
         struct value value, *into = memory_at(memory, to, run, dst, i, slice);
 

@@ -165,7 +165,11 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {HEAD "signals 1\nrank 0\n wait from 1 signal 2", "\"2\" is no signal"},
         {HEAD "rank 0\n signal", "signal 1 of rank 0, which has 0"},
         {HEAD "window 1\nrank 0\n gather_reduce from 1 src input[0] remote window[0] dst output[0]",
-         "a gather_reduce is from"},
+         "a gather_reduce is from all"},
+        {HEAD "window 1\nrank 0\n gather_reduce from all src input[0] remote window[0]",
+         "gather_reduce has \"dst\""},
+        {HEAD "window 1\nrank 0\n gather_reduce from all to 1 src input[0] remote window[0] "
+              "dst output[0] remote_dst output[0]", "or \"to\" a rank and \"remote_dst\""},
         {HEAD "rank 0\n copy src input[0] dst output[0]\n chunks 2", "\"chunks\" is no step"},
     };
 

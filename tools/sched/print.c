@@ -74,8 +74,11 @@ static void write_flow(const struct tutti_step *step, char *text, size_t size)
     case TUTTI_STEP_PUT: snprintf(text, size, "%s -> its %s", from, peer); return;
     case TUTTI_STEP_GET: snprintf(text, size, "its %s -> %s", peer, to); return;
     case TUTTI_STEP_GATHER_REDUCE:
-        snprintf(text, size, "%s + all %s -> %s%s%s%s%s", from, peer, to, *second ? ", " : "",
-                 second, *theirs ? ", all " : "", theirs);
+        if (step->to >= 0)
+            snprintf(text, size, "%s + all %s -> its %s", from, peer, theirs);
+        else
+            snprintf(text, size, "%s + all %s -> %s%s%s%s%s", from, peer, to, *second ? ", " : "",
+                     second, *theirs ? ", all " : "", theirs);
         return;
     case TUTTI_STEP_WAIT: snprintf(text, size, "signal %u", step->signal); return;
     default: text[0] = '\0';

@@ -26,7 +26,9 @@ struct work {
 
 static void add_step(const struct tutti_step *step, uint32_t nranks, struct work *work)
 {
-    double count = step->dst.count, sources = nranks, others = nranks - 1;
+    bool gathers = step->kind == TUTTI_STEP_GATHER_REDUCE;
+    double count = gathers ? step->src.count : step->dst.count;
+    double sources = nranks, others = nranks - 1;
     bool stores_everywhere = step->to == TUTTI_ALL_RANKS;
 
     switch (step->kind) {

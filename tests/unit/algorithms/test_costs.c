@@ -27,7 +27,6 @@ static uint32_t ceil_log2(uint32_t p)
 
 static uint32_t one(uint32_t p) { return p > 1; }
 static uint32_t none(uint32_t p) { return 0 * p; }
-static uint32_t four(uint32_t p) { return 4 + 0 * p; }
 static uint32_t all(uint32_t p) { return p; }
 static uint32_t others(uint32_t p) { return p - 1; }
 static uint32_t twice_others(uint32_t p) { return 2 * (p - 1); }
@@ -376,7 +375,7 @@ static const struct {
     {TUTTI_BROADCAST, "shared", 2, none, others},
     {TUTTI_REDUCE, "direct_one_shot", 1, one, none},
     {TUTTI_REDUCE, "direct", 2, others, others},
-    {TUTTI_REDUCE, "mapped", 2, none, four}, /* segments of its part */
+    {TUTTI_REDUCE, "mapped", 2, none, none},
     {TUTTI_GATHER, "direct", 1, one, others},
     {TUTTI_GATHER, "mapped", 1, none, others},
     {TUTTI_SCATTER, "direct", 1, others, one},
