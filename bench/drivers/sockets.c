@@ -9,10 +9,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +30,16 @@ struct variant {
     int buffer_bytes;   /* of the kernel, each way; 0: as it comes */
     size_t write_bytes; /* at most in one call */
     bool yields;        /* with more ranks than CPUs: rather than sleep */
+    bool pins;          /* the kernel is to send from the buffers themselves (MSG_ZEROCOPY) */
 };
 
 static const struct variant variants[] = {
-    {"one", 1, 0, 256 << 10, false},
-    {"one-yield", 1, 0, 256 << 10, true},
-    {"one-big", 1, 4 << 20, 1 << 20, false},
-    {"two", 2, 0, 256 << 10, false},
-    {"four", 4, 0, 256 << 10, false},
+    {"one", 1, 0, 256 << 10, false, false},
+    {"one-yield", 1, 0, 256 << 10, true, false},
+    {"one-big", 1, 4 << 20, 1 << 20, false, false},
+    {"one-zerocopy", 1, 0, 256 << 10, false, true},
+    {"two", 2, 0, 256 << 10, false, false},
+    {"four", 4, 0, 256 << 10, false, false},
 };
 
 #define VARIANTS (sizeof(variants) / sizeof(*variants))
@@ -45,6 +49,7 @@ struct lane {
     int fd;
     char *from, *to;
     size_t to_send, to_receive;
+    uint32_t unreturned; /* sends whose buffers the kernel still has */
 };
 
 static struct lane lanes[VARIANTS][RANKS_MAX][LANES_MAX];
@@ -111,6 +116,7 @@ static void load_lanes(const struct bench_operation *op, struct lane (*peers)[LA
 
             lane->to_send = share_of(out, i);
             lane->to_receive = share_of(in, i);
+            lane->unreturned = 0;
             lane->from = from + sent;
             lane->to = to + received;
             sent += lane->to_send;
@@ -129,14 +135,38 @@ static size_t moved(ssize_t result, const char *call)
     bench_die("%s: %s", call, result == 0 ? "the peer is gone" : strerror(errno));
 }
 
+/* The kernel gives buffers back by ranges of the numbers of sends. */
+static void take_back(struct lane *lane)
+{
+    struct sock_extended_err error;
+    char control[128];
+    struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
+
+    if (recvmsg(lane->fd, &message, MSG_ERRQUEUE) < 0 || CMSG_FIRSTHDR(&message) == NULL)
+        return;
+    memcpy(&error, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(error));
+    if (error.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
+        lane->unreturned -= error.ee_data - error.ee_info + 1;
+}
+
+static bool is_done(const struct lane *lane)
+{
+    return lane->to_send + lane->to_receive == 0 && lane->unreturned == 0;
+}
+
 static bool progress(struct lane *lane)
 {
     size_t sent = 0, received = 0;
+    int flags = MSG_NOSIGNAL | (variant->pins ? MSG_ZEROCOPY : 0);
+
+    if (lane->unreturned > 0)
+        take_back(lane);
 
     if (lane->to_send > 0) {
         size_t size = lane->to_send < variant->write_bytes ? lane->to_send : variant->write_bytes;
 
-        sent = moved(send(lane->fd, lane->from, size, MSG_NOSIGNAL), "send");
+        sent = moved(send(lane->fd, lane->from, size, flags), "send");
+        lane->unreturned += variant->pins && sent > 0;
         lane->from += sent;
         lane->to_send -= sent;
     }
@@ -158,7 +188,7 @@ static void sleep_until_ready(struct lane (*peers)[LANES_MAX])
         for (int i = 0; i < variant->nlanes; i++) {
             const struct lane *lane = &peers[peer][i];
 
-            if (lane->to_send + lane->to_receive > 0)
+            if (!is_done(lane))
                 waits[nwaits++] = (struct pollfd){
                     .fd = lane->fd, .events = (short)((lane->to_send > 0 ? POLLOUT : 0) |
                                                       (lane->to_receive > 0 ? POLLIN : 0))};
@@ -181,10 +211,10 @@ static void run(const struct bench_operation *op)
             for (int i = 0; i < variant->nlanes; i++) {
                 struct lane *lane = &peers[peer][i];
 
-                if (lane->to_send + lane->to_receive == 0)
+                if (is_done(lane))
                     continue;
                 has_moved |= progress(lane);
-                is_over = is_over && lane->to_send + lane->to_receive == 0;
+                is_over = is_over && is_done(lane);
             }
         if (!is_crowded || is_over || has_moved)
             continue;
@@ -208,6 +238,8 @@ static void tune(int fd, const struct variant *one)
     int yes = 1, size = one->buffer_bytes;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+    if (one->pins && setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &yes, sizeof(yes)) != 0)
+        bench_die("SO_ZEROCOPY: %s", strerror(errno));
     if (size > 0) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));

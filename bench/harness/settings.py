@@ -29,7 +29,7 @@ UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 # What drivers/limit.c and drivers/sockets.c can do: the fastest of them is the limit.
 MOVES = tuple(f"own:{sharing}-{style}" for sharing in ("output", "input")
               for style in ("plain", "streaming", "strings"))
-LANES = ("own:one", "own:one-yield", "own:one-big", "own:two", "own:four")
+LANES = ("own:one", "own:one-yield", "own:one-big", "own:one-zerocopy", "own:two", "own:four")
 
 
 class Contender:

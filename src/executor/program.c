@@ -142,6 +142,9 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
+    /* A rank without a result of its own may store that of another. */
+    size_t result_blocks = program->output_blocks > 0 ? program->output_blocks
+                                                      : program->input_blocks;
 
     if (program->stages_input)
         program->staged_input_bytes =
@@ -151,7 +154,7 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
             staged_bytes(program, call->output_counts, program->output_blocks);
     program->scratch_bytes = full > last ? full : last;
     program->window_place = place_window(program);
-    program->may_stream = program->output_blocks * call->count * tutti_type_size(call->type) >=
+    program->may_stream = result_blocks * call->count * tutti_type_size(call->type) >=
                           TUTTI_LEAST_STREAMED_BYTES;
     program->is_one_round = program->npieces == 1 && !program->may_stream &&
                             schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
