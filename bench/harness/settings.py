@@ -7,7 +7,7 @@ from harness import machine
 TYPES = ("float32", "bfloat16", "float16")
 LIBRARIES = {"tutti": "Tutti", "window": "Tutti, tuttiMemAlloc", "openmpi": "Open MPI",
              "mpich": "MPICH", "gloo": "Gloo", "bare": "bare loop", "limit": "limit",
-             "moved": "limit, all ranks",
+             "moved": "limit, otherwise",
              "bfloat16": "bfloat16", "bfloat16-window": "bfloat16, tuttiMemAlloc",
              "float16": "float16", "float16-window": "float16, tuttiMemAlloc"}
 OURS = ("tutti", "window", "bfloat16", "bfloat16-window", "float16", "float16-window")
@@ -29,7 +29,7 @@ UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 # What drivers/limit.c and drivers/sockets.c can do: the fastest of them is the limit.
 MOVES = tuple(f"own:{sharing}-{style}" for sharing in ("output", "input")
               for style in ("plain", "streaming", "strings"))
-LANES = ("own:one", "own:one-yield", "own:one-big", "own:one-zerocopy", "own:two", "own:four")
+LANES = ("own:one", "own:one-yield", "own:one-big", "own:two", "own:four")
 
 
 class Contender:
@@ -107,6 +107,8 @@ def tcp():
                   ["polling-ring"], max_bytes=16 << 20, seldom=True),
         Contender("limit", "limit", "plain sockets, nothing but the bytes", driver="sockets",
                   memories=LANES),
+        Contender("limit-zerocopy", "moved", "the same with MSG_ZEROCOPY", driver="sockets",
+                  memories=("own:one-zerocopy",), seldom=True),
     ]
 
 
