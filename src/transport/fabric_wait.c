@@ -39,6 +39,8 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 /* That other programs want our core we do not know: after as long a spin the core is offered at
  * every look at the clock, which costs little when nobody takes it. */
 #define POLITE_AFTER_NS 1000
+/* Somebody else has had the core, and not only the kernel. */
+#define TAKEN_NS 1000
 #define YIELDS 20
 /* Where cores are short, the rank that is waited for most likely waits for our core. It is offered
  * at every look after as many as an answer takes that is on its way from another core, and often,
@@ -217,11 +219,19 @@ static void look_for_a_better_core(struct tutti_fabric *fabric)
     fabric->offers_left = fabric->offers_per_look;
 }
 
-static void offer_core(struct tutti_fabric *fabric)
+static void count_offer(struct tutti_fabric *fabric)
 {
     if (fabric->core_share > 0 && --fabric->offers_left == 0)
         look_for_a_better_core(fabric);
+}
+
+/* Only where offers are taken is anybody one too many: a door may tell the core of another thread of
+ * its rank. */
+static void offer_core(struct tutti_fabric *fabric, uint64_t now)
+{
     sched_yield();
+    if (tutti_now_ns() - now >= TAKEN_NS)
+        count_offer(fabric);
 }
 
 static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
@@ -237,7 +247,7 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
         idle->since_ns = now;
     if (now - idle->since_ns < fabric->spin_ns) {
         if (now - idle->since_ns >= POLITE_AFTER_NS)
-            offer_core(fabric);
+            offer_core(fabric, now);
         return;
     }
     idle->phase = PHASE_YIELD;
@@ -255,7 +265,8 @@ static void spin_crowded(struct tutti_fabric *fabric, struct tutti_idle *idle)
         announce(fabric, idle);
         return;
     }
-    offer_core(fabric);
+    count_offer(fabric);
+    sched_yield();
 }
 
 static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *idle)
