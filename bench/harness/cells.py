@@ -80,6 +80,9 @@ class Track:
         return any(distance.count(rounds, place) < distance.ENOUGH
                    for rounds in self.rounds.values())
 
+    def was_at(self, place):
+        return all(distance.count(rounds, place) > 0 for rounds in self.rounds.values())
+
     def first(self, timing):
         return self.rounds[timing][0]["median"] if self.rounds.get(timing) else math.inf
 
@@ -171,7 +174,10 @@ def measure(roster, cell, chosen, fail):
                                      for rounds in track.rounds.values()])
             if place is None or not any(track.lacks(place) for track in running):
                 break
-    return kept, place
+    # Who sat out early may have been measured at another distance only: it shall not be the best.
+    there = {track.entry.library for track in kept if track.was_at(place)}
+    return [track for track in kept
+            if track.was_at(place) or track.entry.library not in there], place
 
 
 def measure_all(roster, part, chosen, results, progress, save):

@@ -60,6 +60,6 @@ def count(row, distance):
 
 def at(row, distance):
     """The rounds at that distance, None in place of the others; all, if there is none."""
-    if distance is None or count(row, distance) == 0:
+    if count(row, distance) == 0:
         return row
     return [one if one and are_alike(one["distance"], distance) else None for one in row]
