@@ -12,6 +12,7 @@
 #define LINE_FLOATS 16
 
 typedef float line_of_floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t line_of_bits __attribute__((vector_size(64), aligned(4), may_alias));
 
 static inline void store(float *dest, line_of_floats value, bool is_streaming)
 {
@@ -110,4 +111,26 @@ bool mover_move(enum mover_style style, const float *const *sources, int nsource
             dests[k][i] = sum;
     }
     return true;
+}
+
+void mover_store(float *dest, size_t count)
+{
+    line_of_floats values;
+
+    for (int i = 0; i < LINE_FLOATS; i++)
+        values[i] = (float)(i + 1);
+    for (size_t i = 0; i < count; i += LINE_FLOATS)
+        store(dest + i, values, true);
+}
+
+uint32_t mover_load(const float *source, size_t count)
+{
+    line_of_bits bits = {0};
+    uint32_t all = 0;
+
+    for (size_t i = 0; i < count; i += LINE_FLOATS)
+        bits |= *(const line_of_bits *)(const void *)(source + i);
+    for (int i = 0; i < LINE_FLOATS; i++)
+        all |= bits[i];
+    return all;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The fastest ways of this machine to copy and to add memory, for those who look for its limits. */
+ * The fastest ways of this machine to copy, add, store and load memory, for those who look for its
+ * limits. */
 #ifndef BENCH_MOVER_H
 #define BENCH_MOVER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum mover_style {
     MOVER_PLAIN,
@@ -17,5 +19,11 @@ enum mover_style {
  * source: a copy. False if the style cannot do it. */
 bool mover_move(enum mover_style style, const float *const *sources, int nsources,
                 float *const *dests, int ndests, size_t count);
+
+/* Stores alone, past the caches, and loads alone; whole cache lines only. What is stored is not
+ * zero, for zeros a machine may store twice as fast. What comes of the loads, all bits or'ed, is
+ * there so that no compiler leaves them out. */
+void mover_store(float *dest, size_t count);
+uint32_t mover_load(const float *source, size_t count);
 
 #endif

@@ -5,6 +5,7 @@ The CPUs of a virtual machine are moved about by its host, within tenths of a se
 one chiplet, where a cache line takes 60 ns from one to the other and both share one way to the
 memory, now on two, where it takes 280 ns and there are two ways. Who was measured here and who there
 cannot be compared, so a cell's figures are of rounds of one distance."""
+import bisect
 import math
 
 from harness import team
@@ -14,6 +15,8 @@ LINES = 100
 SECONDS = 10
 # Two times of a line that differ by no more are the same distance.
 ALIKE = 1.5
+# Where lines crowd so closely, there is a distance.
+CROWD = 1.1
 # Of each contender so many rounds are wanted at the cell's distance, for which there may be so many
 # turns more.
 ENOUGH, MORE_TURNS = 3, 4
@@ -63,3 +66,17 @@ def at(row, distance):
     if count(row, distance) == 0:
         return row
     return [one if one and are_alike(one["distance"], distance) else None for one in row]
+
+
+def group(lines):
+    """The distances that are among so many times of a line: for each the indices of those that are
+    alike, the nearest first."""
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    groups = []
+    while order:
+        values = [lines[i] for i in order]
+        peak = max(values, key=lambda line: bisect.bisect(values, line * CROWD) -
+                   bisect.bisect(values, line / CROWD))
+        groups.append([i for i in order if are_alike(lines[i], peak)])
+        order = [i for i in order if not are_alike(lines[i], peak)]
+    return sorted(groups, key=lambda indices: lines[indices[0]])

@@ -70,3 +70,13 @@ def build_choices(root, library_directory, workdir):
     run(["gcc", "-std=c11", *FLAGS, "-I", "src", "-I", "include", "bench/drivers/choices.c",
          "-o", out, archive, "-lsodium", "-lexpat", "-ljansson", "-lm", "-pthread"], root)
     return out
+
+
+def build_distances(bench, workdir):
+    """Returns the path of the driver that measures memory; it needs no library."""
+    if shutil.which("gcc") is None:
+        raise Failure("there is no gcc; as root: apt-get install gcc libc6-dev")
+    out = os.path.join(workdir, "distances")
+    run(["gcc", "-std=c11", *FLAGS, "-O3", "-march=native", "distances.c", "mover.c", "driver.c",
+         "check.c", "sync.c", "-o", out], os.path.join(bench, "drivers"))
+    return out
