@@ -2,9 +2,11 @@
  * What sockets give without a library: sockets DIRECTORY RANK NRANKS. Each rank sends and receives
  * as many bytes as the operation needs at least, to and from all peers at once, straight between
  * the buffers; nothing is added up and nobody waits for what he has to pass on. Variants differ in
- * the number of sockets between two ranks, in their buffers and in how they wait; the fastest is
- * the limit. */
+ * the number of sockets between two ranks, in their buffers, in how they wait and in which calls
+ * they use; the fastest is the limit. */
 #include "driver.h"
+#include "lane.h"
+#include "uring.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,38 +33,43 @@ struct variant {
     size_t write_bytes; /* at most in one call */
     bool yields;        /* with more ranks than CPUs: rather than sleep */
     bool pins;          /* the kernel is to send from the buffers themselves (MSG_ZEROCOPY) */
+    bool has_ring;      /* through io_uring, one socket only */
 };
 
 static const struct variant variants[] = {
-    {"one", 1, 0, 256 << 10, false, false},
-    {"one-yield", 1, 0, 256 << 10, true, false},
-    {"one-big", 1, 4 << 20, 1 << 20, false, false},
-    {"one-zerocopy", 1, 0, 256 << 10, false, true},
-    {"two", 2, 0, 256 << 10, false, false},
-    {"four", 4, 0, 256 << 10, false, false},
+    {"one", 1, 0, 256 << 10, false, false, false},
+    {"one-yield", 1, 0, 256 << 10, true, false, false},
+    {"one-big", 1, 4 << 20, 1 << 20, false, false, false},
+    {"one-zerocopy", 1, 0, 256 << 10, false, true, false},
+    {"one-uring", 1, 0, 256 << 10, false, false, true},
+    {"two", 2, 0, 256 << 10, false, false, false},
+    {"four", 4, 0, 256 << 10, false, false, false},
 };
 
 #define VARIANTS (sizeof(variants) / sizeof(*variants))
-
-/* One socket, and what is still to go through it in this operation. */
-struct lane {
-    int fd;
-    char *from, *to;
-    size_t to_send, to_receive;
-    uint32_t unreturned; /* sends whose buffers the kernel still has */
-};
 
 static struct lane lanes[VARIANTS][RANKS_MAX][LANES_MAX];
 static const struct variant *variant = variants;
 static int rank, nranks;
 static bool is_crowded;
 
+static bool open_ring(struct lane (*peers)[LANES_MAX])
+{
+    struct lane *to_peers[RANKS_MAX];
+    int nlanes = 0;
+
+    for (int peer = 0; peer < nranks; peer++)
+        if (peer != rank)
+            to_peers[nlanes++] = &peers[peer][0];
+    return uring_open(to_peers, nlanes);
+}
+
 static bool select_variant(const char *name)
 {
     for (size_t i = 0; i < VARIANTS; i++)
         if (strcmp(name, variants[i].name) == 0) {
             variant = &variants[i];
-            return is_crowded || !variant->yields;
+            return (is_crowded || !variant->yields) && (!variant->has_ring || open_ring(lanes[i]));
         }
     return false;
 }
@@ -203,6 +210,10 @@ static void run(const struct bench_operation *op)
     bool is_over = false;
 
     load_lanes(op, peers);
+    if (variant->has_ring) {
+        uring_exchange(variant->write_bytes, is_crowded);
+        return;
+    }
     while (!is_over) {
         bool has_moved = false;
 
@@ -328,7 +339,9 @@ static void join(const char *directory)
                 int fd = lanes[v][peer][i].fd;
 
                 tune(fd, &variants[v]);
-                fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+                /* A ring's requests would come back undone at once, also to who sleeps. */
+                if (!variants[v].has_ring)
+                    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
             }
 }
 

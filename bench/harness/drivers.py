@@ -19,6 +19,11 @@ def run(command, cwd):
         raise Failure(f"\"{' '.join(command)}\" failed:\n{done.stdout[-4000:]}")
 
 
+def has_header(name):
+    return subprocess.run(["gcc", "-fsyntax-only", "-include", name, "-x", "c", os.devnull],
+                          stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def build_library(root, target="tutti"):
     """Build build/release, whatever generator it was made with."""
     directory = os.path.join(root, "build", "release")
@@ -50,7 +55,9 @@ def build(root, library_directory, workdir):
     run([*gcc, "-O3", "-march=native", "bare.c", "arena.c", *common, "-o", out["bare"]], source)
     run([*gcc, "-O3", "-march=native", "limit.c", "mover.c", "arena.c", *common, "-o",
          out["limit"]], source)
-    run([*gcc, "sockets.c", *common, "-o", out["sockets"]], source)
+    # Without it uring.c refuses what it is asked for.
+    uring = ["-luring"] if has_header("liburing.h") else []
+    run([*gcc, "sockets.c", "uring.c", *common, "-o", out["sockets"], *uring], source)
     for mpi in ("openmpi", "mpich"):
         run([f"mpicc.{mpi}", "-std=c11", *FLAGS, "mpi.c", *common, "-o", out[mpi]], source)
     run(["g++", *FLAGS, "gloo.cc", *common, "-o", out["gloo"], "-lgloo", "-pthread"], source)

@@ -5,8 +5,11 @@ import os
 import platform
 import re
 import subprocess
+import sys
 
 PACKAGES = ("g++", "gcc", "openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev", "libgloo-dev")
+# What only settings that are seldom measured need; without it these are left out.
+OPTIONAL_PACKAGES = ("liburing-dev",)
 
 
 class Failure(Exception):
@@ -21,18 +24,27 @@ def package_version(name):
     return version if query.returncode == 0 and status == "installed" else None
 
 
-def install_missing():
-    missing = [name for name in PACKAGES if package_version(name) is None]
-    if not missing:
-        return
-    if os.geteuid() != 0:
-        raise Failure(f"missing packages; as root: apt-get install {' '.join(missing)}")
+def install(names):
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     for command in (["apt-get", "update", "-qq"],
-                    ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]):
+                    ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names]):
         if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
                           check=False).returncode != 0:
             raise Failure(f"\"{' '.join(command)}\" failed")
+
+
+def install_missing(all_settings):
+    missing = [name for name in PACKAGES if package_version(name) is None]
+    if missing and os.geteuid() != 0:
+        raise Failure(f"missing packages; as root: apt-get install {' '.join(missing)}")
+    if missing:
+        install(missing)
+    missing = [name for name in OPTIONAL_PACKAGES if package_version(name) is None]
+    if missing and all_settings and os.geteuid() == 0:
+        try:
+            install(missing)
+        except Failure as error:
+            print(error, file=sys.stderr)
 
 
 def cpus():

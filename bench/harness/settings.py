@@ -109,6 +109,8 @@ def tcp():
                   memories=LANES),
         Contender("limit-zerocopy", "moved", "the same with MSG_ZEROCOPY", driver="sockets",
                   memories=("own:one-zerocopy",), seldom=True),
+        Contender("limit-uring", "moved", "the same through io_uring", driver="sockets",
+                  memories=("own:one-uring",), seldom=True),
     ]
 
 
