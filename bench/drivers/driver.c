@@ -146,13 +146,13 @@ static void open_arenas(struct session *session)
     }
     if (is_wished("BENCH_OWN") && allocate != NULL)
         session->own = (struct arena){allocate(size), allocate(size), size};
-    /* Touch every page now, with numbers that stay ordinary when they are summed over and over. */
+    /* Touch every page now. */
     for (int i = 0; i < 2; i++) {
         const struct arena *arena = i == 0 ? &session->heap : &session->own;
 
         if (arena->send != NULL) {
-            memset(arena->send, 0, size);
-            memset(arena->recv, 0, size);
+            memset(arena->send, BENCH_FILL, size);
+            memset(arena->recv, BENCH_FILL, size);
         }
     }
 }
@@ -322,7 +322,7 @@ static void freshen(const struct bench_library *library, const struct bench_oper
         recv = is_own ? recv : library->at_rank(recv, rank);
         look_at(recv, bytes);
         if (operation->collective != BENCH_BROADCAST || rank == 0)
-            memset(from_recv ? recv : send, 0, bytes);
+            memset(from_recv ? recv : send, BENCH_FILL, bytes);
     }
 }
 

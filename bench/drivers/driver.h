@@ -27,6 +27,10 @@ enum bench_collective {
 
 enum bench_type { BENCH_FLOAT32, BENCH_BFLOAT16, BENCH_FLOAT16, BENCH_TYPES };
 
+/* What every byte of the buffers is when a measurement begins: an ordinary number of every type. Not
+ * zero, for zeros some processors store past their caches twice as fast. */
+#define BENCH_FILL 0x3c
+
 /* One operation. Buffers hold `count` elements each; `part` is count / nranks, the share of a rank
  * where a collective divides the buffer. The root of a broadcast or a reduction is rank 0. */
 struct bench_operation {

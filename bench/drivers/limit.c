@@ -261,7 +261,7 @@ static void *allocate(size_t size_bytes)
     if (size_bytes > arena.buffer_bytes || buffers_taken > 2)
         bench_die("there are two buffers of %zu bytes, not of %zu", arena.buffer_bytes, size_bytes);
     for (int rank = process + nprocesses; rank < nranks; rank += nprocesses)
-        memset(at_rank(own, rank), 0, size_bytes);
+        memset(at_rank(own, rank), BENCH_FILL, size_bytes);
     return own;
 }
 

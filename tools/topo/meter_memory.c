@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 /* What has arrived of a message is reduced from places that stay in a cache. */
+/* Of ordinary numbers of every type. Zeros some processors store past their caches twice as fast. */
+enum { FILL = 0x3c };
+
 enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };
 
 struct place {
@@ -148,8 +151,8 @@ void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
                           .given = must_take(MOST / 2, 1)};
 
     *ret_times = (struct memory_times){.copy = {.count = 0}};
-    memset(place.src, 0, MOST / 2);
-    memset(place.dst, 0, MOST / 2);
+    memset(place.src, FILL, MOST / 2);
+    memset(place.dst, FILL, MOST / 2);
     for (size_t footprint = LEAST; footprint <= most; footprint *= 2) {
         double bytes = (double)footprint / 2;
 
