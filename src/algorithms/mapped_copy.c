@@ -9,8 +9,10 @@
  * The first signal says that my buffer is ready, the second that I have read yours; a giver waits
  * for it before it returns. With a root each rank is only giver or taker, and gives one signal.
  *
- * A broadcast on buffers that peers can also store to is shared by all cores: each taker gets all
- * parts but the root's, which the root puts everywhere meanwhile.
+ * Where peers can also store to each other's buffers, there is a second form of two of them. In an
+ * all-gather each rank puts its block everywhere, which loads it once in place of once per rank. A
+ * broadcast is shared by all cores: each taker gets all parts but the root's, which the root puts
+ * everywhere meanwhile.
  *
  * An all-to-all of blocks of different sizes is not served: a taker does not know where in the
  * giver's buffer its block begins.
@@ -37,6 +39,13 @@ static int take_from_all(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
+/* Signal, and wait for that of all others. */
+static int meet(struct tutti_build *build, uint32_t signal)
+{
+    TUTTI_TRY(tutti_build_signal(build));
+    return tutti_build_wait(build, TUTTI_ALL_RANKS, signal);
+}
+
 /* Everyone takes a block from everyone else, and `own` from itself. */
 static int exchange(const struct tutti_shape *shape, struct tutti_build *build, uint32_t own)
 {
@@ -45,13 +54,22 @@ static int exchange(const struct tutti_shape *shape, struct tutti_build *build, 
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
     TUTTI_TRY(take_from_all(shape, build, own));
-    TUTTI_TRY(tutti_build_signal(build));
-    return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
+    return meet(build, 2);
 }
 
 static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
 {
     return exchange(shape, build, 0);
+}
+
+static int emit_stored_allgather(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    struct tutti_span block = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
+
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(meet(build, 1));
+    TUTTI_TRY(tutti_build_put_all(build, tutti_span(TUTTI_BUF_INPUT, 0, 1), block, block));
+    return meet(build, 2);
 }
 
 static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
@@ -86,8 +104,7 @@ static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_b
 
     tutti_build_chunks(build, shape->nranks);
     tutti_build_signals(build, 2);
-    TUTTI_TRY(tutti_build_signal(build));
-    TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
+    TUTTI_TRY(meet(build, 1));
     if (shape->rank == root) {
         for (uint32_t i = 1; i < shape->nranks; i++)
             TUTTI_TRY(tutti_build_put(build, rank_after(root, i, shape->nranks),
@@ -101,8 +118,7 @@ static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_b
                                   tutti_span(TUTTI_BUF_INPUT, above, shape->nranks - above),
                                   tutti_span(TUTTI_BUF_OUTPUT, above, shape->nranks - above)));
     }
-    TUTTI_TRY(tutti_build_signal(build));
-    return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
+    return meet(build, 2);
 }
 
 static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
@@ -131,6 +147,16 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
 
     tutti_cost_flat(shape, 2, (p - 1) * block_bytes, 0, block_bytes, ret_cost);
     ret_cost->memory = 2 * p * p * block_bytes;
+}
+
+/* A block is loaded once and stored by its rank everywhere. */
+static void cost_stored_allgather(const struct tutti_shape *shape, double block_bytes,
+                                  struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks;
+
+    tutti_cost_flat(shape, 2, (p - 1) * block_bytes, 0, 0, ret_cost);
+    ret_cost->memory = p * (p + 1) * block_bytes;
 }
 
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
@@ -179,6 +205,15 @@ const struct tutti_algorithm tutti_mapped_allgather = {
     .serves_vector = true,
     .emit = emit_allgather,
     .cost = cost_allgather,
+};
+
+/* Not for the v-form, in which each rank's OUTPUT may be laid out otherwise. */
+const struct tutti_algorithm tutti_stored_allgather = {
+    .name = "stored",
+    .collective = TUTTI_ALLGATHER,
+    .needs = TUTTI_NEEDS_PEER_STORE,
+    .emit = emit_stored_allgather,
+    .cost = cost_stored_allgather,
 };
 
 const struct tutti_algorithm tutti_mapped_alltoall = {

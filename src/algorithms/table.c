@@ -49,6 +49,7 @@
     line(tutti_circulant_pipeline_broadcast)                                              \
     line(tutti_direct_allgather)                                                          \
     line(tutti_mapped_allgather)                                                          \
+    line(tutti_stored_allgather)                                                          \
     line(tutti_recursive_doubling_allgather)                                              \
     line(tutti_circulant_allgather)                                                       \
     line(tutti_hierarchical_allgather)                                                    \

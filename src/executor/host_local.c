@@ -70,14 +70,26 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
                          const struct tutti_bound_step *bound)
 {
     struct tutti_run *run = &engine->run;
-    const uint8_t *src = own_base(run, step->src.buffer);
-    uint8_t *remote = peer_base(engine, (uint32_t)step->to, step->remote.buffer);
+    uint32_t nranks = (uint32_t)engine->nranks, me = (uint32_t)engine->rank;
+    struct tutti_reduce_args args = { /* the bytes of one source, whatever they mean */
+        .type = TUTTI_UINT8, .op = TUTTI_SUM, .nsrcs = 1, .srcs = engine->sources,
+        .dsts = engine->sinks, .scale = TUTTI_NO_SCALE, .stream = run->streams,
+    };
 
     for (uint32_t i = 0; i < bound->count; i++) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
+        uint32_t ndsts = 0;
 
-        tutti_cpu_copy(remote + segment->at[TUTTI_AT_REMOTE], src + segment->at[TUTTI_AT_SRC],
-                       segment->bytes, run->streams);
+        engine->sources[0] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];
+        if (step->dst.buffer != TUTTI_BUF_NONE)
+            engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
+        for (uint32_t rank = 0; rank < nranks; rank++)
+            if (tutti_step_stores_into(step, me, rank))
+                engine->sinks[ndsts++] = peer_base(engine, rank, step->remote.buffer) +
+                                         segment->at[TUTTI_AT_REMOTE];
+        args.ndsts = ndsts;
+        args.count = segment->bytes;
+        tutti_cpu_reduce(&args);
     }
 }
 
@@ -138,7 +150,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
             }
             engine->sources[rank] = peer_base(engine, rank, step->remote.buffer) +
                                     segment->at[TUTTI_AT_REMOTE];
-            if (tutti_step_gathers_into(step, me, rank))
+            if (tutti_step_stores_into(step, me, rank))
                 engine->sinks[ndsts++] = peer_base(engine, rank, step->remote_dst.buffer) +
                                          segment->at[TUTTI_AT_REMOTE_DST];
         }

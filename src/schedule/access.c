@@ -40,6 +40,7 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
         break;
     case TUTTI_STEP_PUT:
         add(&list, TUTTI_NO_RANK, false, step->src);
+        add(&list, TUTTI_NO_RANK, true, step->dst);
         add(&list, step->to, true, step->remote);
         break;
     case TUTTI_STEP_GET:
@@ -62,8 +63,10 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
 
 bool tutti_step_stores_right(const struct tutti_step *step)
 {
+    const struct tutti_span *remote =
+        step->kind == TUTTI_STEP_PUT ? &step->remote : &step->remote_dst;
     bool own = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
-    bool theirs = step->remote_dst.buffer != TUTTI_BUF_NONE && step->remote_dst.count > 0;
+    bool theirs = remote->buffer != TUTTI_BUF_NONE && remote->count > 0;
 
     if (step->to >= 0)
         return theirs && step->dst.buffer == TUTTI_BUF_NONE &&

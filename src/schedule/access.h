@@ -35,14 +35,14 @@ static inline bool tutti_step_is_two_sided(const struct tutti_step *step)
 {
     return step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
 }
-/* Of a gather_reduce of rank `me`: is the result stored into `other`'s memory, too? */
-static inline bool tutti_step_gathers_into(const struct tutti_step *step, uint32_t me,
-                                           uint32_t other)
+/* Of a put or gather_reduce of rank `me`: is the result stored into `other`'s memory? */
+static inline bool tutti_step_stores_into(const struct tutti_step *step, uint32_t me,
+                                          uint32_t other)
 {
     return other != me && (step->to == TUTTI_ALL_RANKS || step->to == (int32_t)other);
 }
 
-/* Has a gather_reduce the destinations that go together? */
+/* Has a put or gather_reduce the destinations that go together? */
 bool tutti_step_stores_right(const struct tutti_step *step);
 
 static inline bool tutti_step_is_one_sided(const struct tutti_step *step)

@@ -215,6 +215,16 @@ int tutti_build_put(struct tutti_build *build, uint32_t to, struct tutti_span sr
                                             .to = (int32_t)to, .src = src, .remote = remote});
 }
 
+int tutti_build_put_all(struct tutti_build *build, struct tutti_span src, struct tutti_span dst,
+                        struct tutti_span remote)
+{
+    if (src.count == 0)
+        return TUTTI_OK;
+    return emit(build, &(struct tutti_step){.kind = TUTTI_STEP_PUT, .from = TUTTI_NO_RANK,
+                                            .to = TUTTI_ALL_RANKS, .src = src, .dst = dst,
+                                            .remote = remote});
+}
+
 int tutti_build_get(struct tutti_build *build, uint32_t from, struct tutti_span remote,
                     struct tutti_span dst)
 {

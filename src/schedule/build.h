@@ -57,6 +57,9 @@ int tutti_build_copy(struct tutti_build *build, struct tutti_span src, struct tu
 int tutti_build_reduce(struct tutti_build *build, struct tutti_span src, struct tutti_span dst);
 int tutti_build_put(struct tutti_build *build, uint32_t to, struct tutti_span src,
                     struct tutti_span remote);
+/* Into the memory of all other ranks, and the own. */
+int tutti_build_put_all(struct tutti_build *build, struct tutti_span src, struct tutti_span dst,
+                        struct tutti_span remote);
 int tutti_build_get(struct tutti_build *build, uint32_t from, struct tutti_span remote,
                     struct tutti_span dst);
 /* `also` and `remote_dst`, which is everybody's, may be TUTTI_NO_SPAN. */

@@ -201,7 +201,7 @@ static int run_gather_reduce(struct check_flow *flow, uint32_t at)
         if (step->also.buffer != TUTTI_BUF_NONE)
             TUTTI_TRY(store(flow, at, rank, step->also, i, &sum));
         for (uint32_t other = 0; other < check->nranks; other++)
-            if (tutti_step_gathers_into(step, rank, other))
+            if (tutti_step_stores_into(step, rank, other))
                 TUTTI_TRY(store(flow, at, other, step->remote_dst, i, &sum));
     }
     return TUTTI_OK;
@@ -217,6 +217,17 @@ static int run_copy(struct check_flow *flow, uint32_t at, uint32_t from, struct 
         TUTTI_TRY(store(flow, at, to, dst, i, &piece));
     }
     return TUTTI_OK;
+}
+
+static int run_put(struct check_flow *flow, uint32_t at)
+{
+    const struct tutti_step *step = check_step(flow->check, at);
+    uint32_t rank = flow->check->step_rank[at];
+
+    for (uint32_t other = 0; other < flow->check->nranks; other++)
+        if (tutti_step_stores_into(step, rank, other))
+            TUTTI_TRY(run_copy(flow, at, rank, step->src, other, step->remote));
+    return run_copy(flow, at, rank, step->src, rank, step->dst);
 }
 
 static int run_reduce(struct check_flow *flow, uint32_t at)
@@ -247,7 +258,7 @@ static int run_half(struct check_flow *flow, uint32_t half)
     case TUTTI_STEP_COPY:
         return run_copy(flow, at, rank, step->src, rank, step->dst);
     case TUTTI_STEP_PUT:
-        return run_copy(flow, at, rank, step->src, (uint32_t)step->to, step->remote);
+        return run_put(flow, at);
     case TUTTI_STEP_GET:
         return run_copy(flow, at, (uint32_t)step->from, step->remote, rank, step->dst);
     case TUTTI_STEP_REDUCE:

@@ -172,7 +172,7 @@ static bool has_its_spans(const struct tutti_step *step)
     case TUTTI_STEP_RECV_COPY_SEND:
         return dst;
     case TUTTI_STEP_PUT:
-        return src && remote;
+        return src && tutti_step_stores_right(step);
     case TUTTI_STEP_GET:
         return dst && remote;
     case TUTTI_STEP_GATHER_REDUCE:
@@ -189,7 +189,8 @@ static int check_peers(struct check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_step *step = check_step(check, at);
     bool has_from = tutti_access_receives(step) || step->kind == TUTTI_STEP_GET;
-    bool has_to = tutti_access_sends(step) || step->kind == TUTTI_STEP_PUT ||
+    bool has_to = tutti_access_sends(step) ||
+                  (step->kind == TUTTI_STEP_PUT && step->to != TUTTI_ALL_RANKS) ||
                   (step->kind == TUTTI_STEP_GATHER_REDUCE && step->to != TUTTI_ALL_RANKS &&
                    step->to != TUTTI_NO_RANK);
     bool waits_for_one = step->kind == TUTTI_STEP_WAIT && step->from != TUTTI_ALL_RANKS;

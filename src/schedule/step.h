@@ -97,7 +97,8 @@ enum tutti_step_kind {
     TUTTI_STEP_REDUCE, /* dst = dst op src */
 
     /* One-sided, inside a load/store domain. `remote` is a span of another rank's buffer. */
-    TUTTI_STEP_PUT, /* remote of rank `to` = src */
+    /* remote of rank `to` = src. With to == TUTTI_ALL_RANKS that of every other rank, and `dst`. */
+    TUTTI_STEP_PUT,
     TUTTI_STEP_GET, /* dst = remote of rank `from` */
     /* dst (and `also`, unless NONE) = op over all ranks in rank order of
      * (rank == me ? src : remote of that rank). With to == TUTTI_ALL_RANKS the

@@ -72,6 +72,8 @@ uint32_t tutti_text_fields(enum tutti_step_kind kind)
         fields |= BIT(CHANNEL);
     if (kind <= TUTTI_STEP_RECV_REDUCE)
         fields |= BIT(QUEUE);
+    if (kind == TUTTI_STEP_PUT)
+        fields |= BIT(DST);
     if (kind == TUTTI_STEP_GATHER_REDUCE)
         fields |= BIT(TO) | BIT(DST) | BIT(ALSO) | BIT(REMOTE_DST);
     return fields;

@@ -12,8 +12,8 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
                      enum tutti_text_field field, int32_t *ret_peer)
 {
     uint32_t nranks = reader->ensemble->nranks, rank;
-    bool takes_all =
-        kind == TUTTI_STEP_GATHER_REDUCE || (kind == TUTTI_STEP_WAIT && field == TUTTI_TEXT_FROM);
+    bool takes_all = kind == TUTTI_STEP_GATHER_REDUCE || kind == TUTTI_STEP_PUT ||
+                     (kind == TUTTI_STEP_WAIT && field == TUTTI_TEXT_FROM);
     const char *before = reader->at;
 
     tutti_text_next(reader);
@@ -144,6 +144,8 @@ static int check_step(struct tutti_text_reader *reader, const struct tutti_step 
     if (kind == TUTTI_STEP_GATHER_REDUCE && !tutti_step_stores_right(step))
         return tutti_text_refuse(reader, "gather_reduce has \"dst\"; \"dst\", \"to all\" and "
                                          "\"remote_dst\"; or \"to\" a rank and \"remote_dst\"");
+    if (kind == TUTTI_STEP_PUT && !tutti_step_stores_right(step))
+        return tutti_text_refuse(reader, "put has \"dst\" and \"to all\", or \"to\" a rank");
     for (uint32_t i = 1; i < naccesses; i++)
         if (accesses[i].span.count != accesses[0].span.count)
             return tutti_text_refuse(

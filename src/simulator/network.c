@@ -378,6 +378,20 @@ static int route_gather(const struct sim_network *network, const struct sim_step
                         network->nranks + step->copies + stored, route);
 }
 
+/* One load, and stores everywhere. */
+static int route_spread(const struct sim_network *network, const struct sim_step *step,
+                        struct sim_route *route)
+{
+    double others = network->nranks - 1;
+
+    route->bytes_per_s = load_speed(network) / others;
+    TUTTI_TRY(cross_own_port(network, step->rank, false, others, route));
+    for (uint32_t rank = 0; rank < network->nranks; rank++)
+        if (rank != step->rank)
+            TUTTI_TRY(cross_peer_port(network, rank, false, route));
+    return cross_memory(network, step->rank, 2 + others, route);
+}
+
 static int route_peer(const struct sim_network *network, const struct sim_step *step,
                       struct sim_route *route)
 {
@@ -399,7 +413,10 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
             TUTTI_TRY(route_gather(network, step, route));
         break;
     case TUTTI_STEP_PUT:
-    case TUTTI_STEP_GET: TUTTI_TRY(route_peer(network, step, route)); break;
+    case TUTTI_STEP_GET:
+        TUTTI_TRY(step->peer == TUTTI_ALL_RANKS ? route_spread(network, step, route)
+                                                : route_peer(network, step, route));
+        break;
     case TUTTI_STEP_COPY:
         route->bytes_per_s = network->machine->copy_bytes_per_s;
         if (step->is_shared)

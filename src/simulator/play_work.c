@@ -124,7 +124,8 @@ static int begin_work(struct sim_play *play, uint32_t id)
         TUTTI_TRY(sim_foresee(play, sim_head(step->bytes) / play->route.bytes_per_s,
                               SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
-        play->bytes += step->bytes;
+        play->bytes += step->bytes *
+                       (step->peer == TUTTI_ALL_RANKS ? play->score.nranks - 1 : 1);
     return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, SIM_FLOW_WORK, id,
                                 play->now_s);
 }

@@ -96,7 +96,9 @@ static const struct rule rules[] = {
 
     {TUTTI_ALLGATHER, 64 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLGATHER, 512 << 10, 8, IN_PROCESS | CROWDED, "direct", AS_USUAL},
-    {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
+    {TUTTI_ALLGATHER, 512 << 10, 2, IN_PROCESS, "mapped", AS_USUAL},
+    {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "stored", AS_USUAL},
+    {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped", AS_USUAL}, /* the v-form */
     {TUTTI_ALLGATHER, 16 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, PAIR, "mapped", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "direct", AS_USUAL},

@@ -173,9 +173,10 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
     uint32_t run = machine->ranks[rank].run, nranks = machine->nranks;
     struct memory *memory = &machine->memory;
     uint32_t from = step->kind == TUTTI_STEP_GET ? (uint32_t)step->from : rank;
-    uint32_t to = step->kind == TUTTI_STEP_PUT ? (uint32_t)step->to : rank;
+    bool puts_one = step->kind == TUTTI_STEP_PUT && step->to >= 0;
+    uint32_t to = puts_one ? (uint32_t)step->to : rank;
     struct tutti_span src = step->kind == TUTTI_STEP_GET ? step->remote : step->src;
-    struct tutti_span dst = step->kind == TUTTI_STEP_PUT ? step->remote : step->dst;
+    struct tutti_span dst = puts_one ? step->remote : step->dst;
 
     if (step->kind == TUTTI_STEP_GATHER_REDUCE && step->to >= 0) {
         to = (uint32_t)step->to;
@@ -187,6 +188,9 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
         if (step->kind != TUTTI_STEP_GATHER_REDUCE) {
             value = *memory_at(memory, from, run, src, i, slice);
             *into = step->kind == TUTTI_STEP_REDUCE ? value_add(*into, value) : value;
+            for (uint32_t other = 0; other < nranks && step->to == TUTTI_ALL_RANKS; other++)
+                if (other != rank)
+                    *memory_at(memory, other, run, step->remote, i, slice) = value;
             continue;
         }
         value = *memory_at(memory, 0, run, rank == 0 ? step->src : step->remote, i, slice);

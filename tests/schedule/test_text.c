@@ -170,6 +170,10 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
          "gather_reduce has \"dst\""},
         {HEAD "window 1\nrank 0\n gather_reduce from all to 1 src input[0] remote window[0] "
               "dst output[0] remote_dst output[0]", "or \"to\" a rank and \"remote_dst\""},
+        {HEAD "window 1\nrank 0\n put to all src input[0] remote window[0]",
+         "put has \"dst\" and \"to all\""},
+        {HEAD "window 1\nrank 0\n put to 1 src input[0] remote window[0] dst output[0]",
+         "put has \"dst\" and \"to all\""},
         {HEAD "rank 0\n copy src input[0] dst output[0]\n chunks 2", "\"chunks\" is no step"},
     };
 

@@ -293,6 +293,8 @@ static void one_sided_schedules_pay_for_signals_and_for_what_they_read(void **st
     assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "two_shot", MIB), 6e-6 + 1.5 * n_s);
     /* Everybody loads from all and stores into all: as much, through the same ports. */
     assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "mapped", MIB), 6e-6 + 1.5 * n_s);
+    /* Whether everyone takes three blocks or stores into three ranks. */
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLGATHER, "stored", MIB), 6e-6 + 3 * n_s);
 }
 
 static void loads_have_a_speed_of_their_own(void **state)
@@ -312,13 +314,16 @@ static void loads_have_a_speed_of_their_own(void **state)
     stage_close(&stage);
 }
 
-static void memory_bounds_an_allreduce_on_one_node(void **state)
+static void memory_bounds_one_sided_steps_on_one_node(void **state)
 {
     const char *machine = "node 8; ranks 8; memory 10GB/s; level node bandwidth 1000GB/s";
 
     (void)state;
     /* Each of 8 ranks: an eighth of 8 vectors is loaded, and stored in 8. */
     assert_close(stage_seconds(machine, 0, TUTTI_ALLREDUCE, "mapped", MIB), 16 * n_s);
+    /* A block is loaded by all and stored by all, or loaded by one and stored everywhere. */
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLGATHER, "mapped", MIB), 128 * n_s);
+    assert_close(stage_seconds(machine, 0, TUTTI_ALLGATHER, "stored", MIB), 72 * n_s);
 }
 
 static void arithmetic_follows_the_bytes_slice_by_slice(void **state)
@@ -413,7 +418,7 @@ int main(void)
         cmocka_unit_test(all_ranks_of_a_node_share_its_memory),
         cmocka_unit_test(one_sided_schedules_pay_for_signals_and_for_what_they_read),
         cmocka_unit_test(loads_have_a_speed_of_their_own),
-        cmocka_unit_test(memory_bounds_an_allreduce_on_one_node),
+        cmocka_unit_test(memory_bounds_one_sided_steps_on_one_node),
         cmocka_unit_test(arithmetic_follows_the_bytes_slice_by_slice),
         cmocka_unit_test(schedules_that_cannot_be_played_are_refused),
         cmocka_unit_test(a_machine_of_another_size_is_refused),

@@ -128,6 +128,7 @@ static void pictures_are_documents_with_all_ranks_and_messages(void **state)
         {"barrier dissemination -n 8", "barrier dissemination, 8 ranks", 8, 24, 1},
         {"allreduce one_shot -n 4", "allreduce one_shot, 4 ranks", 4, 0, 0},
         {"allgather mapped -n 3", "allgather mapped, 3 ranks", 3, 6, 1},
+        {"allgather stored -n 3", "allgather stored, 3 ranks", 3, 6, 1},
         {"allreduce ring -n 1", "allreduce ring, 1 rank", 1, 0, 0},
         {"allreduce ring -n 64", "allreduce ring, 64 ranks", 64, 64 * 126, 2},
     };

@@ -71,7 +71,12 @@ static void write_flow(const struct tutti_step *step, char *text, size_t size)
     case TUTTI_STEP_RECV_REDUCE_COPY_SEND: snprintf(text, size, "%s + -> %s ->", from, to); return;
     case TUTTI_STEP_COPY: snprintf(text, size, "%s -> %s", from, to); return;
     case TUTTI_STEP_REDUCE: snprintf(text, size, "%s + %s -> %s", to, from, to); return;
-    case TUTTI_STEP_PUT: snprintf(text, size, "%s -> its %s", from, peer); return;
+    case TUTTI_STEP_PUT:
+        if (step->to >= 0)
+            snprintf(text, size, "%s -> its %s", from, peer);
+        else
+            snprintf(text, size, "%s -> %s, all %s", from, to, peer);
+        return;
     case TUTTI_STEP_GET: snprintf(text, size, "its %s -> %s", peer, to); return;
     case TUTTI_STEP_GATHER_REDUCE:
         if (step->to >= 0)

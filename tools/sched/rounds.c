@@ -147,8 +147,19 @@ static bool is_signalled(const struct player *player, uint32_t rank, const struc
 static void add_local(struct player *player, uint32_t rank, const struct tutti_step *step,
                       uint32_t end)
 {
-    struct event *event = add_event(&player->rounds);
+    struct event *event;
 
+    if (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS) {
+        struct tutti_step one = *step;
+
+        for (uint32_t other = 0; other < player->n; other++) {
+            one.to = (int32_t)other;
+            if (other != rank)
+                add_local(player, rank, &one, end);
+        }
+        return;
+    }
+    event = add_event(&player->rounds);
     *event = (struct event){.kind = step->kind, .from = rank, .to = rank, .begin = player->now,
                             .end = end, .span = step->src};
     if (step->kind == TUTTI_STEP_PUT)

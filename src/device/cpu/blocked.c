@@ -132,13 +132,20 @@ static bool is_unscaled(const struct tutti_reduce_args *args)
                                               : args->scale.divide == 1;
 }
 
+/* In blocks for several destinations, so that the source is loaded once. */
 static void copy_source(const struct tutti_cpu_kernels *kernels,
                         const struct tutti_reduce_args *args)
 {
-    for (uint32_t k = 0; k < args->ndsts; k++)
-        copy_unfenced(kernels, args->dsts[k], args->srcs[0],
-                      args->count * tutti_type_size(args->type),
-                      args->stream && k >= args->nkept);
+    const size_t size_bytes = args->count * tutti_type_size(args->type);
+    const size_t block = args->ndsts == 1 ? size_bytes : block_bytes(args);
+
+    for (size_t at = 0; at < size_bytes; at += block) {
+        const size_t bytes = size_bytes - at < block ? size_bytes - at : block;
+
+        for (uint32_t k = 0; k < args->ndsts; k++)
+            copy_unfenced(kernels, (char *)args->dsts[k] + at, (const char *)args->srcs[0] + at,
+                          bytes, args->stream && k >= args->nkept);
+    }
     if (args->stream)
         stream_fence();
 }

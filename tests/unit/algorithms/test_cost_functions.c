@@ -44,6 +44,10 @@ static void add_step(const struct tutti_step *step, uint32_t nranks, struct work
         work->moved += count;
         work->memory += 2 * count;
         break;
+    case TUTTI_STEP_PUT:
+        work->moved += (stores_everywhere ? others : 1) * step->src.count;
+        work->memory += (2 + (stores_everywhere ? others : 0)) * step->src.count;
+        break;
     case TUTTI_STEP_GATHER_REDUCE:
         work->moved += others * count; /* each way, if it stores too */
         work->reduced += others * count;

@@ -368,6 +368,7 @@ static const struct {
     {TUTTI_REDUCE_SCATTER, "mapped", 2, none, none},
     {TUTTI_ALLGATHER, "direct", 1, one, others},
     {TUTTI_ALLGATHER, "mapped", 2, none, others},
+    {TUTTI_ALLGATHER, "stored", 2, none, others},
     {TUTTI_ALLTOALL, "direct", 1, others, others},
     {TUTTI_ALLTOALL, "mapped", 2, none, others},
     {TUTTI_BROADCAST, "direct", 1, one, one},
@@ -404,7 +405,8 @@ static void one_sided_algorithms_move_no_chunk_twice(void **state)
                     if (step->kind == TUTTI_STEP_COPY && step->dst.buffer == TUTTI_BUF_WINDOW)
                         copied += step->dst.count;
                     if (step->kind == TUTTI_STEP_GET || step->kind == TUTTI_STEP_PUT)
-                        got += step->remote.count;
+                        got += step->remote.count *
+                               (step->to == TUTTI_ALL_RANKS ? nranks - 1 : 1);
                 }
                 laid_out = copied > laid_out ? copied : laid_out;
                 taken = got > taken ? got : taken;
