@@ -12,6 +12,7 @@
  * Rank 0 writes one line of JSON per cell. This driver sees the library's inside, for to name an
  * algorithm is no call of the API; its clock and its judgement are not the tuner's. */
 #include "comm_tune.h"
+#include "driver.h"
 #include "tuner/explain.h"
 
 #include "base/clock.h"
@@ -363,7 +364,7 @@ static void *touched(size_t size)
 
     if (posix_memalign(&memory, 4096, size) != 0)
         die("no memory for a buffer of %zu bytes", size);
-    return memset(memory, 0, size);
+    return memset(memory, BENCH_FILL, size);
 }
 
 int main(int argc, char **argv)

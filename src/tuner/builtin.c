@@ -40,6 +40,7 @@ static const struct rule rules[] = {
 
     {TUTTI_ALLREDUCE, 32 << 10, 2, IN_MEMORY, "one_shot", AS_USUAL},
     {TUTTI_ALLREDUCE, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
+    {TUTTI_ALLREDUCE, ANY, 2, PAIR, "one_shot", AS_USUAL},
     {TUTTI_ALLREDUCE, ANY, 2, IN_MEMORY, "two_shot", AS_USUAL},
     {TUTTI_ALLREDUCE, 8 << 10, 3, CROWDED, "recursive_doubling", AS_USUAL},
     {TUTTI_ALLREDUCE, 256 << 10, 16, CROWDED, "circulant_pipeline", TUTTI_SEGMENTS, 1},
@@ -84,9 +85,6 @@ static const struct rule rules[] = {
     {TUTTI_BROADCAST, 512 << 10, 3, IN_PROCESS | CROWDED, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 4 << 20, 3, IN_PROCESS | CROWDED, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "shared", AS_USUAL},
-    {TUTTI_BROADCAST, 512 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
-    {TUTTI_BROADCAST, 12 << 20, 2, PAIR, "direct", AS_USUAL},
-    {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 512 << 10, 3, CROWDED, "circulant_pipeline", TUTTI_SEGMENTS, 1},
     {TUTTI_BROADCAST, 3 << 20, 3, CROWDED, "chain", TUTTI_SEGMENTS, 4},
@@ -99,9 +97,8 @@ static const struct rule rules[] = {
     {TUTTI_ALLGATHER, 512 << 10, 2, IN_PROCESS, "mapped", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "stored", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, IN_PROCESS, "mapped", AS_USUAL}, /* the v-form */
-    {TUTTI_ALLGATHER, 16 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
-    {TUTTI_ALLGATHER, ANY, 2, PAIR, "mapped", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
+    {TUTTI_ALLGATHER, ANY, 2, PAIR, "mapped", AS_USUAL}, /* the v-form, too */
     {TUTTI_ALLGATHER, 3 << 20, 3, CROWDED, "recursive_doubling", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 3, CROWDED, "ring", AS_USUAL},
     {TUTTI_ALLGATHER, ANY, 1, ALL, "circulant", AS_USUAL},
@@ -116,10 +113,6 @@ static const struct rule rules[] = {
 
     {TUTTI_ALLTOALL, 64 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
-    {TUTTI_ALLTOALL, 4 << 20, 2, IN_MEMORY, "direct", AS_USUAL},
-    {TUTTI_ALLTOALL, ANY, 8, IN_MEMORY | CROWDED, "spread_out", TUTTI_WINDOW, 4},
-    {TUTTI_ALLTOALL, ANY, 3, IN_MEMORY | CROWDED, "direct", AS_USUAL},
-    {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "mapped", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, 32 << 10, 3, CROWDED, "bruck", AS_USUAL},
     {TUTTI_ALLTOALL, 256 << 10, 8, CROWDED, "bruck", TUTTI_RADIX, 4},
