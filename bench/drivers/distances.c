@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What memory gives two CPUs, and how far they are from each other meanwhile:
- * distances DIRECTORY PROCESSES SECONDS MEASURE ..., where a MEASURE is store, load or copy;
- * store-alone, by one process; store-huge, in pages of 2 MiB.
+ * distances DIRECTORY PROCESSES SECONDS MEASURE ..., where a MEASURE is store, zero (which stores
+ * zeros), load or copy; store-alone, by one process; store-huge, in pages of 2 MiB.
  *
  * Over and over a slice of some milliseconds: the time of a cache line, every measure once, the
  * time of the line again. Of each a line on standard output: the two times in ns, and GB/s of each
@@ -42,7 +42,7 @@
 enum pages { PAGES_SMALL, PAGES_HUGE, PAGES };
 
 struct measure {
-    enum { WORK_STORE, WORK_LOAD, WORK_COPY, WORKS } work;
+    enum { WORK_STORE, WORK_ZERO, WORK_LOAD, WORK_COPY, WORKS } work;
     enum pages pages;
     bool is_alone; /* only process 0 works */
 };
@@ -157,7 +157,8 @@ static void do_work(const struct measure *measure)
     size_t count = window_bytes / sizeof(float);
 
     switch (measure->work) {
-    case WORK_STORE: mover_store(to, count); break;
+    case WORK_STORE: mover_store(to, count, false); break;
+    case WORK_ZERO: mover_store(to, count, true); break;
     case WORK_LOAD: (void)mover_load(from, count); break;
     default: mover_move(MOVER_STREAMING, &from, 1, &to, 1, count); break;
     }
@@ -222,7 +223,7 @@ static void work(const char *directory, double seconds)
 
 static struct measure parse(const char *words)
 {
-    static const char *const works[WORKS] = {"store", "load", "copy"};
+    static const char *const works[WORKS] = {"store", "zero", "load", "copy"};
     const char *rest = words + strcspn(words, "-");
     struct measure measure = {.is_alone = strcmp(rest, "-alone") == 0,
                               .pages = strcmp(rest, "-huge") == 0 ? PAGES_HUGE : PAGES_SMALL};
@@ -230,7 +231,7 @@ static struct measure parse(const char *words)
     while (measure.work < WORKS && strncmp(words, works[measure.work], (size_t)(rest - words)) != 0)
         measure.work++;
     if (measure.work == WORKS)
-        bench_die("a measure is store, load or copy, with -alone or -huge, not \"%s\"", words);
+        bench_die("a measure is store, zero, load or copy, with -alone or -huge, not \"%s\"", words);
     return measure;
 }
 

@@ -113,12 +113,12 @@ bool mover_move(enum mover_style style, const float *const *sources, int nsource
     return true;
 }
 
-void mover_store(float *dest, size_t count)
+void mover_store(float *dest, size_t count, bool zeros)
 {
     line_of_floats values;
 
     for (int i = 0; i < LINE_FLOATS; i++)
-        values[i] = (float)(i + 1);
+        values[i] = zeros ? 0 : (float)(i + 1);
     for (size_t i = 0; i < count; i += LINE_FLOATS)
         store(dest + i, values, true);
 }

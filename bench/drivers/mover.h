@@ -20,10 +20,10 @@ enum mover_style {
 bool mover_move(enum mover_style style, const float *const *sources, int nsources,
                 float *const *dests, int ndests, size_t count);
 
-/* Stores alone, past the caches, and loads alone; whole cache lines only. What is stored is not
- * zero, for zeros a machine may store twice as fast. What comes of the loads, all bits or'ed, is
- * there so that no compiler leaves them out. */
-void mover_store(float *dest, size_t count);
+/* Stores alone, past the caches, and loads alone; whole cache lines only. Zeros a machine may store
+ * twice as fast as other numbers. What comes of the loads, all bits or'ed, is there so that no
+ * compiler leaves them out. */
+void mover_store(float *dest, size_t count, bool zeros);
 uint32_t mover_load(const float *source, size_t count);
 
 #endif

@@ -120,6 +120,7 @@ static const struct rule rules[] = {
     {TUTTI_ALLTOALL, 2 << 10, 8, ALL, "bruck", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 1, ALL, "spread_out", AS_USUAL},
 
+    {TUTTI_GATHER, 64 << 10, 8, IN_MEMORY | CROWDED, "linear", AS_USUAL},
     {TUTTI_GATHER, 64 << 10, 3, IN_MEMORY | CROWDED, "knomial", TUTTI_RADIX, 4},
     {TUTTI_GATHER, 8 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_GATHER, 256 << 10, 2, PAIR, "linear", AS_USUAL},
