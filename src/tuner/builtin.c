@@ -85,6 +85,8 @@ static const struct rule rules[] = {
     {TUTTI_BROADCAST, 512 << 10, 3, IN_PROCESS | CROWDED, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 4 << 20, 3, IN_PROCESS | CROWDED, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_PROCESS, "shared", AS_USUAL},
+    {TUTTI_BROADCAST, 12 << 20, 2, PAIR, "direct", AS_USUAL},
+    {TUTTI_BROADCAST, ANY, 2, PAIR, "mapped", AS_USUAL},
     {TUTTI_BROADCAST, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BROADCAST, 512 << 10, 3, CROWDED, "circulant_pipeline", TUTTI_SEGMENTS, 1},
     {TUTTI_BROADCAST, 3 << 20, 3, CROWDED, "chain", TUTTI_SEGMENTS, 4},
@@ -113,6 +115,8 @@ static const struct rule rules[] = {
 
     {TUTTI_ALLTOALL, 64 << 10, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
+    {TUTTI_ALLTOALL, 512 << 10, 2, PAIR, "direct", AS_USUAL},
+    {TUTTI_ALLTOALL, ANY, 2, PAIR, "mapped", AS_USUAL},
     {TUTTI_ALLTOALL, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_ALLTOALL, 32 << 10, 3, CROWDED, "bruck", AS_USUAL},
     {TUTTI_ALLTOALL, 256 << 10, 8, CROWDED, "bruck", TUTTI_RADIX, 4},
