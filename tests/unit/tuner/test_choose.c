@@ -121,7 +121,7 @@ static void memory_is_used_as_threads_have_it(void **state)
         {TUTTI_ALLGATHER, 1 << 20, 4, 2, false, "direct"},
         {TUTTI_ALLGATHER, 512 << 10, 4, 2, true, "mapped"},
         {TUTTI_ALLGATHER, 1 << 20, 4, 2, true, "stored"},
-        {TUTTI_ALLTOALL, 1 << 20, 2, 2, false, "direct"},
+        {TUTTI_ALLTOALL, 512 << 10, 2, 2, false, "direct"},
         {TUTTI_ALLREDUCE, 32 << 10, 4, 2, false, "one_shot"},
         {TUTTI_ALLREDUCE, 64 << 10, 4, 2, false, "two_shot"},
         {TUTTI_ALLREDUCE, 64 << 10, 2, 2, false, "one_shot"},
