@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an algorithm costs, counted on the longest path through all ranks: messages that follow
- * one another, and bytes that do. Counts, not seconds: topology/machine.h has the rates.
+ * one another, and bytes that do. Counts, not seconds: topology/machine/machine.h has the rates.
  *
  * The model is that of synchronous rounds on one port per direction. The time of a level is
  *

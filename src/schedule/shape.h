@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The shape of the machine as far as algorithms see it: how many ranks, which of them live
  * together, and orders that somebody else has found. Nothing here has a unit: what things cost
- * is topology/machine.h's business.
+ * is topology/machine/machine.h's business.
  */
 #ifndef TUTTI_SCHEDULE_SHAPE_H
 #define TUTTI_SCHEDULE_SHAPE_H

@@ -77,7 +77,7 @@ struct sim_score {
     uint32_t nsteps, ndependents, nmessages;
     uint32_t step_capacity, dependent_capacity, message_capacity;
     uint32_t nsignals;
-    double footprint_bytes; /* of the call at a rank: topology/machine.h */
+    double footprint_bytes; /* of the call at a rank: topology/machine/machine.h */
     bool is_sharing; /* has one-sided steps */
 };
 

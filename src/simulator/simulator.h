@@ -26,7 +26,7 @@
 #define TUTTI_SIMULATOR_H
 
 #include "schedule/step.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <stddef.h>
 

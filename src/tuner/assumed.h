@@ -3,7 +3,7 @@
 #ifndef TUTTI_TUNER_ASSUMED_H
 #define TUTTI_TUNER_ASSUMED_H
 
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 /* Rates only; places stay zero. `shares_memory`: ranks of a node talk through it, not by sockets.
  * `cores` of a node. */

@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "base/param.h"
 #include "base/result.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 #include "tuner/table.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Seconds of a choice: the algorithm's counts (algorithms/cost.h) times the machine's rates
- * (topology/machine.h). */
+ * (topology/machine/machine.h). */
 #ifndef TUTTI_TUNER_PRICE_H
 #define TUTTI_TUNER_PRICE_H
 

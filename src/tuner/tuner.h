@@ -15,7 +15,7 @@
 #define TUTTI_TUNER_H
 
 #include "algorithms/algorithm.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 struct tutti_memo;
 struct tutti_policy;

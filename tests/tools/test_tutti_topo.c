@@ -3,7 +3,7 @@
  * machine, and that nothing of it is free or negative, does not. */
 #include "base/result.h"
 #include "tools/running.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

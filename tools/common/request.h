@@ -8,7 +8,7 @@
 #define TUTTI_TOOLS_REQUEST_H
 
 #include "algorithms/algorithm.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <stdbool.h>
 #include <stddef.h>

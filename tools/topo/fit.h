@@ -9,7 +9,7 @@
 #ifndef TUTTI_TOPO_FIT_H
 #define TUTTI_TOPO_FIT_H
 
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * message for nearer than it goes.
  */
 #include "algorithms/algorithm.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include "base/result.h"
 

@@ -4,7 +4,7 @@
 #include "algorithms/algorithm.h"
 
 #include "base/result.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

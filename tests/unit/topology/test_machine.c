@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Descriptions of machines: what they mean, and that writing them loses nothing. */
 #include "base/result.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Descriptions that are wrong: each is refused at the word that is wrong, with what to do. */
 #include "base/result.h"
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

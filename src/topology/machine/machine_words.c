@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Words of a description, and their values. */
-#include "topology/machine_words.h"
+#include "topology/machine/machine_words.h"
 
 #include "base/result.h"
 

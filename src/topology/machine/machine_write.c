@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine as text: the shortest form that reads as the same machine again. */
-#include "topology/machine.h"
-#include "topology/machine_words.h"
+#include "topology/machine/machine.h"
+#include "topology/machine/machine_words.h"
 
 #include "base/result.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine's life: from a name, a line of text or a file, to its end. */
-#include "topology/machine.h"
+#include "topology/machine/machine.h"
 
 #include "base/result.h"
 

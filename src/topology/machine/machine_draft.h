@@ -5,8 +5,8 @@
 #ifndef TUTTI_TOPOLOGY_MACHINE_DRAFT_H
 #define TUTTI_TOPOLOGY_MACHINE_DRAFT_H
 
-#include "topology/machine.h"
-#include "topology/machine_words.h"
+#include "topology/machine/machine.h"
+#include "topology/machine/machine_words.h"
 
 /* The numbers of one line. A tree's root, -1, is UINT32_MAX. */
 struct tutti_numbers {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From the lines of a description to a machine: who lives where, and whether it fits together. */
-#include "topology/machine_draft.h"
+#include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A description, line by line, into a draft. What a line means for itself is checked here, what
  * lines mean together in machine_places.c. */
-#include "topology/machine_draft.h"
+#include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
 

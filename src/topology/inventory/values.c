@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Properties: their table, their written forms, and who may set them. */
+#include "topology/inventory/inventory.h"
+
+#include "base/result.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INFO(name, text, kinds, form, about) {text, kinds, TUTTI_FORM_##form, about},
+static const struct tutti_property_info table[TUTTI_PROPERTY_COUNT] = {TUTTI_PROPERTIES(INFO)};
+#undef INFO
+
+static const char *const source_names[TUTTI_SOURCE_COUNT] = {
+    "nobody", "assumed", "sysfs", "hwloc", "verbs", "nvml", "file", "measured",
+};
+
+const struct tutti_property_info *tutti_property_info(enum tutti_property property)
+{
+    return &table[property];
+}
+
+enum tutti_property tutti_property_named(enum tutti_device_kind kind, const char *name)
+{
+    for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++)
+        if ((table[property].kinds & (1u << kind)) != 0 && strcmp(table[property].name, name) == 0)
+            return (enum tutti_property)property;
+    return TUTTI_PROPERTY_COUNT;
+}
+
+const char *tutti_source_name(enum tutti_source source)
+{
+    return source_names[source];
+}
+
+/* ---- written forms --------------------------------------------------------------------------- */
+
+/* domain << 20 | bus << 12 | device << 4 | function */
+bool tutti_busid_parse(const char *text, int64_t *ret_busid)
+{
+    uint64_t part[4] = {0};
+    static const char separators[4] = {':', ':', '.', '\0'};
+    static const uint64_t most[4] = {UINT32_MAX, 0xff, 0xff, 0xf};
+
+    for (int i = 0; i < 4; i++) {
+        size_t digits = strspn(text, "0123456789abcdefABCDEF");
+
+        if (digits == 0 || digits > 8 || text[digits] != separators[i])
+            return false;
+        part[i] = strtoull(text, NULL, 16);
+        if (part[i] > most[i])
+            return false;
+        text += digits + 1;
+    }
+    *ret_busid = (int64_t)(part[0] << 20 | part[1] << 12 | part[2] << 4 | part[3]);
+    return true;
+}
+
+int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes)
+{
+    uint64_t bits = (uint64_t)busid;
+
+    return snprintf(ret_text, size_bytes, "%04" PRIx64 ":%02x:%02x.%x", bits >> 20,
+                    (unsigned)(bits >> 12 & 0xff), (unsigned)(bits >> 4 & 0xff),
+                    (unsigned)(bits & 0xf));
+}
+
+static bool parse_number(const char *text, int64_t *ret_number)
+{
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = is_hex ? text + 2 : text + (*text == '-');
+    size_t length = strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789");
+
+    if (length == 0 || digits[length] != '\0' || length > (is_hex ? 16 : 18))
+        return false;
+    *ret_number = is_hex ? (int64_t)strtoull(text, NULL, 16) : strtoll(text, NULL, 10);
+    return true;
+}
+
+static bool parse_real(const char *text, double *ret_real)
+{
+    char *end;
+
+    if (strspn(text, "0123456789.+-eE") != strlen(text) || *text == '\0')
+        return false;
+    *ret_real = strtod(text, &end);
+    return *end == '\0' && isfinite(*ret_real);
+}
+
+/* "16.0 GT/s PCIe", "8 GT/s"; "", "Unknown" and the like say nothing. */
+static bool parse_speed(const char *text, double *ret_real)
+{
+    char *end;
+    double value;
+
+    *ret_real = 0;
+    if (strchr("0123456789", *text) == NULL || *text == '\0')
+        return strstr(text, "GT/s") == NULL; /* not "-5 GT/s" */
+    value = strtod(text, &end);
+    end += strspn(end, " ");
+    if ((*end != '\0' && strncmp(end, "GT/s", 4) != 0) || !(value >= 0 && value < 1e6))
+        return false;
+    *ret_real = value;
+    return true;
+}
+
+/* Words of up to 8 hexadecimal digits; written back they have 8, and no empty words before the
+ * first that is not. */
+static char *parse_mask(const char *text)
+{
+    size_t length = strlen(text), nwords = 1, used = 0;
+    char *mask;
+
+    if (strncmp(text, "0x", 2) == 0)
+        text += 2;
+    if (strspn(text, "0123456789abcdefABCDEF,") != strlen(text))
+        return NULL;
+    for (const char *at = text; *at != '\0'; at++)
+        nwords += *at == ',';
+    mask = malloc(9 * nwords + length + 1);
+    for (const char *at = text; mask != NULL; ) {
+        size_t digits = strcspn(at, ",");
+        unsigned long word = strtoul(at, NULL, 16);
+
+        if (digits == 0 || digits > 8) {
+            free(mask);
+            return NULL;
+        }
+        if (used > 0 || word != 0 || at[digits] == '\0')
+            used += (size_t)sprintf(mask + used, used > 0 ? ",%08lx" : "%08lx", word);
+        if (at[digits] == '\0')
+            return mask;
+        at += digits + 1;
+    }
+    return NULL;
+}
+
+/* ---- setting --------------------------------------------------------------------------------- */
+
+/* Where to put a new value; NULL: a better source has spoken. */
+static struct tutti_value *open_value(struct tutti_inventory *inventory, uint32_t device,
+                                      enum tutti_property property, enum tutti_source source)
+{
+    struct tutti_value *value = &inventory->devices[device].value[property];
+
+    tutti_assert((table[property].kinds & (1u << inventory->devices[device].kind)) != 0);
+    return source < value->found_by ? NULL : value;
+}
+
+int tutti_device_set_number(struct tutti_inventory *inventory, uint32_t device,
+                            enum tutti_property property, enum tutti_source source,
+                            int64_t number)
+{
+    struct tutti_value *value = open_value(inventory, device, property, source);
+
+    if (value != NULL)
+        *value = (struct tutti_value){.found_by = source, .number = number};
+    return TUTTI_OK;
+}
+
+int tutti_device_set_real(struct tutti_inventory *inventory, uint32_t device,
+                          enum tutti_property property, enum tutti_source source, double real)
+{
+    struct tutti_value *value = open_value(inventory, device, property, source);
+
+    if (value != NULL)
+        *value = (struct tutti_value){.found_by = source, .real = real};
+    return TUTTI_OK;
+}
+
+/* Takes the text over. */
+static void put_text(struct tutti_value *value, enum tutti_source source, char *text)
+{
+    if (value->found_by != TUTTI_SOURCE_NOBODY)
+        free(value->text);
+    *value = (struct tutti_value){.found_by = source, .text = text};
+}
+
+int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
+                          enum tutti_property property, enum tutti_source source,
+                          const char *text)
+{
+    struct tutti_value *value = open_value(inventory, device, property, source);
+    char *copy;
+
+    if (value == NULL)
+        return TUTTI_OK;
+    copy = table[property].form == TUTTI_FORM_MASK ? parse_mask(text) : strdup(text);
+    if (copy == NULL)
+        return tutti_note(TUTTI_ERR_ARGUMENT, "\"%.40s\" is no mask of CPUs, such as "
+                          "\"000000ff,ffff0000\"", text);
+    put_text(value, source, copy);
+    return TUTTI_OK;
+}
+
+int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
+                             enum tutti_property property, enum tutti_source source,
+                             const char *written)
+{
+    static const char *const examples[] = {
+        [TUTTI_FORM_NUMBER] = "number, such as 8", [TUTTI_FORM_HEX] = "number, such as 0x10de",
+        [TUTTI_FORM_REAL] = "number, such as 1.5", [TUTTI_FORM_GTS] = "speed, such as \"16 GT/s\"",
+        [TUTTI_FORM_BUSID] = "PCI address, such as 0000:3b:00.0",
+    };
+    enum tutti_property_form form = table[property].form;
+    int64_t number = 0;
+    double real = 0;
+    bool is_good;
+
+    if (form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK)
+        return tutti_device_set_text(inventory, device, property, source, written);
+    is_good = form == TUTTI_FORM_REAL    ? parse_real(written, &real)
+              : form == TUTTI_FORM_GTS   ? parse_speed(written, &real)
+              : form == TUTTI_FORM_BUSID ? tutti_busid_parse(written, &number)
+                                         : parse_number(written, &number);
+    if (!is_good)
+        return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no %s", table[property].name,
+                          written, examples[form]);
+    if (form == TUTTI_FORM_REAL || form == TUTTI_FORM_GTS)
+        return tutti_device_set_real(inventory, device, property, source, real);
+    return tutti_device_set_number(inventory, device, property, source, number);
+}
+
+/* ---- getting --------------------------------------------------------------------------------- */
+
+int64_t tutti_device_number(const struct tutti_inventory *inventory, uint32_t device,
+                            enum tutti_property property, int64_t fallback)
+{
+    const struct tutti_value *value = &inventory->devices[device].value[property];
+
+    return value->found_by == TUTTI_SOURCE_NOBODY ? fallback : value->number;
+}
+
+double tutti_device_real(const struct tutti_inventory *inventory, uint32_t device,
+                         enum tutti_property property, double fallback)
+{
+    const struct tutti_value *value = &inventory->devices[device].value[property];
+
+    return value->found_by == TUTTI_SOURCE_NOBODY ? fallback : value->real;
+}
+
+const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t device,
+                              enum tutti_property property)
+{
+    const struct tutti_value *value = &inventory->devices[device].value[property];
+
+    return value->found_by == TUTTI_SOURCE_NOBODY ? "" : value->text;
+}
+
+/* The fewest digits that read as the same value again. */
+static int write_real(double real, char *ret_text, size_t size_bytes)
+{
+    char text[40];
+
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, real);
+        if (!(strtod(text, NULL) < real || strtod(text, NULL) > real))
+            break;
+    }
+    return snprintf(ret_text, size_bytes, "%s", text);
+}
+
+/* Classes have six digits, ids of vendors and devices four. */
+static int write_hex(enum tutti_property property, int64_t number, char *ret_text,
+                     size_t size_bytes)
+{
+    int digits = property == TUTTI_PROPERTY_CLASS || property == TUTTI_PROPERTY_TCLASS ? 6
+                 : property == TUTTI_PROPERTY_HOST_HASH || property == TUTTI_PROPERTY_GUID ||
+                           property == TUTTI_PROPERTY_FABRIC
+                     ? 1
+                     : 4;
+
+    return snprintf(ret_text, size_bytes, "0x%0*" PRIx64, digits, (uint64_t)number);
+}
+
+/* As the kernel writes it, and NCCL expects it: one decimal, where that is exact. */
+static int write_speed(double real, char *ret_text, size_t size_bytes)
+{
+    char text[40];
+
+    if (real <= 0)
+        return snprintf(ret_text, size_bytes, "%s", "");
+    snprintf(text, sizeof text, "%.1f", real);
+    if (strtod(text, NULL) < real || strtod(text, NULL) > real)
+        write_real(real, text, sizeof text);
+    return snprintf(ret_text, size_bytes, "%s GT/s PCIe", text);
+}
+
+int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
+                       enum tutti_property property, char *ret_text, size_t size_bytes)
+{
+    const struct tutti_value *value = &inventory->devices[device].value[property];
+
+    switch (table[property].form) {
+    case TUTTI_FORM_NUMBER:
+        return snprintf(ret_text, size_bytes, "%" PRId64, value->number);
+    case TUTTI_FORM_HEX:
+        return write_hex(property, value->number, ret_text, size_bytes);
+    case TUTTI_FORM_REAL:
+        return write_real(value->real, ret_text, size_bytes);
+    case TUTTI_FORM_BUSID:
+        return tutti_busid_write(value->number, ret_text, size_bytes);
+    case TUTTI_FORM_GTS:
+        return write_speed(value->real, ret_text, size_bytes);
+    case TUTTI_FORM_MASK:
+    case TUTTI_FORM_TEXT:
+        return snprintf(ret_text, size_bytes, "%s", value->text);
+    }
+    return 0;
+}
