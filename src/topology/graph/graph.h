@@ -4,12 +4,14 @@
  *
  *   gpu ==nvlink== nvswitch ==nvlink== gpu          cpu --sys-- cpu
  *    |                                              |
- *   pci (a switch) --pci-- pci --pci-- cpu         nic -- net ~~~~ fabric ~~~~ net of another host
+ *   pci (a switch) --pci-- pci --pci-- cpu         nic
  *    |
  *   nic -- net, net                                 one nic per card, one net per port
+ *           |
+ *         fabric -- net -- nic -- ...               where there are several hosts
  *
  * Links are directed and come in pairs. Nodes and links are numbered in the order of the inventory,
- * so whoever builds a graph of equal inventories gets the same numbers.
+ * so whoever builds graphs of equal inventories gets the same numbers.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_GRAPH_H
 #define TUTTI_TOPOLOGY_GRAPH_GRAPH_H
@@ -17,6 +19,8 @@
 #include "topology/inventory/inventory.h"
 
 #define TUTTI_NO_NODE UINT32_MAX
+/* In one inventory; larger clusters are hosts of a few kinds (cluster.h). */
+#define TUTTI_GRAPH_HOSTS 256
 
 enum tutti_node_kind {
     TUTTI_NODE_GPU,
@@ -25,6 +29,7 @@ enum tutti_node_kind {
     TUTTI_NODE_CPU,      /* a NUMA node with its root ports */
     TUTTI_NODE_NIC,      /* a card */
     TUTTI_NODE_NET,      /* a port of a card */
+    TUTTI_NODE_FABRIC,   /* what joins the ports of several hosts */
     TUTTI_NODE_COUNT
 };
 
@@ -34,7 +39,7 @@ enum tutti_link_kind {
     TUTTI_LINK_PCI,
     TUTTI_LINK_SYS,    /* between NUMA nodes */
     TUTTI_LINK_PORT,   /* of a nic to its net */
-    TUTTI_LINK_FABRIC, /* from a net to one of another host */
+    TUTTI_LINK_FABRIC, /* of a net to what joins the hosts */
     TUTTI_LINK_COUNT
 };
 
@@ -43,7 +48,7 @@ struct tutti_graph_node {
     uint32_t device;  /* in the inventory; TUTTI_NO_DEVICE: of several, or of none */
     uint32_t host;
     uint32_t cpu;     /* the cpu node that it hangs below, its own for a cpu; TUTTI_NO_NODE */
-    uint32_t number;  /* among those of its kind, from 0 on */
+    uint32_t number;  /* among those of its kind, from 0 on: gpus and nets as the driver counts them */
     uint32_t first_link, nlinks; /* those that leave it */
 };
 
@@ -64,17 +69,33 @@ struct tutti_graph {
     struct tutti_graph_link *links;    /* those of one node follow each other */
     uint32_t nlinks;
     uint32_t nhosts;
-    uint32_t ngpus, nnets, ncpus;
-    uint32_t *gpu, *net, *cpu; /* the nodes of these kinds, by number */
+    /* Nodes of a kind follow each other, by their numbers. */
+    uint32_t first[TUTTI_NODE_COUNT], count[TUTTI_NODE_COUNT];
 };
+
+static inline uint32_t tutti_graph_gpu(const struct tutti_graph *graph, uint32_t number)
+{
+    return graph->first[TUTTI_NODE_GPU] + number;
+}
+
+static inline uint32_t tutti_graph_net(const struct tutti_graph *graph, uint32_t number)
+{
+    return graph->first[TUTTI_NODE_NET] + number;
+}
 
 /* The graph of an inventory. TUTTI_ERR_ARGUMENT: what it says cannot be; TUTTI_ERR_SYSTEM. */
 int tutti_graph_build(const struct tutti_inventory *inventory, struct tutti_graph **ret_graph);
 void tutti_graph_destroy(struct tutti_graph *graph);
 
-/* "gpu 3 (0000:3b:00.0)", "nvswitch", "cpu 1", "pci 0000:17:00.0", "nic 0000:18:00.0",
- * "net mlx5_0:1"; with the host where there are several. */
+/* The node of a device; TUTTI_NO_NODE: it has none. */
+uint32_t tutti_graph_find(const struct tutti_graph *graph, uint32_t device);
+
+/* "gpu 3", "nvswitch", "cpu 1", "pci 0000:17:00.0", "nic 0000:18:00.0", "net 0 (mlx5_0)"; with the
+ * host where there are several. */
 void tutti_graph_node_name(const struct tutti_graph *graph, uint32_t node, char *ret_name,
+                           size_t size_bytes);
+/* "gpu 3 -> nvswitch (nvlink)" */
+void tutti_graph_link_name(const struct tutti_graph *graph, uint32_t link, char *ret_name,
                            size_t size_bytes);
 const char *tutti_node_kind_name(enum tutti_node_kind kind);
 const char *tutti_link_kind_name(enum tutti_link_kind kind);

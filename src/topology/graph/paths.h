@@ -26,13 +26,22 @@ enum tutti_path_class {
     TUTTI_PATH_CLASSES
 };
 
+/* One link of a path. */
+struct tutti_hop {
+    uint32_t link;
+    double demand; /* bytes that cross it for one that goes the path: 1, or more (speeds.h) */
+};
+
 struct tutti_path {
     enum tutti_path_class class;
-    uint32_t nlinks;
-    uint32_t first;      /* of its links, in `link` of the paths */
-    double bytes_per_s;  /* of the narrowest link; 0 where there is no link */
+    uint32_t nhops;
+    uint32_t first;      /* of its hops, in `hop` of the paths */
+    double bytes_per_s;  /* what one flow alone gets; 0 where there is no link */
     double latency_s;    /* of all links */
 };
+
+/* More gpus, nets and cpus in one graph are refused. */
+#define TUTTI_PATH_ENDS 1024
 
 struct tutti_paths {
     const struct tutti_graph *graph;
@@ -40,10 +49,12 @@ struct tutti_paths {
     uint32_t *end;           /* graph nodes: gpus, then nets, then cpus, each by number */
     uint32_t *end_of;        /* per graph node: its place in `end`, or TUTTI_NO_NODE */
     struct tutti_path *path; /* from end a to end b: path[a * nends + b] */
-    uint32_t *link;          /* of all paths, one after the other */
+    struct tutti_hop *hop;   /* of all paths, one after the other */
+    uint32_t nhops;
 };
 
-/* Within hosts, and over the fabric between them. The graph is borrowed. */
+/* Within hosts, and over the fabric between them. The graph is borrowed. TUTTI_ERR_ARGUMENT: too
+ * many ends. */
 int tutti_paths_find(const struct tutti_graph *graph, struct tutti_paths **ret_paths);
 void tutti_paths_destroy(struct tutti_paths *paths);
 
@@ -51,7 +62,8 @@ void tutti_paths_destroy(struct tutti_paths *paths);
 const struct tutti_path *tutti_paths_between(const struct tutti_paths *paths, uint32_t from,
                                              uint32_t to);
 
-/* "NVL", "PIX", ... */
+/* "NVL", "PIX", ... and back; CLASSES: none. */
 const char *tutti_path_class_name(enum tutti_path_class class);
+enum tutti_path_class tutti_path_class_named(const char *name);
 
 #endif

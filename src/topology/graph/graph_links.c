@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which nodes are joined, and what each link carries. */
+#include "topology/graph/graph_links.h"
+
+#include "base/log.h"
+#include "base/result.h"
+#include "topology/graph/speeds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One way, as far as is commonly seen; nobody has measured them here. */
+static const double usual_latency_s[TUTTI_LINK_COUNT] = {
+    [TUTTI_LINK_NVLINK] = 0.5e-6, [TUTTI_LINK_C2C] = 0.4e-6,  [TUTTI_LINK_PCI] = 0.3e-6,
+    [TUTTI_LINK_SYS] = 0.2e-6,    [TUTTI_LINK_PORT] = 1.0e-6, [TUTTI_LINK_FABRIC] = 0.5e-6,
+};
+
+/* PCI classes of what NVLinks lead to. */
+enum { CLASS_BRIDGE = 0x0680, CLASS_NVSWITCH = 0x068000, CLASS_POWER_CPU = 0x068001 };
+
+struct links {
+    struct tutti_graph *graph;
+    uint32_t capacity;
+};
+
+/* One direction. Several links of a kind between two nodes are one, with the sum of their rates. */
+static int add_one(struct links *links, struct tutti_graph_link link)
+{
+    struct tutti_graph *graph = links->graph;
+
+    for (uint32_t i = 0; i < graph->nlinks; i++) {
+        struct tutti_graph_link *other = &graph->links[i];
+
+        if (other->from != link.from || other->to != link.to || other->kind != link.kind)
+            continue;
+        other->count += link.count;
+        other->bytes_per_s += link.bytes_per_s;
+        other->nominal_bytes_per_s += link.nominal_bytes_per_s;
+        return TUTTI_OK;
+    }
+    if (graph->nlinks == links->capacity) {
+        uint32_t capacity = links->capacity == 0 ? 64 : 2 * links->capacity;
+        struct tutti_graph_link *grown = realloc(graph->links, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", capacity);
+        graph->links = grown;
+        links->capacity = capacity;
+    }
+    graph->links[graph->nlinks++] = link;
+    return TUTTI_OK;
+}
+
+static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_link_kind kind,
+                                         double bytes_per_s, enum tutti_source source)
+{
+    return (struct tutti_graph_link){
+        .from = from, .to = to, .kind = kind, .bytes_per_s = bytes_per_s,
+        .nominal_bytes_per_s = bytes_per_s, .latency_s = usual_latency_s[kind],
+        .found_by = source};
+}
+
+/* Both directions, at the rate that was measured for the link of `device`, if it was. */
+static int add_both(struct links *links, struct tutti_graph_link link, uint32_t device)
+{
+    struct tutti_graph_link back;
+
+    if (device != TUTTI_NO_DEVICE &&
+        tutti_device_has(links->graph->inventory, device, TUTTI_PROPERTY_MEASURED)) {
+        link.bytes_per_s = tutti_device_real(links->graph->inventory, device,
+                                             TUTTI_PROPERTY_MEASURED, 0);
+        link.found_by = TUTTI_SOURCE_MEASURED;
+    }
+    back = link;
+    back.from = link.to;
+    back.to = link.from;
+    TUTTI_TRY(add_one(links, link));
+    return add_one(links, back);
+}
+
+/* ---- NVLinks --------------------------------------------------------------------------------- */
+
+/* The gpu behind a bus id, TUTTI_NO_DEVICE: none. */
+static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near, int64_t busid)
+{
+    int64_t host = tutti_device_number(
+        inventory, tutti_inventory_above(inventory, near, TUTTI_DEVICE_CPU),
+        TUTTI_PROPERTY_HOST_HASH, 0);
+
+    for (uint32_t gpu = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_GPU);
+         gpu != TUTTI_NO_DEVICE; gpu = tutti_inventory_next_of(inventory, gpu, TUTTI_DEVICE_GPU)) {
+        uint32_t cpu = tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU);
+        uint32_t pci = inventory->devices[gpu].parent;
+
+        if (tutti_device_number(inventory, pci, TUTTI_PROPERTY_BUSID, -1) == busid &&
+            tutti_device_number(inventory, cpu, TUTTI_PROPERTY_HOST_HASH, 0) == host)
+            return gpu;
+    }
+    return TUTTI_NO_DEVICE;
+}
+
+/* Links to a gpu end there even if a file gives their target another class; of others the class
+ * decides. */
+static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t nvlink)
+{
+    int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
+    int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
+
+    return find_gpu(inventory, gpu, target) == TUTTI_NO_DEVICE && class != CLASS_POWER_CPU &&
+           (class >> 8 == CLASS_BRIDGE || target >> 20 >= 0xfffffff);
+}
+
+bool tutti_gpu_has_switch(const struct tutti_inventory *inventory, uint32_t gpu)
+{
+    for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
+         nvlink = inventory->devices[nvlink].next)
+        if (inventory->devices[nvlink].kind == TUTTI_DEVICE_NVLINK &&
+            leads_to_switch(inventory, gpu, nvlink))
+            return true;
+    return false;
+}
+
+static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
+{
+    int64_t fabric = tutti_device_number(graph->inventory, gpu, TUTTI_PROPERTY_FABRIC, 0);
+    uint32_t node = tutti_graph_find(graph, gpu);
+
+    for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
+        uint32_t index = graph->first[TUTTI_NODE_NVSWITCH] + i;
+        /* A gpu of the switch, until the graph is complete. */
+        uint32_t member = graph->nodes[index].device;
+        int64_t other = tutti_device_number(graph->inventory, member, TUTTI_PROPERTY_FABRIC, 0);
+
+        if (other == fabric &&
+            (fabric != 0 || graph->nodes[index].host == graph->nodes[node].host))
+            return index;
+    }
+    return TUTTI_NO_NODE;
+}
+
+/* How many links a gpu says that it has to another one. */
+static int64_t links_between(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
+{
+    int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
+                                        TUTTI_PROPERTY_BUSID, -1), count = 0;
+
+    for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
+         nvlink = inventory->devices[nvlink].next)
+        if (inventory->devices[nvlink].kind == TUTTI_DEVICE_NVLINK &&
+            tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1) == busid)
+            count += tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
+    return count;
+}
+
+static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
+{
+    const struct tutti_graph *graph = links->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    int64_t count = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
+    int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
+    int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
+    uint32_t from = tutti_graph_find(graph, gpu), other = find_gpu(inventory, gpu, target);
+    uint32_t to = TUTTI_NO_NODE;
+    double rate = tutti_speed_nvlink(inventory, gpu);
+    struct tutti_graph_link link;
+
+    if (count <= 0 || other == gpu) /* some files let links point at their own gpu */
+        return TUTTI_OK;
+    if (other != TUTTI_NO_DEVICE) {
+        double other_rate = tutti_speed_nvlink(inventory, other);
+
+        to = tutti_graph_find(graph, other);
+        /* Both ends list the link: the second listing adds nothing. */
+        if (to < from && links_between(inventory, other, gpu) > 0)
+            return TUTTI_OK;
+        rate = other_rate < rate ? other_rate : rate;
+    } else if (leads_to_switch(inventory, gpu, nvlink)) {
+        to = switch_of(graph, gpu);
+    } else if (class == CLASS_POWER_CPU) {
+        to = tutti_graph_find(graph, tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU));
+    }
+    if (to == TUTTI_NO_NODE) { /* a gpu that is not ours to use */
+        tutti_log(TUTTI_LOG_DEBUG, "topology: an NVLink leads to a device that is not there");
+        return TUTTI_OK;
+    }
+    link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count,
+                     inventory->devices[nvlink].found_by);
+    link.count = (uint32_t)count;
+    return add_both(links, link, nvlink);
+}
+
+static int link_c2c(struct links *links, uint32_t gpu, uint32_t c2c)
+{
+    const struct tutti_graph *graph = links->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    int64_t count = tutti_device_number(inventory, c2c, TUTTI_PROPERTY_LINKS, 1);
+    double rate = (double)tutti_device_number(inventory, c2c, TUTTI_PROPERTY_BW, 0) * 1e6;
+    struct tutti_graph_link link;
+
+    if (count <= 0 || rate <= 0)
+        return TUTTI_OK;
+    link = make_link(tutti_graph_find(graph, gpu),
+                     tutti_graph_find(graph,
+                                      tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU)),
+                     TUTTI_LINK_C2C, rate * (double)count, inventory->devices[c2c].found_by);
+    link.count = (uint32_t)count;
+    return add_both(links, link, c2c);
+}
+
+/* ---- PCI, sockets, ports --------------------------------------------------------------------- */
+
+/* A pci is a node where it is a switch, or else what is in it is. */
+static int link_upwards(struct links *links, uint32_t node, uint32_t pci)
+{
+    const struct tutti_graph *graph = links->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    uint32_t own = tutti_graph_find(graph, pci), above = inventory->devices[pci].parent;
+    enum tutti_source source;
+    double rate = tutti_speed_pci(inventory, pci, &source);
+    struct tutti_graph_link link;
+
+    /* A gpu or nic whose function is a bridge, too, hangs below that. */
+    if (own != TUTTI_NO_NODE && own != node)
+        above = pci;
+    link = make_link(node, tutti_graph_find(graph, above), TUTTI_LINK_PCI, rate, source);
+    link.count =
+        (uint32_t)tutti_device_number(inventory, pci, TUTTI_PROPERTY_LINK_WIDTH, 0);
+    return add_both(links, link, pci);
+}
+
+static int link_nic(struct links *links, uint32_t node)
+{
+    const struct tutti_graph *graph = links->graph;
+    uint32_t nic = graph->nodes[node].device, above = graph->inventory->devices[nic].parent;
+
+    if (graph->inventory->devices[above].kind == TUTTI_DEVICE_PCI)
+        return link_upwards(links, node, above);
+    return add_both(links,
+                    make_link(node, tutti_graph_find(graph, above), TUTTI_LINK_PCI,
+                              TUTTI_LOCAL_BYTES_PER_S, TUTTI_SOURCE_ASSUMED),
+                    TUTTI_NO_DEVICE);
+}
+
+static int link_net(struct links *links, uint32_t node)
+{
+    const struct tutti_graph *graph = links->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    uint32_t net = graph->nodes[node].device;
+    enum tutti_source source;
+    double rate = tutti_speed_net(inventory, net, &source);
+    struct tutti_graph_link link =
+        make_link(tutti_graph_find(graph, inventory->devices[net].parent), node, TUTTI_LINK_PORT,
+                  rate, source);
+    double latency_us = tutti_device_real(inventory, net, TUTTI_PROPERTY_LATENCY, 0);
+
+    if (latency_us > 0)
+        link.latency_s = latency_us * 1e-6;
+    TUTTI_TRY(add_both(links, link, net));
+    if (graph->count[TUTTI_NODE_FABRIC] == 0)
+        return TUTTI_OK;
+    return add_both(links,
+                    make_link(node, graph->first[TUTTI_NODE_FABRIC], TUTTI_LINK_FABRIC, rate,
+                              source),
+                    TUTTI_NO_DEVICE);
+}
+
+static int link_gpu(struct links *links, uint32_t node)
+{
+    const struct tutti_inventory *inventory = links->graph->inventory;
+    uint32_t gpu = links->graph->nodes[node].device;
+
+    for (uint32_t child = inventory->devices[gpu].first_child; child != TUTTI_NO_DEVICE;
+         child = inventory->devices[child].next)
+        TUTTI_TRY(inventory->devices[child].kind == TUTTI_DEVICE_NVLINK
+                      ? link_nvlink(links, gpu, child)
+                      : link_c2c(links, gpu, child));
+    return link_upwards(links, node, inventory->devices[gpu].parent);
+}
+
+/* Switches that are joined beside the tree. */
+static int link_switch(struct links *links, uint32_t node)
+{
+    const struct tutti_graph *graph = links->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    uint32_t pci = graph->nodes[node].device;
+    enum tutti_source source;
+
+    for (uint32_t child = inventory->devices[pci].first_child; child != TUTTI_NO_DEVICE;
+         child = inventory->devices[child].next) {
+        uint32_t other = TUTTI_NO_DEVICE, to = TUTTI_NO_NODE;
+
+        if (inventory->devices[child].kind != TUTTI_DEVICE_PCILINK)
+            continue;
+        other = tutti_inventory_find_pci(
+            inventory, tutti_device_number(inventory, child, TUTTI_PROPERTY_TARGET, -1));
+        if (other != TUTTI_NO_DEVICE)
+            to = tutti_graph_find(graph, other);
+        if (to != TUTTI_NO_NODE && node < to)
+            TUTTI_TRY(add_both(links,
+                               make_link(node, to, TUTTI_LINK_PCI,
+                                         tutti_speed_pci(inventory, pci, &source), source),
+                               TUTTI_NO_DEVICE));
+    }
+    return link_upwards(links, node, pci);
+}
+
+/* A CPU to each other one of its host. */
+static int link_cpu(struct links *links, uint32_t node)
+{
+    const struct tutti_graph *graph = links->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    double rate = tutti_speed_sys(inventory, graph->nodes[node].device);
+
+    for (uint32_t i = 0; i < graph->count[TUTTI_NODE_CPU]; i++) {
+        uint32_t other = graph->first[TUTTI_NODE_CPU] + i;
+        double other_rate = tutti_speed_sys(inventory, graph->nodes[other].device);
+
+        if (other > node && graph->nodes[other].host == graph->nodes[node].host)
+            TUTTI_TRY(add_both(links,
+                               make_link(node, other, TUTTI_LINK_SYS,
+                                         rate < other_rate ? rate : other_rate,
+                                         TUTTI_SOURCE_ASSUMED),
+                               graph->nodes[node].device));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct tutti_graph_link *left = a, *right = b;
+
+    if (left->from != right->from)
+        return left->from < right->from ? -1 : 1;
+    if (left->kind != right->kind)
+        return left->kind < right->kind ? -1 : 1;
+    return left->to < right->to ? -1 : left->to > right->to;
+}
+
+static void order_links(struct tutti_graph *graph)
+{
+    qsort(graph->links, graph->nlinks, sizeof *graph->links, compare);
+    for (uint32_t i = graph->nlinks; i-- > 0;) {
+        graph->nodes[graph->links[i].from].first_link = i;
+        graph->nodes[graph->links[i].from].nlinks++;
+    }
+    for (uint32_t i = 0; i < graph->nlinks; i++) {
+        struct tutti_graph_link key = graph->links[i];
+        struct tutti_graph_link *found;
+
+        key.from = graph->links[i].to;
+        key.to = graph->links[i].from;
+        found = bsearch(&key, graph->links, graph->nlinks, sizeof key, compare);
+        graph->links[i].reverse = (uint32_t)(found - graph->links);
+    }
+}
+
+int tutti_graph_link(struct tutti_graph *graph)
+{
+    struct links links = {.graph = graph};
+
+    for (uint32_t node = 0; node < graph->nnodes; node++)
+        switch (graph->nodes[node].kind) {
+        case TUTTI_NODE_GPU: TUTTI_TRY(link_gpu(&links, node)); break;
+        case TUTTI_NODE_PCI: TUTTI_TRY(link_switch(&links, node)); break;
+        case TUTTI_NODE_CPU: TUTTI_TRY(link_cpu(&links, node)); break;
+        case TUTTI_NODE_NIC: TUTTI_TRY(link_nic(&links, node)); break;
+        case TUTTI_NODE_NET: TUTTI_TRY(link_net(&links, node)); break;
+        default: break;
+        }
+    order_links(graph);
+    return TUTTI_OK;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding the best ways. A class is a rule of which links may follow each other; for each class in
+ * turn, from the best on, what it reaches first gets its way by that class.
+ *
+ * Under one rule, width[h][state] is the widest way of at most h links, a state being a node and
+ * how far the rule has come (its stage). The fewest links that reach the greatest width are taken.
+ */
+#include "topology/graph/paths.h"
+
+#include "base/result.h"
+#include "topology/graph/speeds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAGES = 3, LONGEST = 32, NO_STAGE = -1 };
+
+static const char *const class_names[TUTTI_PATH_CLASSES] = {
+    "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS",
+};
+
+const char *tutti_path_class_name(enum tutti_path_class class)
+{
+    return class_names[class];
+}
+
+enum tutti_path_class tutti_path_class_named(const char *name)
+{
+    int class = 0;
+
+    while (class < TUTTI_PATH_CLASSES && strcmp(class_names[class], name) != 0)
+        class++;
+    return (enum tutti_path_class)class;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+/* A way from a gpu is looked for backwards from nets, too; so the rules that are not the same both
+ * ways are asked with the link as the gpu's side sees it. */
+struct step {
+    enum tutti_link_kind kind;
+    enum tutti_node_kind from, to;
+    int stage;
+    bool is_start;      /* `from` is where the way begins */
+    bool touches_cpu;
+};
+
+static bool is_bus(const struct step *step)
+{
+    return step->kind == TUTTI_LINK_PCI || step->kind == TUTTI_LINK_PORT;
+}
+
+/* No way goes on from a gpu or net that it has not begun at, unless a rule says so. */
+static bool goes_through_end(const struct step *step)
+{
+    return !step->is_start && (step->from == TUTTI_NODE_GPU || step->from == TUTTI_NODE_NET);
+}
+
+/* Stages: gpus gone through. */
+static int step_nvlink(const struct step *step, int most_gpus)
+{
+    if (step->kind != TUTTI_LINK_NVLINK || (step->from == TUTTI_NODE_CPU && !step->is_start))
+        return NO_STAGE;
+    if (!goes_through_end(step))
+        return step->stage;
+    return step->stage < most_gpus ? step->stage + 1 : NO_STAGE;
+}
+
+/* Stages: switches gone through. */
+static int step_switches(const struct step *step, int most_switches)
+{
+    int stage = step->stage;
+
+    if (!is_bus(step) || step->touches_cpu || goes_through_end(step))
+        return NO_STAGE;
+    if (step->to == TUTTI_NODE_PCI && stage < 2)
+        stage++;
+    return stage > most_switches ? NO_STAGE : stage;
+}
+
+/* The coherent link first and then the bus, or the other way round. Stage 1: that it is passed. */
+static int step_coherent(const struct step *step)
+{
+    if (goes_through_end(step))
+        return NO_STAGE;
+    if (step->kind == TUTTI_LINK_C2C)
+        return step->stage == 0 ? 1 : NO_STAGE;
+    return is_bus(step) ? step->stage : NO_STAGE;
+}
+
+/* NVLinks to another gpu, and then switches to a net; or the other way round. Stages: 0 has taken
+ * NVLinks or nothing, 1 switches; from a net on, 1 begins and 2 is NVLinks. */
+static int step_relay(const struct step *step)
+{
+    bool is_nvlink = step->kind == TUTTI_LINK_NVLINK && step->from != TUTTI_NODE_CPU &&
+                     step->to != TUTTI_NODE_CPU;
+
+    if (step->is_start && step->from == TUTTI_NODE_NET)
+        return is_bus(step) ? 1 : NO_STAGE;
+    if (!is_nvlink && (!is_bus(step) || step->touches_cpu))
+        return NO_STAGE;
+    if (step->from == TUTTI_NODE_NET)
+        return NO_STAGE;
+    if (step->from == TUTTI_NODE_GPU && !step->is_start)
+        /* The one gpu in between: from NVLinks to the bus, or from the bus to NVLinks. */
+        return step->stage == 0 && !is_nvlink ? 1 : step->stage == 1 && is_nvlink ? 2 : NO_STAGE;
+    if (step->is_start)
+        return is_nvlink ? 0 : NO_STAGE;
+    return (step->stage == 1) == !is_nvlink ? step->stage : NO_STAGE;
+}
+
+/* Through CPUs, between them if may_cross. Stages: CPUs gone through, two for more. */
+static int step_cpus(const struct step *step, bool may_cross)
+{
+    bool is_local = is_bus(step) || step->kind == TUTTI_LINK_C2C ||
+                    (step->kind == TUTTI_LINK_NVLINK && step->touches_cpu);
+    int stage = step->stage;
+
+    if (goes_through_end(step) || !(is_local || (may_cross && step->kind == TUTTI_LINK_SYS)))
+        return NO_STAGE;
+    if (step->from == TUTTI_NODE_CPU && !step->is_start && stage < 2)
+        stage++;
+    return stage > 1 && !may_cross ? NO_STAGE : stage;
+}
+
+/* Over the fabric once: stage 1 is behind it. */
+static int step_fabric(const struct step *step)
+{
+    bool is_local = is_bus(step) || step->kind == TUTTI_LINK_C2C ||
+                    step->kind == TUTTI_LINK_SYS ||
+                    (step->kind == TUTTI_LINK_NVLINK && step->touches_cpu);
+
+    if (step->from == TUTTI_NODE_GPU && !step->is_start)
+        return NO_STAGE;
+    if (step->kind == TUTTI_LINK_FABRIC)
+        return step->to == TUTTI_NODE_FABRIC ? (step->stage == 0 ? 1 : NO_STAGE) : step->stage;
+    /* Through a port only on the way to the fabric, or from it. */
+    if (step->from == TUTTI_NODE_NET && !step->is_start && step->stage == 0)
+        return NO_STAGE;
+    return is_local ? step->stage : NO_STAGE;
+}
+
+static int next_stage(enum tutti_path_class class, const struct step *step)
+{
+    switch (class) {
+    case TUTTI_PATH_NVL: return step_nvlink(step, 0);
+    case TUTTI_PATH_NVB: return step_nvlink(step, 1);
+    case TUTTI_PATH_C2C:
+        return step->kind == TUTTI_LINK_C2C && step->is_start ? 0 : NO_STAGE;
+    case TUTTI_PATH_PIX: return step_switches(step, 1);
+    case TUTTI_PATH_PXB: return step_switches(step, 2);
+    case TUTTI_PATH_P2C: return step_coherent(step);
+    case TUTTI_PATH_PXN: return step_relay(step);
+    case TUTTI_PATH_PHB: return step_cpus(step, false);
+    case TUTTI_PATH_SYS: return step_cpus(step, true);
+    case TUTTI_PATH_NET: return step_fabric(step);
+    default: return NO_STAGE;
+    }
+}
+
+/* Is a way whole at that stage? */
+static bool is_whole(enum tutti_path_class class, uint32_t stage)
+{
+    return class != TUTTI_PATH_P2C || stage == 1;
+}
+
+/* May two ends have a way of that class? */
+static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, uint32_t from,
+                  uint32_t to)
+{
+    const struct tutti_graph_node *a = &graph->nodes[from], *b = &graph->nodes[to];
+    const struct tutti_inventory *inventory = graph->inventory;
+    bool is_gpu_net = (a->kind == TUTTI_NODE_GPU && b->kind == TUTTI_NODE_NET) ||
+                      (a->kind == TUTTI_NODE_NET && b->kind == TUTTI_NODE_GPU);
+    bool is_direct = class == TUTTI_PATH_PIX || class == TUTTI_PATH_PXB ||
+                     class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C;
+
+    if (class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C)
+        if (!is_gpu_net)
+            return false;
+    /* Without direct access data goes through the CPU's memory. */
+    return !(is_gpu_net && is_direct) ||
+           (tutti_device_number(inventory, a->device, TUTTI_PROPERTY_GDR, 1) != 0 &&
+            tutti_device_number(inventory, b->device, TUTTI_PROPERTY_GDR, 1) != 0);
+}
+
+/* ---- the widest ways from one end by one rule ------------------------------------------------ */
+
+struct walk {
+    const struct tutti_graph *graph;
+    size_t nstates;
+    uint32_t depth; /* links after which nothing gets wider */
+    double *width;  /* [LONGEST + 1][nstates]; 0: not reached */
+    uint32_t *link; /* by which it was reached; TUTTI_NO_NODE: as with one link less */
+    uint8_t *stage; /* that it was reached from */
+};
+
+static void extend(struct walk *walk, enum tutti_path_class class, uint32_t start, uint32_t hops,
+                   uint32_t node, int stage)
+{
+    const struct tutti_graph *graph = walk->graph;
+    const double *before = walk->width + (size_t)(hops - 1) * walk->nstates;
+    size_t now = (size_t)hops * walk->nstates;
+    double width = before[(size_t)node * STAGES + (size_t)stage];
+
+    for (uint32_t i = 0; i < graph->nodes[node].nlinks; i++) {
+        uint32_t index = graph->nodes[node].first_link + i;
+        const struct tutti_graph_link *link = &graph->links[index];
+        struct step step = {
+            .kind = link->kind, .from = graph->nodes[node].kind, .to = graph->nodes[link->to].kind,
+            .stage = stage, .is_start = node == start,
+        };
+        double narrow = link->bytes_per_s < width ? link->bytes_per_s : width;
+        size_t state;
+        int next;
+
+        step.touches_cpu = step.from == TUTTI_NODE_CPU || step.to == TUTTI_NODE_CPU;
+        next = next_stage(class, &step);
+        if (next == NO_STAGE || link->to == start)
+            continue;
+        state = (size_t)link->to * STAGES + (size_t)next;
+        if (narrow <= walk->width[now + state])
+            continue;
+        walk->width[now + state] = narrow;
+        walk->link[now + state] = index;
+        walk->stage[now + state] = (uint8_t)stage;
+    }
+}
+
+static void walk_from(struct walk *walk, enum tutti_path_class class, uint32_t start)
+{
+    size_t nstates = walk->nstates;
+
+    memset(walk->width, 0, nstates * sizeof *walk->width);
+    walk->width[(size_t)start * STAGES] = 1e300;
+    for (uint32_t hops = 1; hops <= LONGEST; hops++) {
+        double *now = walk->width + hops * nstates;
+
+        memcpy(now, now - nstates, nstates * sizeof *now);
+        for (size_t state = 0; state < nstates; state++)
+            walk->link[hops * nstates + state] = TUTTI_NO_NODE;
+        for (uint32_t node = 0; node < walk->graph->nnodes; node++)
+            for (int stage = 0; stage < STAGES; stage++)
+                if (now[(size_t)node * STAGES + (size_t)stage - nstates] > 0)
+                    extend(walk, class, start, hops, node, stage);
+        walk->depth = hops;
+        if (memcmp(now, now - nstates, nstates * sizeof *now) == 0)
+            return;
+    }
+}
+
+/* The stage and the fewest links by which a node is reached at its greatest width. */
+static bool best_state(const struct walk *walk, enum tutti_path_class class, uint32_t node,
+                       uint32_t *ret_hops, uint32_t *ret_stage)
+{
+    const double *last = walk->width + walk->depth * walk->nstates + (size_t)node * STAGES;
+    double width = 0;
+
+    for (uint32_t stage = 0; stage < STAGES; stage++)
+        if (is_whole(class, stage) && last[stage] > width)
+            width = last[stage];
+    if (width <= 0)
+        return false;
+    for (uint32_t hops = 1; hops <= walk->depth; hops++)
+        for (uint32_t stage = 0; stage < STAGES; stage++)
+            if (is_whole(class, stage) &&
+                walk->width[hops * walk->nstates + (size_t)node * STAGES + stage] >= width) {
+                *ret_hops = hops;
+                *ret_stage = stage;
+                return true;
+            }
+    return false;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+struct finder {
+    struct tutti_paths *paths;
+    struct walk walk;
+    uint32_t hop_capacity;
+};
+
+static int add_hops(struct finder *finder, struct tutti_path *path, const uint32_t *links,
+                    uint32_t nlinks)
+{
+    struct tutti_paths *paths = finder->paths;
+
+    if (paths->nhops + nlinks > finder->hop_capacity) {
+        uint32_t capacity = 2 * finder->hop_capacity + LONGEST;
+        struct tutti_hop *grown = realloc(paths->hop, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u hops", capacity);
+        paths->hop = grown;
+        finder->hop_capacity = capacity;
+    }
+    path->first = paths->nhops;
+    path->nhops = nlinks;
+    for (uint32_t i = 0; i < nlinks; i++)
+        paths->hop[paths->nhops++] = (struct tutti_hop){.link = links[i], .demand = 1};
+    return TUTTI_OK;
+}
+
+/* From the link into the root complex on, what a gpu sends through one of Intel's is more. */
+static void weigh_hops(struct tutti_paths *paths, struct tutti_path *path, uint32_t from)
+{
+    const struct tutti_graph *graph = paths->graph;
+    double demand = 1;
+
+    for (uint32_t i = 0; i < path->nhops; i++) {
+        struct tutti_hop *hop = &paths->hop[path->first + i];
+        const struct tutti_graph_link *link = &graph->links[hop->link];
+        const struct tutti_graph_node *to = &graph->nodes[link->to];
+        double rate;
+
+        if (path->class == TUTTI_PATH_PHB && graph->nodes[from].kind == TUTTI_NODE_GPU &&
+            to->kind == TUTTI_NODE_CPU && i + 1 < path->nhops &&
+            tutti_speed_has_p2p_overhead(graph->inventory, to->device))
+            demand = 1.2;
+        if (link->kind == TUTTI_LINK_PCI)
+            hop->demand = demand;
+        rate = link->bytes_per_s / hop->demand;
+        if (i == 0 || rate < path->bytes_per_s)
+            path->bytes_per_s = rate;
+        path->latency_s += link->latency_s;
+    }
+}
+
+static int take_path(struct finder *finder, enum tutti_path_class class, uint32_t from,
+                     uint32_t to, struct tutti_path *path)
+{
+    const struct walk *walk = &finder->walk;
+    uint32_t links[LONGEST], nlinks = 0, node = to, hops, stage;
+
+    if (!best_state(walk, class, to, &hops, &stage))
+        return TUTTI_OK;
+    for (; hops > 0; hops--) {
+        size_t at = hops * walk->nstates + (size_t)node * STAGES + stage;
+
+        if (walk->link[at] == TUTTI_NO_NODE)
+            continue;
+        links[LONGEST - ++nlinks] = walk->link[at];
+        stage = walk->stage[at];
+        node = walk->graph->links[walk->link[at]].from;
+    }
+    path->class = class;
+    TUTTI_TRY(add_hops(finder, path, links + LONGEST - nlinks, nlinks));
+    weigh_hops(finder->paths, path, from);
+    return TUTTI_OK;
+}
+
+static int find_from(struct finder *finder, uint32_t from)
+{
+    struct tutti_paths *paths = finder->paths;
+    uint32_t start = paths->end[from], nleft = paths->nends - 1;
+
+    for (uint32_t to = 0; to < paths->nends; to++)
+        paths->path[from * paths->nends + to] = (struct tutti_path){.class = TUTTI_PATH_DIS};
+    paths->path[from * paths->nends + from].class = TUTTI_PATH_LOC;
+    for (int class = TUTTI_PATH_NVL; class < TUTTI_PATH_DIS && nleft > 0; class++) {
+        walk_from(&finder->walk, class, start);
+        for (uint32_t to = 0; to < paths->nends; to++) {
+            struct tutti_path *path = &paths->path[from * paths->nends + to];
+
+            if (path->class != TUTTI_PATH_DIS ||
+                !suits(paths->graph, class, start, paths->end[to]))
+                continue;
+            TUTTI_TRY(take_path(finder, class, start, paths->end[to], path));
+            nleft -= path->class != TUTTI_PATH_DIS;
+        }
+    }
+    return TUTTI_OK;
+}
+
+static int collect_ends(struct tutti_paths *paths)
+{
+    static const enum tutti_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_NET, TUTTI_NODE_CPU};
+    const struct tutti_graph *graph = paths->graph;
+    uint32_t count = 0;
+
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        count += graph->count[kinds[k]];
+    if (count > TUTTI_PATH_ENDS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%u gpus, nets and cpus in one graph; at most %u: "
+                          "describe a cluster as hosts of a few kinds", count, TUTTI_PATH_ENDS);
+    paths->end = calloc(count + 1, sizeof *paths->end);
+    paths->end_of = calloc(graph->nnodes + 1, sizeof *paths->end_of);
+    paths->path = calloc((size_t)count * count + 1, sizeof *paths->path);
+    if (paths->end == NULL || paths->end_of == NULL || paths->path == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u ends", count);
+    for (uint32_t i = 0; i < graph->nnodes; i++)
+        paths->end_of[i] = TUTTI_NO_NODE;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        for (uint32_t i = 0; i < graph->count[kinds[k]]; i++) {
+            paths->end_of[graph->first[kinds[k]] + i] = paths->nends;
+            paths->end[paths->nends++] = graph->first[kinds[k]] + i;
+        }
+    return TUTTI_OK;
+}
+
+int tutti_paths_find(const struct tutti_graph *graph, struct tutti_paths **ret_paths)
+{
+    size_t nstates = (size_t)graph->nnodes * STAGES, all = (LONGEST + 1) * nstates + 1;
+    struct finder finder = {.walk = {.graph = graph, .nstates = nstates}};
+    int rc = TUTTI_OK;
+
+    finder.paths = calloc(1, sizeof *finder.paths);
+    finder.walk.width = calloc(all, sizeof *finder.walk.width);
+    finder.walk.link = calloc(all, sizeof *finder.walk.link);
+    finder.walk.stage = calloc(all, sizeof *finder.walk.stage);
+    if (finder.paths == NULL || finder.walk.width == NULL || finder.walk.link == NULL ||
+        finder.walk.stage == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u nodes", graph->nnodes);
+        goto drop_walk;
+    }
+    finder.paths->graph = graph;
+    TUTTI_TRY_OR(drop_walk, rc, collect_ends(finder.paths));
+    for (uint32_t from = 0; from < finder.paths->nends && rc == TUTTI_OK; from++)
+        rc = find_from(&finder, from);
+
+drop_walk:
+    free(finder.walk.width);
+    free(finder.walk.link);
+    free(finder.walk.stage);
+    if (rc == TUTTI_OK)
+        *ret_paths = finder.paths;
+    else
+        tutti_paths_destroy(finder.paths);
+    return rc;
+}
+
+void tutti_paths_destroy(struct tutti_paths *paths)
+{
+    if (paths == NULL)
+        return;
+    free(paths->end);
+    free(paths->end_of);
+    free(paths->path);
+    free(paths->hop);
+    free(paths);
+}
+
+const struct tutti_path *tutti_paths_between(const struct tutti_paths *paths, uint32_t from,
+                                             uint32_t to)
+{
+    return &paths->path[paths->end_of[from] * paths->nends + paths->end_of[to]];
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shares of any size become channels of one width. For a width, each column gives as many channels
+ * as its share has room for; what links have left is filled with the cheapest rings or trees that
+ * still fit. Few wide channels are tried before many narrow ones, which win only if they carry more.
+ */
+#include "topology/search/channels.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What more channels must carry more, and when no better is looked for. */
+#define GAIN 1.001
+#define ENOUGH 0.9995
+#define DEFAULT_CHANNELS 32
+
+struct packing {
+    struct search *search;
+    uint32_t most;
+    double *left;                           /* of each link, without what is packed */
+    struct column column[TUTTI_SEARCH_CHANNELS]; /* borrowed, or from filling up */
+    bool is_own[TUTTI_SEARCH_CHANNELS];
+    uint32_t count;
+    double width;
+};
+
+static void clear(struct packing *packing)
+{
+    for (uint32_t i = 0; i < packing->count; i++)
+        if (packing->is_own[i])
+            tutti_column_destroy(&packing->column[i]);
+    packing->count = 0;
+}
+
+static void put(struct packing *packing, const struct column *column, bool is_own)
+{
+    for (uint32_t i = 0; i < packing->search->market.nlinks; i++)
+        packing->left[i] -= packing->width * column->use[i];
+    packing->is_own[packing->count] = is_own;
+    packing->column[packing->count++] = *column;
+}
+
+static bool fits(const struct packing *packing, const struct column *column)
+{
+    for (uint32_t i = 0; i < packing->search->market.nlinks; i++)
+        if (packing->width * column->use[i] >
+            packing->left[i] + 1e-6 * packing->search->market.capacity[i])
+            return false;
+    return true;
+}
+
+/* The fuller a link, the dearer; where a channel does not fit, nothing goes. */
+static int fill_up(struct packing *packing)
+{
+    struct search *search = packing->search;
+    const struct market *market = &search->market;
+    int rc = TUTTI_OK;
+
+    while (packing->count < packing->most && rc == TUTTI_OK) {
+        struct column column;
+        double cost, least;
+        bool is_good;
+
+        for (uint32_t i = 0; i < market->nlinks; i++)
+            search->price[i] = packing->left[i] < packing->width * (1 - 1e-6)
+                                   ? INFINITY
+                                   : 1 / packing->left[i];
+        tutti_market_costs(market, search->price, search->cost);
+        TUTTI_TRY(tutti_column_create(market, &column));
+        rc = search->pattern == TUTTI_PATTERN_RING
+                 ? tutti_cheapest_ring(market, search->cost, false, &column, &cost, &least)
+                 : tutti_cheapest_tree(market, search->cost, search->pattern, &column, &cost);
+        is_good = rc == TUTTI_OK && isfinite(cost) && fits(packing, &column);
+        if (!is_good) {
+            tutti_column_destroy(&column);
+            break;
+        }
+        put(packing, &column, true);
+    }
+    return rc;
+}
+
+static int pack(struct packing *packing, double width)
+{
+    const struct search *search = packing->search;
+
+    clear(packing);
+    packing->width = width;
+    memcpy(packing->left, search->market.capacity,
+           search->market.nlinks * sizeof *packing->left);
+    for (uint32_t i = 0; i < search->ncolumns; i++)
+        for (double share = search->share[i];
+             share >= width * (1 - 1e-5) && packing->count < packing->most &&
+             fits(packing, &search->columns[i]);
+             share -= width)
+            put(packing, &search->columns[i], false);
+    return fill_up(packing);
+}
+
+/* The greatest width at which all of them fit. */
+static void widen(struct packing *packing)
+{
+    const struct market *market = &packing->search->market;
+
+    packing->width = INFINITY;
+    for (uint32_t i = 0; i < market->nlinks; i++) {
+        double use = 0;
+
+        for (uint32_t c = 0; c < packing->count; c++)
+            use += packing->column[c].use[i];
+        if (use > 0)
+            packing->width = fmin(packing->width, market->capacity[i] / use);
+    }
+}
+
+static double carried(const struct packing *packing)
+{
+    return packing->count == 0 ? 0 : packing->width * packing->count;
+}
+
+/* Widths worth a try: the sum of shares in equal parts, and parts of the largest shares. */
+static int try_width(struct packing *packing, double width, double *best, double *best_width)
+{
+    const struct search *search = packing->search;
+    double sum = 0, hope;
+
+    for (uint32_t i = 0; i < search->ncolumns; i++)
+        sum += search->share[i];
+    if (*best >= ENOUGH * sum || !(width > 0))
+        return TUTTI_OK;
+    hope = floor(sum / width + 1e-5);
+    hope = width * (hope < packing->most ? hope : packing->most);
+    if (hope * GAIN < *best * GAIN || hope <= *best)
+        return TUTTI_OK;
+    TUTTI_TRY(pack(packing, width));
+    widen(packing);
+    if (carried(packing) > *best * GAIN) {
+        *best = carried(packing);
+        *best_width = width;
+    }
+    return TUTTI_OK;
+}
+
+static int choose_width(struct packing *packing, double *ret_width)
+{
+    const struct search *search = packing->search;
+    double sum = 0, best = 0;
+
+    *ret_width = INFINITY;
+    for (uint32_t i = 0; i < search->ncolumns; i++)
+        sum += search->share[i];
+    if (isinf(sum))
+        return TUTTI_OK;
+    for (uint32_t parts = 1; parts <= packing->most; parts++) {
+        TUTTI_TRY(try_width(packing, sum / parts, &best, ret_width));
+        for (uint32_t i = 0; i < search->ncolumns; i++)
+            if (search->share[i] / sum > 1.0 / packing->most && parts <= 4)
+                TUTTI_TRY(try_width(packing, search->share[i] / parts, &best, ret_width));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static void describe_channel(const struct packing *packing, const double *load,
+                             const struct column *column, struct tutti_channel *channel)
+{
+    const struct market *market = &packing->search->market;
+    enum tutti_pattern pattern = packing->search->pattern;
+    uint32_t first = column->gpu[0], last = column->gpu[market->ngpus - 1], fullest = TUTTI_NO_NODE;
+    double most = 0;
+
+    channel->intra = channel->inter = TUTTI_PATH_LOC;
+    for (uint32_t i = 0; i < market->ngpus; i++) {
+        bool is_ring = pattern == TUTTI_PATTERN_RING;
+        uint32_t from = column->gpu[i];
+        uint32_t to = is_ring ? column->gpu[(i + 1) % market->ngpus] : i;
+        bool is_edge = is_ring ? i + 1 < market->ngpus || column->net_in == TUTTI_NO_NODE
+                               : from != TUTTI_NO_NODE;
+
+        if (!is_ring && from == TUTTI_NO_NODE)
+            first = last = i;
+        if (is_edge && from != to && market->path[from * market->nplaces + to].class >
+                                         channel->intra)
+            channel->intra = market->path[from * market->nplaces + to].class;
+    }
+    if (column->net_in != TUTTI_NO_NODE) {
+        enum tutti_path_class in = market->path[column->net_in * market->nplaces + first].class;
+        enum tutti_path_class out = market->path[last * market->nplaces + column->net_out].class;
+
+        channel->inter = in > out ? in : out;
+    }
+    for (uint32_t i = 0; i < market->nlinks; i++) {
+        double fill = load[i] / market->capacity[i];
+
+        if (column->use[i] > 0 && fill > most * (1 + 1e-9)) {
+            most = fill;
+            fullest = market->link[i];
+        }
+    }
+    channel->bound_link = fullest;
+}
+
+/* The number of a place's net within the graph. */
+static uint32_t net_number(const struct tutti_paths *paths, const struct market *market,
+                           uint32_t place)
+{
+    return place == TUTTI_NO_NODE ? TUTTI_NO_NODE
+                                  : paths->graph->nodes[market->node[place]].number;
+}
+
+static int copy_channels(const struct packing *packing, const struct tutti_paths *paths,
+                         uint32_t copies, struct tutti_plan *plan)
+{
+    const struct market *market = &packing->search->market;
+    double *load = calloc(market->nlinks + 1, sizeof *load);
+
+    if (load == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    for (uint32_t c = 0; c < packing->count; c++)
+        for (uint32_t i = 0; i < market->nlinks; i++)
+            load[i] += packing->column[c].use[i];
+    for (uint32_t copy = 0; copy < copies; copy++)
+        for (uint32_t c = 0; c < packing->count; c++) {
+            struct tutti_channel *channel = &plan->channel[plan->nchannels];
+            const struct column *column = &packing->column[c];
+
+            channel->gpu = malloc(market->ngpus * sizeof *channel->gpu);
+            if (channel->gpu == NULL) {
+                free(load);
+                return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+            }
+            plan->nchannels++;
+            memcpy(channel->gpu, column->gpu, market->ngpus * sizeof *channel->gpu);
+            channel->net_in = net_number(paths, market, column->net_in);
+            channel->net_out = net_number(paths, market, column->net_out);
+            describe_channel(packing, load, column, channel);
+        }
+    free(load);
+    return TUTTI_OK;
+}
+
+static int copy_bounds(const struct search *search, struct tutti_plan *plan)
+{
+    const struct market *market = &search->market;
+    double sum = 0;
+
+    plan->bound_link = calloc(market->nlinks + 1, sizeof *plan->bound_link);
+    plan->bound_share = calloc(market->nlinks + 1, sizeof *plan->bound_share);
+    if (plan->bound_link == NULL || plan->bound_share == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    for (uint32_t i = 0; i < market->nlinks; i++)
+        sum += search->bound_price[i];
+    for (uint32_t i = 0; i < market->nlinks; i++) {
+        double share = sum > 0 ? search->bound_price[i] / sum : 0;
+        uint32_t at = plan->nbounds;
+
+        if (share < 1e-6)
+            continue;
+        for (; at > 0 && plan->bound_share[at - 1] < share * (1 - 1e-9); at--) {
+            plan->bound_share[at] = plan->bound_share[at - 1];
+            plan->bound_link[at] = plan->bound_link[at - 1];
+        }
+        plan->bound_share[at] = share;
+        plan->bound_link[at] = market->link[i];
+        plan->nbounds++;
+    }
+    return TUTTI_OK;
+}
+
+static int make_plan(struct packing *packing, const struct tutti_paths *paths,
+                     const struct tutti_search_options *options, struct tutti_plan **ret_plan)
+{
+    const struct search *search = packing->search;
+    const struct market *market = &search->market;
+    struct tutti_plan *plan = calloc(1, sizeof *plan);
+    uint32_t copies = 1;
+    int rc = TUTTI_OK;
+
+    if (plan == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    plan->pattern = search->pattern;
+    plan->gpus = calloc(market->ngpus, sizeof *plan->gpus);
+    if (plan->gpus == NULL)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    TUTTI_TRY_OR(drop_plan, rc, rc);
+    plan->ngpus = market->ngpus;
+    for (uint32_t i = 0; i < market->ngpus; i++)
+        plan->gpus[i] = paths->graph->nodes[market->node[i]].number;
+    if (options->channel_bytes_per_s > 0 && isfinite(packing->width))
+        copies = (uint32_t)fmin(ceil(packing->width / options->channel_bytes_per_s * (1 - 1e-9)),
+                                (double)(packing->most / packing->count));
+    TUTTI_TRY_OR(drop_plan, rc, copy_channels(packing, paths, copies, plan));
+    TUTTI_TRY_OR(drop_plan, rc, copy_bounds(search, plan));
+    plan->channel_bytes_per_s = packing->width / copies;
+    plan->bytes_per_s = packing->width * packing->count;
+    plan->bound_bytes_per_s = search->bound;
+    *ret_plan = plan;
+    return TUTTI_OK;
+
+drop_plan:
+    tutti_plan_destroy(plan);
+    return rc;
+}
+
+int tutti_channels_plan(struct search *search, const struct tutti_paths *paths,
+                        const struct tutti_search_options *options, struct tutti_plan **ret_plan)
+{
+    struct packing packing = {.search = search};
+    double width;
+    int rc;
+
+    packing.most = options->nchannels == 0 ? DEFAULT_CHANNELS : options->nchannels;
+    if (packing.most > TUTTI_SEARCH_CHANNELS)
+        packing.most = TUTTI_SEARCH_CHANNELS;
+    packing.left = calloc(search->market.nlinks + 1, sizeof *packing.left);
+    if (packing.left == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    TUTTI_TRY_OR(drop_packing, rc, choose_width(&packing, &width));
+    if (isinf(width)) {
+        clear(&packing);
+        packing.width = INFINITY;
+        put(&packing, &search->columns[0], false);
+    } else {
+        TUTTI_TRY_OR(drop_packing, rc, pack(&packing, width));
+        widen(&packing);
+    }
+    rc = make_plan(&packing, paths, options, ret_plan);
+
+drop_packing:
+    clear(&packing);
+    free(packing.left);
+    return rc;
+}
+
+void tutti_plan_destroy(struct tutti_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    for (uint32_t i = 0; i < plan->nchannels; i++)
+        free(plan->channel[i].gpu);
+    free(plan->gpus);
+    free(plan->bound_link);
+    free(plan->bound_share);
+    free(plan);
+}
+
+double tutti_plan_allreduce(const struct tutti_plan *plan, double bytes_per_s)
+{
+    double n = plan->ngpus;
+
+    if (plan->pattern == TUTTI_PATTERN_RING && n > 1)
+        return bytes_per_s * n / (2 * (n - 1));
+    return plan->pattern == TUTTI_PATTERN_BROADCAST ? bytes_per_s / 2 : bytes_per_s;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The simplex method on the rows of a search. */
+#include "topology/search/master.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL 1e-9
+enum { SETTLE_MOST = 10000 };
+
+/* Unequal, and without a pattern that rows could share. */
+static double right_side(uint32_t row)
+{
+    return 1 + 1e-7 * (double)((row * 2654435761u >> 8) % 1021) / 1021;
+}
+
+int tutti_master_init(struct master *master, uint32_t nrows)
+{
+    size_t n = nrows;
+
+    *master = (struct master){.nrows = nrows};
+    master->inverse = calloc(n * n + 1, sizeof *master->inverse);
+    master->share = calloc(n + 1, sizeof *master->share);
+    master->basic = calloc(n + 1, sizeof *master->basic);
+    master->price = calloc(n + 1, sizeof *master->price);
+    master->spare = calloc(n + 1, sizeof *master->spare);
+    if (master->inverse == NULL || master->share == NULL || master->basic == NULL ||
+        master->price == NULL || master->spare == NULL) {
+        tutti_master_fini(master);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a programme of %u rows", nrows);
+    }
+    for (uint32_t row = 0; row < nrows; row++) {
+        master->inverse[row * n + row] = 1;
+        master->share[row] = right_side(row);
+        master->basic[row] = MASTER_SLACK;
+    }
+    return TUTTI_OK;
+}
+
+void tutti_master_fini(struct master *master)
+{
+    free(master->inverse);
+    free(master->share);
+    free(master->basic);
+    free(master->price);
+    free(master->spare);
+    *master = (struct master){0};
+}
+
+/* Prices are what the basic columns, each worth 1, say that the rows are worth. */
+static void set_prices(struct master *master)
+{
+    memset(master->price, 0, master->nrows * sizeof *master->price);
+    for (uint32_t basic = 0; basic < master->nrows; basic++) {
+        const double *row = master->inverse + (size_t)basic * master->nrows;
+
+        if (master->basic[basic] == MASTER_SLACK)
+            continue;
+        for (uint32_t i = 0; i < master->nrows; i++)
+            master->price[i] += row[i];
+    }
+}
+
+/* `weight`: how fast each basic variable falls as the new one grows. */
+static bool pivot(struct master *master, uint32_t column, const double *weight)
+{
+    uint32_t n = master->nrows, leaves = MASTER_SLACK;
+    double least = INFINITY, *leaving;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (weight[i] > SMALL && master->share[i] / weight[i] < least) {
+            least = master->share[i] / weight[i];
+            leaves = i;
+        }
+    if (leaves == MASTER_SLACK)
+        return false;
+    leaving = master->inverse + (size_t)leaves * n;
+    for (uint32_t j = 0; j < n; j++)
+        leaving[j] /= weight[leaves];
+    master->share[leaves] = least;
+    for (uint32_t i = 0; i < n; i++) {
+        double *row = master->inverse + (size_t)i * n;
+
+        if (i == leaves || weight[i] == 0)
+            continue;
+        for (uint32_t j = 0; j < n; j++)
+            row[j] -= weight[i] * leaving[j];
+        master->share[i] -= weight[i] * least;
+        if (master->share[i] < 0)
+            master->share[i] = 0;
+    }
+    master->basic[leaves] = column;
+    set_prices(master);
+    return true;
+}
+
+/* A row with a negative price is better left unused: its slack comes back in. */
+static void settle(struct master *master)
+{
+    for (int round = 0; round < SETTLE_MOST; round++) {
+        uint32_t worst = 0;
+
+        for (uint32_t i = 1; i < master->nrows; i++)
+            if (master->price[i] < master->price[worst])
+                worst = i;
+        if (master->nrows == 0 || master->price[worst] >= -SMALL)
+            return;
+        for (uint32_t i = 0; i < master->nrows; i++)
+            master->spare[i] = master->inverse[(size_t)i * master->nrows + worst];
+        if (!pivot(master, MASTER_SLACK, master->spare))
+            return;
+    }
+}
+
+bool tutti_master_enter(struct master *master, uint32_t column, const double *use)
+{
+    for (uint32_t i = 0; i < master->nrows; i++) {
+        const double *row = master->inverse + (size_t)i * master->nrows;
+
+        master->spare[i] = 0;
+        for (uint32_t j = 0; j < master->nrows; j++)
+            master->spare[i] += row[j] * use[j];
+    }
+    if (!pivot(master, column, master->spare))
+        return false;
+    settle(master);
+    return true;
+}
+
+double tutti_master_value(const struct master *master)
+{
+    double value = 0;
+
+    for (uint32_t i = 0; i < master->nrows; i++)
+        value += master->price[i] * right_side(i);
+    return value;
+}

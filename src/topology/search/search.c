@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A search: prices of links, the cheapest ring or tree at these prices, new prices. */
+#include "topology/search/search.h"
+
+#include "base/result.h"
+#include "topology/search/channels.h"
+#include "topology/search/market.h"
+#include "topology/search/master.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A column that is worth less than this more than its price does not pay. */
+#define WORTH 1e-7
+/* Proofs that were tried in vain, and columns in all, before we are content with the bound. */
+enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256 };
+
+const char *tutti_pattern_name(enum tutti_pattern pattern)
+{
+    static const char *const names[TUTTI_PATTERN_COUNT] = {"ring", "tree", "broadcast"};
+
+    return names[pattern];
+}
+
+static int find_cheapest(struct search *search, bool with_effort, struct column *column,
+                         double *ret_cost, double *ret_least)
+{
+    int rc;
+
+    tutti_market_costs(&search->market, search->price, search->cost);
+    if (search->pattern == TUTTI_PATTERN_RING)
+        return tutti_cheapest_ring(&search->market, search->cost, with_effort, column, ret_cost,
+                                   ret_least);
+    rc = tutti_cheapest_tree(&search->market, search->cost, search->pattern, column, ret_cost);
+    *ret_least = *ret_cost;
+    return rc;
+}
+
+/* Rows of the programme are links, filled to 1 by `unit` times what they carry. */
+static void set_link_prices(struct search *search, const struct master *master)
+{
+    for (uint32_t i = 0; i < search->market.nlinks; i++) {
+        double price = master->price[i] > 0 ? master->price[i] : 0;
+
+        search->price[i] = price * search->unit / search->market.capacity[i];
+    }
+}
+
+static int add_column(struct search *search, struct master *master, struct column *column,
+                      bool *ret_is_in)
+{
+    double *row = search->row;
+
+    for (uint32_t i = 0; i < search->market.nlinks; i++)
+        row[i] = column->use[i] * search->unit / search->market.capacity[i];
+    if (search->ncolumns == search->capacity) {
+        uint32_t capacity = 2 * search->capacity + 32;
+        struct column *grown = realloc(search->columns, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u columns", capacity);
+        search->columns = grown;
+        search->capacity = capacity;
+    }
+    *ret_is_in = tutti_master_enter(master, search->ncolumns, row);
+    if (*ret_is_in) {
+        search->columns[search->ncolumns++] = *column;
+        *column = (struct column){0};
+    }
+    return TUTTI_OK;
+}
+
+/* All together carry no more than the links are worth, if none costs less than `least`. */
+static void keep_bound(struct search *search, const struct master *master, double least)
+{
+    double bound = least > 0 ? tutti_master_value(master) / least * search->unit : INFINITY;
+
+    if (bound < search->bound) {
+        search->bound = bound;
+        for (uint32_t i = 0; i < search->market.nlinks; i++)
+            search->bound_price[i] = master->price[i] > 0 ? master->price[i] : 0;
+    }
+}
+
+static int generate(struct search *search, struct master *master)
+{
+    uint32_t most = COLUMNS_LEAST + COLUMNS_PER_GPU * search->market.ngpus, nproofs = 0;
+    struct column column;
+    int rc = TUTTI_OK;
+
+    while (search->ncolumns < most && nproofs < PROOFS && rc == TUTTI_OK) {
+        double cost, least;
+        bool is_in = false;
+
+        set_link_prices(search, master);
+        TUTTI_TRY(tutti_column_create(&search->market, &column));
+        rc = find_cheapest(search, false, &column, &cost, &least);
+        if (rc == TUTTI_OK && cost >= 1 - WORTH && least <= 0) {
+            nproofs++;
+            rc = find_cheapest(search, true, &column, &cost, &least);
+        }
+        if (rc == TUTTI_OK && !isinf(cost)) {
+            keep_bound(search, master, least);
+            if (cost < 1 - WORTH)
+                rc = add_column(search, master, &column, &is_in);
+        }
+        tutti_column_destroy(&column);
+        if (!is_in)
+            break;
+    }
+    return rc;
+}
+
+static void take_shares(struct search *search, const struct master *master)
+{
+    for (uint32_t i = 0; i < master->nrows; i++)
+        if (master->basic[i] != MASTER_SLACK)
+            search->share[master->basic[i]] = master->share[i] * search->unit;
+}
+
+static int solve(struct search *search)
+{
+    struct master master;
+    int rc;
+
+    TUTTI_TRY(tutti_master_init(&master, search->market.nlinks));
+    TUTTI_TRY_OR(drop_master, rc, generate(search, &master));
+    search->share = calloc(search->ncolumns + 1, sizeof *search->share);
+    if (search->share == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u shares", search->ncolumns);
+        goto drop_master;
+    }
+    take_shares(search, &master);
+
+drop_master:
+    tutti_master_fini(&master);
+    return rc;
+}
+
+/* A gpu alone, or gpus of one device: no link is needed, and nothing bounds. */
+static int take_free_column(struct search *search)
+{
+    double cost, least;
+    int rc;
+
+    search->columns = calloc(1, sizeof *search->columns);
+    search->share = calloc(1, sizeof *search->share);
+    if (search->columns == NULL || search->share == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a ring");
+    TUTTI_TRY(tutti_column_create(&search->market, &search->columns[0]));
+    search->ncolumns = 1;
+    search->share[0] = search->bound = INFINITY;
+    rc = find_cheapest(search, false, &search->columns[0], &cost, &least);
+    return rc;
+}
+
+static int open_search(struct search *search, const struct tutti_paths *paths,
+                       const struct tutti_search_options *options)
+{
+    size_t nlinks = paths->graph->nlinks + 1, nplaces;
+
+    TUTTI_TRY(tutti_market_open(&search->market, paths, options));
+    nplaces = search->market.nplaces;
+    search->cost = calloc(nplaces * nplaces, sizeof *search->cost);
+    search->price = calloc(nlinks, sizeof *search->price);
+    search->bound_price = calloc(nlinks, sizeof *search->bound_price);
+    search->row = calloc(nlinks, sizeof *search->row);
+    if (search->cost == NULL || search->price == NULL || search->bound_price == NULL ||
+        search->row == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %zu places", nplaces);
+    search->bound = INFINITY;
+    search->unit = INFINITY;
+    for (uint32_t i = 0; i < search->market.nlinks; i++)
+        search->unit = fmin(search->unit, search->market.capacity[i]);
+    return TUTTI_OK;
+}
+
+static void close_search(struct search *search)
+{
+    for (uint32_t i = 0; i < search->ncolumns; i++)
+        tutti_column_destroy(&search->columns[i]);
+    free(search->columns);
+    free(search->share);
+    free(search->cost);
+    free(search->price);
+    free(search->bound_price);
+    free(search->row);
+    tutti_market_close(&search->market);
+}
+
+int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
+                 const struct tutti_search_options *options, struct tutti_plan **ret_plan)
+{
+    struct search search = {.pattern = pattern};
+    int rc;
+
+    TUTTI_TRY_OR(drop_search, rc, open_search(&search, paths, options));
+    TUTTI_TRY_OR(drop_search, rc,
+                 search.market.nlinks == 0 ? take_free_column(&search) : solve(&search));
+    rc = tutti_channels_plan(&search, paths, options, ret_plan);
+
+drop_search:
+    close_search(&search);
+    return rc;
+}

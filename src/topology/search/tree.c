@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cheapest tree at given costs. Used both ways, an edge costs the same from either end: Prim
+ * (1957). Used from the root down, it does not: Chu and Liu (1965), Edmonds (1967).
+ */
+#include "topology/search/market.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One place more than gpus: the net, or whatever is above the root. Its edges cost what it takes to
+ * enter the host at a gpu, and the tree uses one of them. */
+struct grove {
+    uint32_t n;       /* gpus; place n is above the root */
+    double *cost;     /* [(n + 1) * (n + 1)]: of an edge from a parent to a child */
+    uint32_t *net;    /* per gpu: the cheapest one to enter by */
+    uint32_t *parent; /* per gpu */
+};
+
+static void set_costs(struct grove *grove, const struct market *market, const double *cost,
+                      bool is_both_ways)
+{
+    uint32_t n = grove->n, places = market->nplaces;
+
+    for (uint32_t from = 0; from < n; from++)
+        for (uint32_t to = 0; to < n; to++)
+            grove->cost[from * (n + 1) + to] =
+                from == to ? INFINITY
+                           : cost[from * places + to] +
+                                 (is_both_ways ? cost[to * places + from] : 0);
+    for (uint32_t gpu = 0; gpu < n; gpu++) {
+        double *enter = &grove->cost[n * (n + 1) + gpu];
+
+        *enter = market->nnets == 0 ? 0 : INFINITY;
+        grove->net[gpu] = TUTTI_NO_NODE;
+        for (uint32_t net = market->ngpus; net < places; net++) {
+            double both = (is_both_ways ? 2 : 1) *
+                          (cost[net * places + gpu] + cost[gpu * places + net]);
+
+            if (both < *enter) {
+                *enter = both;
+                grove->net[gpu] = net;
+            }
+        }
+        grove->cost[gpu * (n + 1) + n] = INFINITY;
+    }
+    grove->cost[n * (n + 1) + n] = INFINITY;
+}
+
+/* ---- both ways ------------------------------------------------------------------------------- */
+
+static void grow_from(struct grove *grove, uint32_t root)
+{
+    bool is_in[TUTTI_SEARCH_GPUS] = {false};
+    double least[TUTTI_SEARCH_GPUS];
+    uint32_t at = root;
+
+    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
+        least[gpu] = INFINITY;
+    grove->parent[root] = TUTTI_NO_NODE;
+    for (uint32_t count = 1; count < grove->n; count++) {
+        uint32_t nearest = TUTTI_NO_NODE;
+
+        is_in[at] = true;
+        for (uint32_t gpu = 0; gpu < grove->n; gpu++) {
+            double edge = grove->cost[at * (grove->n + 1) + gpu];
+
+            if (!is_in[gpu] && edge < least[gpu]) {
+                least[gpu] = edge;
+                grove->parent[gpu] = at;
+            }
+            if (!is_in[gpu] && (nearest == TUTTI_NO_NODE || least[gpu] < least[nearest]))
+                nearest = gpu;
+        }
+        at = nearest;
+    }
+}
+
+/* Gpus below the farthest one's place: how deep the tree is from there. */
+static uint32_t depth_from(const struct grove *grove, uint32_t root, uint32_t before)
+{
+    uint32_t deepest = 0;
+
+    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
+        if (gpu != before && (grove->parent[gpu] == root || grove->parent[root] == gpu)) {
+            uint32_t depth = 1 + depth_from(grove, gpu, root);
+
+            deepest = depth > deepest ? depth : deepest;
+        }
+    return deepest;
+}
+
+static void hang_from(struct grove *grove, uint32_t root)
+{
+    uint32_t below = TUTTI_NO_NODE, at = root;
+
+    while (at != TUTTI_NO_NODE) {
+        uint32_t above = grove->parent[at];
+
+        grove->parent[at] = below;
+        below = at;
+        at = above;
+    }
+}
+
+/* Which gpu is the root does not matter for what links carry, so the tree is as flat as can be. */
+static void hang_from_middle(struct grove *grove)
+{
+    uint32_t middle = 0, least = UINT32_MAX;
+
+    for (uint32_t gpu = 0; gpu < grove->n; gpu++) {
+        uint32_t depth = depth_from(grove, gpu, TUTTI_NO_NODE);
+
+        if (depth < least) {
+            least = depth;
+            middle = gpu;
+        }
+    }
+    hang_from(grove, middle);
+}
+
+static void grow_both_ways(struct grove *grove, bool has_nets)
+{
+    const double *enter = grove->cost + (size_t)grove->n * (grove->n + 1);
+    uint32_t root = 0;
+
+    for (uint32_t gpu = 1; gpu < grove->n; gpu++)
+        if (enter[gpu] < enter[root])
+            root = gpu;
+    grow_from(grove, root);
+    if (!has_nets)
+        hang_from_middle(grove);
+}
+
+/* ---- from the root down ---------------------------------------------------------------------- */
+
+/* A problem of Chu, Liu and Edmonds, and where one of its cycles was found. */
+struct branching {
+    uint32_t n, root;
+    const double *cost; /* finite, but for edges from a place to itself */
+    uint32_t *parent;   /* of each place but the root */
+    uint32_t *group;    /* per place, in the problem where the cycle is one place, the last one */
+    bool *is_inner;     /* of the cycle */
+    uint32_t ngroups;
+};
+
+static void choose_parents(struct branching *branching)
+{
+    uint32_t n = branching->n;
+
+    for (uint32_t to = 0; to < n; to++) {
+        uint32_t best = to == 0;
+
+        for (uint32_t from = 0; from < n; from++)
+            if (from != to && branching->cost[from * n + to] < branching->cost[best * n + to])
+                best = from;
+        if (to != branching->root)
+            branching->parent[to] = best;
+    }
+}
+
+/* Mark the places of some cycle; false: there is none. Uses `group` as notes. */
+static bool find_cycle(struct branching *branching)
+{
+    for (uint32_t start = 0; start < branching->n; start++) {
+        uint32_t at = start;
+
+        while (at != branching->root && branching->group[at] == 0) {
+            branching->group[at] = start + 1;
+            at = branching->parent[at];
+        }
+        if (at == branching->root || branching->group[at] != start + 1)
+            continue;
+        for (uint32_t place = at; !branching->is_inner[place]; place = branching->parent[place])
+            branching->is_inner[place] = true;
+        return true;
+    }
+    return false;
+}
+
+static void number_groups(struct branching *branching)
+{
+    for (uint32_t place = 0; place < branching->n; place++)
+        if (!branching->is_inner[place])
+            branching->group[place] = branching->ngroups++;
+    for (uint32_t place = 0; place < branching->n; place++)
+        if (branching->is_inner[place])
+            branching->group[place] = branching->ngroups;
+    branching->ngroups++;
+}
+
+/* The costs between groups, and which edge each of them is. Who enters the cycle at a place saves
+ * the edge that led there. */
+static void contract(const struct branching *branching, double *ret_cost, uint32_t *ret_edge)
+{
+    uint32_t n = branching->n;
+
+    for (uint32_t i = 0; i < branching->ngroups * branching->ngroups; i++)
+        ret_cost[i] = INFINITY;
+    for (uint32_t from = 0; from < n; from++)
+        for (uint32_t to = 0; to < n; to++) {
+            uint32_t at = branching->group[from] * branching->ngroups + branching->group[to];
+            double cost = branching->cost[from * n + to];
+
+            if (branching->group[from] == branching->group[to])
+                continue;
+            if (branching->is_inner[to])
+                cost -= branching->cost[branching->parent[to] * n + to];
+            if (cost < ret_cost[at]) {
+                ret_cost[at] = cost;
+                ret_edge[at] = from * n + to;
+            }
+        }
+}
+
+/* Everyone takes the cheapest parent; where that makes a cycle, the cycle becomes one place, and the
+ * problem a smaller one. */
+static int branch(struct branching *branching)
+{
+    uint32_t n = branching->n, *edge = calloc((size_t)n * n, sizeof *edge);
+    struct branching inner = {0};
+    double *cost = calloc((size_t)n * n, sizeof *cost);
+    int rc = TUTTI_OK;
+
+    branching->group = calloc(n, sizeof *branching->group);
+    branching->is_inner = calloc(n, sizeof *branching->is_inner);
+    inner.parent = calloc(n, sizeof *inner.parent);
+    if (edge == NULL || cost == NULL || branching->group == NULL ||
+        branching->is_inner == NULL || inner.parent == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tree of %u places", n);
+        goto drop_branching;
+    }
+    choose_parents(branching);
+    if (!find_cycle(branching))
+        goto drop_branching;
+    number_groups(branching);
+    contract(branching, cost, edge);
+    inner.n = branching->ngroups;
+    inner.root = branching->group[branching->root];
+    inner.cost = cost;
+    TUTTI_TRY_OR(drop_branching, rc, branch(&inner));
+    for (uint32_t to = 0; to < inner.n; to++)
+        if (to != inner.root) {
+            uint32_t taken = edge[inner.parent[to] * inner.n + to];
+
+            branching->parent[taken % n] = taken / n;
+        }
+
+drop_branching:
+    free(edge);
+    free(cost);
+    free(branching->group);
+    free(branching->is_inner);
+    free(inner.parent);
+    return rc;
+}
+
+/* Edges from above the root cost so much that one is used and no more; those that are not there
+ * cost more than all others together. */
+static int grow_down(struct grove *grove)
+{
+    uint32_t n = grove->n + 1;
+    struct branching branching = {.n = n, .root = grove->n, .cost = grove->cost,
+                                  .parent = grove->parent};
+    double sum = 1e-300;
+
+    for (uint32_t i = 0; i < n * n; i++)
+        sum += isinf(grove->cost[i]) ? 0 : grove->cost[i];
+    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
+        grove->cost[grove->n * n + gpu] += sum;
+    for (uint32_t i = 0; i < n * n; i++)
+        if (isinf(grove->cost[i]))
+            grove->cost[i] = 4 * n * sum;
+    TUTTI_TRY(branch(&branching));
+    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
+        if (grove->parent[gpu] == grove->n)
+            grove->parent[gpu] = TUTTI_NO_NODE;
+    return TUTTI_OK;
+}
+
+/* ---- either ---------------------------------------------------------------------------------- */
+
+/* Infinite where an edge is not there, or no net leads in. */
+static double cost_of_tree(const struct market *market, const double *cost, bool is_both_ways,
+                           const struct column *column)
+{
+    uint32_t n = market->nplaces, nroots = 0;
+    double sum = 0;
+
+    for (uint32_t gpu = 0; gpu < market->ngpus; gpu++) {
+        uint32_t parent = column->gpu[gpu];
+
+        nroots += parent == TUTTI_NO_NODE;
+        if (parent != TUTTI_NO_NODE)
+            sum += cost[parent * n + gpu] + (is_both_ways ? cost[gpu * n + parent] : 0);
+        else if (market->nnets > 0 && column->net_in == TUTTI_NO_NODE)
+            sum = INFINITY;
+        else if (market->nnets > 0)
+            sum += (is_both_ways ? 2 : 1) *
+                   (cost[column->net_in * n + gpu] + cost[gpu * n + column->net_out]);
+    }
+    return nroots == 1 ? sum : INFINITY;
+}
+
+int tutti_cheapest_tree(const struct market *market, const double *cost,
+                        enum tutti_pattern pattern, struct column *column, double *ret_cost)
+{
+    size_t n = market->ngpus;
+    struct grove grove = {.n = market->ngpus};
+    uint32_t *numbers = calloc(2 * n + 1, sizeof *numbers), root = 0; /* place n has no parent */
+    bool is_both_ways = pattern == TUTTI_PATTERN_TREE;
+    int rc = TUTTI_OK;
+
+    grove.cost = calloc((n + 1) * (n + 1), sizeof *grove.cost);
+    if (numbers == NULL || grove.cost == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tree of %zu gpus", n);
+        goto drop_grove;
+    }
+    grove.net = numbers;
+    grove.parent = numbers + n;
+    set_costs(&grove, market, cost, is_both_ways);
+    if (is_both_ways)
+        grow_both_ways(&grove, market->nnets > 0);
+    else
+        TUTTI_TRY_OR(drop_grove, rc, grow_down(&grove));
+    memcpy(column->gpu, grove.parent, n * sizeof *column->gpu);
+    while (column->gpu[root] != TUTTI_NO_NODE)
+        root++;
+    column->net_in = column->net_out = grove.net[root];
+    *ret_cost = cost_of_tree(market, cost, is_both_ways, column);
+    if (isfinite(*ret_cost))
+        tutti_column_measure(market, pattern, column);
+
+drop_grove:
+    free(numbers);
+    free(grove.cost);
+    return rc;
+}
