@@ -85,7 +85,8 @@ int tutti_inventory_create(struct tutti_inventory **ret_inventory)
     }
     append(inventory, TUTTI_DEVICE_SYSTEM, TUTTI_SOURCE_NOBODY);
     *ret_inventory = inventory;
-    return TUTTI_OK;
+    /* Files must have it, and ours is the plain one until somebody knows better. */
+    return tutti_device_set_number(inventory, 0, TUTTI_PROPERTY_VERSION, TUTTI_SOURCE_ASSUMED, 1);
 }
 
 static bool is_text(enum tutti_property property)

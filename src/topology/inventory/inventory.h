@@ -139,7 +139,7 @@ struct tutti_inventory {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* An inventory with its root alone. */
+/* An inventory with its root alone, whose version is assumed to be 1. */
 int tutti_inventory_create(struct tutti_inventory **ret_inventory);
 void tutti_inventory_destroy(struct tutti_inventory *inventory);
 
@@ -227,5 +227,10 @@ const char *tutti_source_name(enum tutti_source source);
 /* "0000:3b:00.0" to a number and back; domains of up to 8 digits. false: it is none. */
 bool tutti_busid_parse(const char *text, int64_t *ret_busid);
 int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes);
+/* Decimal, or 0x...; and a finite decimal one, in any locale. false: it is none. */
+bool tutti_number_parse(const char *text, int64_t *ret_number);
+bool tutti_real_parse(const char *text, double *ret_real);
+/* The fewest digits that read as the same value. */
+int tutti_real_write(double real, char *ret_text, size_t size_bytes);
 
 #endif

@@ -4,7 +4,9 @@
 
 #include "base/result.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,16 +70,37 @@ int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes)
                     (unsigned)(bits & 0xf));
 }
 
-static bool parse_number(const char *text, int64_t *ret_number)
+/* A program's locale may write 2,5. */
+struct locales {
+    locale_t plain, kept;
+};
+
+/* Without the plain one, which lacks only where memory ends, the program's stays. */
+static struct locales begin_plain(void)
+{
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+
+    return (struct locales){.plain = plain, .kept = uselocale(plain)};
+}
+
+static void end_plain(struct locales locales)
+{
+    uselocale(locales.kept);
+    if (locales.plain != (locale_t)0)
+        freelocale(locales.plain);
+}
+
+bool tutti_number_parse(const char *text, int64_t *ret_number)
 {
     bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     const char *digits = is_hex ? text + 2 : text + (*text == '-');
     size_t length = strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789");
 
-    if (length == 0 || digits[length] != '\0' || length > (is_hex ? 16 : 18))
+    if (length == 0 || digits[length] != '\0' || (is_hex && length > 16))
         return false;
+    errno = 0;
     *ret_number = is_hex ? (int64_t)strtoull(text, NULL, 16) : strtoll(text, NULL, 10);
-    return true;
+    return errno == 0;
 }
 
 static bool parse_real(const char *text, double *ret_real)
@@ -88,6 +111,15 @@ static bool parse_real(const char *text, double *ret_real)
         return false;
     *ret_real = strtod(text, &end);
     return *end == '\0' && isfinite(*ret_real);
+}
+
+bool tutti_real_parse(const char *text, double *ret_real)
+{
+    struct locales locales = begin_plain();
+    bool is_real = parse_real(text, ret_real);
+
+    end_plain(locales);
+    return is_real;
 }
 
 /* "16.0 GT/s PCIe", "8 GT/s"; "", "Unknown" and the like say nothing. */
@@ -107,35 +139,39 @@ static bool parse_speed(const char *text, double *ret_real)
     return true;
 }
 
-/* Words of up to 8 hexadecimal digits; written back they have 8, and no empty words before the
- * first that is not. */
-static char *parse_mask(const char *text)
+/* Words of up to 8 hexadecimal digits, separated by commas. */
+static bool is_mask(const char *text)
 {
-    size_t length = strlen(text), nwords = 1, used = 0;
+    size_t digits;
+
+    do {
+        digits = strspn(text, "0123456789abcdefABCDEF");
+        text += digits + 1;
+    } while (digits > 0 && digits <= 8 && text[-1] == ',');
+    return digits > 0 && digits <= 8 && text[-1] == '\0';
+}
+
+/* A copy with 8 digits in every word, and no empty words before the first that is not. NULL: no
+ * memory. */
+static char *copy_mask(const char *text)
+{
+    size_t nwords = 1, used = 0;
     char *mask;
 
-    if (strncmp(text, "0x", 2) == 0)
-        text += 2;
-    if (strspn(text, "0123456789abcdefABCDEF,") != strlen(text))
-        return NULL;
     for (const char *at = text; *at != '\0'; at++)
         nwords += *at == ',';
-    mask = malloc(9 * nwords + length + 1);
-    for (const char *at = text; mask != NULL; ) {
-        size_t digits = strcspn(at, ",");
-        unsigned long word = strtoul(at, NULL, 16);
+    mask = malloc(9 * nwords);
+    while (mask != NULL) {
+        char *end;
+        unsigned long word = strtoul(text, &end, 16);
 
-        if (digits == 0 || digits > 8) {
-            free(mask);
-            return NULL;
-        }
-        if (used > 0 || word != 0 || at[digits] == '\0')
+        if (used > 0 || word != 0 || *end == '\0')
             used += (size_t)sprintf(mask + used, used > 0 ? ",%08lx" : "%08lx", word);
-        if (at[digits] == '\0')
-            return mask;
-        at += digits + 1;
+        if (*end == '\0')
+            break;
+        text = end + 1;
     }
-    return NULL;
+    return mask;
 }
 
 /* ---- setting --------------------------------------------------------------------------------- */
@@ -186,19 +222,25 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
     struct tutti_value *value = open_value(inventory, device, property, source);
     char *copy;
 
+    if (table[property].form == TUTTI_FORM_MASK) {
+        text += strncmp(text, "0x", 2) == 0 ? 2 : 0;
+        if (!is_mask(text))
+            return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no mask of CPUs, such as "
+                              "\"000000ff,ffff0000\"", table[property].name, text);
+    }
     if (value == NULL)
         return TUTTI_OK;
-    copy = table[property].form == TUTTI_FORM_MASK ? parse_mask(text) : strdup(text);
+    copy = table[property].form == TUTTI_FORM_MASK ? copy_mask(text) : strdup(text);
     if (copy == NULL)
-        return tutti_note(TUTTI_ERR_ARGUMENT, "\"%.40s\" is no mask of CPUs, such as "
-                          "\"000000ff,ffff0000\"", text);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the %s of a %s", table[property].name,
+                          tutti_device_kind_name(inventory->devices[device].kind));
     put_text(value, source, copy);
     return TUTTI_OK;
 }
 
-int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
-                             enum tutti_property property, enum tutti_source source,
-                             const char *written)
+static int set_written(struct tutti_inventory *inventory, uint32_t device,
+                       enum tutti_property property, enum tutti_source source,
+                       const char *written)
 {
     static const char *const examples[] = {
         [TUTTI_FORM_NUMBER] = "number, such as 8", [TUTTI_FORM_HEX] = "number, such as 0x10de",
@@ -215,13 +257,24 @@ int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
     is_good = form == TUTTI_FORM_REAL    ? parse_real(written, &real)
               : form == TUTTI_FORM_GTS   ? parse_speed(written, &real)
               : form == TUTTI_FORM_BUSID ? tutti_busid_parse(written, &number)
-                                         : parse_number(written, &number);
+                                         : tutti_number_parse(written, &number);
     if (!is_good)
         return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no %s", table[property].name,
                           written, examples[form]);
     if (form == TUTTI_FORM_REAL || form == TUTTI_FORM_GTS)
         return tutti_device_set_real(inventory, device, property, source, real);
     return tutti_device_set_number(inventory, device, property, source, number);
+}
+
+int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
+                             enum tutti_property property, enum tutti_source source,
+                             const char *written)
+{
+    struct locales locales = begin_plain();
+    int rc = set_written(inventory, device, property, source, written);
+
+    end_plain(locales);
+    return rc;
 }
 
 /* ---- getting --------------------------------------------------------------------------------- */
@@ -263,6 +316,15 @@ static int write_real(double real, char *ret_text, size_t size_bytes)
     return snprintf(ret_text, size_bytes, "%s", text);
 }
 
+int tutti_real_write(double real, char *ret_text, size_t size_bytes)
+{
+    struct locales locales = begin_plain();
+    int length = write_real(real, ret_text, size_bytes);
+
+    end_plain(locales);
+    return length;
+}
+
 /* Classes have six digits, ids of vendors and devices four. */
 static int write_hex(enum tutti_property property, int64_t number, char *ret_text,
                      size_t size_bytes)
@@ -289,7 +351,7 @@ static int write_speed(double real, char *ret_text, size_t size_bytes)
     return snprintf(ret_text, size_bytes, "%s GT/s PCIe", text);
 }
 
-int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
+static int write_value(const struct tutti_inventory *inventory, uint32_t device,
                        enum tutti_property property, char *ret_text, size_t size_bytes)
 {
     const struct tutti_value *value = &inventory->devices[device].value[property];
@@ -310,4 +372,14 @@ int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
         return snprintf(ret_text, size_bytes, "%s", value->text);
     }
     return 0;
+}
+
+int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
+                       enum tutti_property property, char *ret_text, size_t size_bytes)
+{
+    struct locales locales = begin_plain();
+    int length = write_value(inventory, device, property, ret_text, size_bytes);
+
+    end_plain(locales);
+    return length;
 }
