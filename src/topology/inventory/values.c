@@ -303,12 +303,12 @@ const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t 
     return value->found_by == TUTTI_SOURCE_NOBODY ? "" : value->text;
 }
 
-/* The fewest digits that read as the same value again. */
+/* The fewest digits that read as the same value again: 15 always show as few as were meant. */
 static int write_real(double real, char *ret_text, size_t size_bytes)
 {
     char text[40];
 
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, real);
         if (!(strtod(text, NULL) < real || strtod(text, NULL) > real))
             break;

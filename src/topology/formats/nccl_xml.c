@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading NCCL's XML of a machine. */
+#include "topology/formats/nccl_xml.h"
+
+#include "base/log.h"
+#include "base/result.h"
+#include "topology/formats/xml.h"
+
+#include <string.h>
+
+/* Of the masks of one cpu's caches together. */
+#define CACHES_BYTES 16384
+
+struct reader {
+    const char *name;
+    enum tutti_source source;
+    struct tutti_inventory *inventory;
+    uint32_t device[TUTTI_XML_DEPTH]; /* of the elements that are open, outermost first */
+    uint32_t skipped;                 /* open elements that are passed over */
+};
+
+/* ---- attributes ------------------------------------------------------------------------------ */
+
+/* What is said by saying nothing: a text may be empty, and a speed is 0 then. */
+static bool says_nothing(enum tutti_property property, const char *value)
+{
+    enum tutti_property_form form = tutti_property_info(property)->form;
+
+    return *value == '\0' && form != TUTTI_FORM_TEXT && form != TUTTI_FORM_GTS;
+}
+
+static int read_attributes(struct reader *reader, struct tutti_xml *xml,
+                           const struct tutti_xml_element *element, uint32_t device)
+{
+    enum tutti_device_kind kind = reader->inventory->devices[device].kind;
+
+    for (uint32_t i = 0; i < element->nattributes; i++) {
+        const struct tutti_xml_attribute *attribute = &element->attributes[i];
+        enum tutti_property property = tutti_property_named(kind, attribute->name);
+        int rc;
+
+        if (property == TUTTI_PROPERTY_COUNT || says_nothing(property, attribute->value))
+            continue;
+        rc = tutti_device_set_written(reader->inventory, device, property, reader->source,
+                                      attribute->value);
+        if (rc == TUTTI_ERR_ARGUMENT)
+            return tutti_xml_fail(xml, "<%s>: %s; correct it, or leave it out", element->name,
+                                  tutti_last_message());
+        TUTTI_TRY(rc);
+    }
+    return TUTTI_OK;
+}
+
+/* One more mask at the end of the cpu's. */
+static int read_cache(struct reader *reader, struct tutti_xml *xml,
+                      const struct tutti_xml_element *element, uint32_t cpu)
+{
+    char caches[CACHES_BYTES];
+    const char *mask = tutti_xml_value(element, "cpus");
+    bool is_first = !tutti_device_has(reader->inventory, cpu, TUTTI_PROPERTY_CACHES);
+    size_t length;
+
+    if (mask == NULL)
+        return tutti_xml_fail(xml, "<cache> without cpus; give it, such as cpus=\"000000ff\"");
+    length = (size_t)snprintf(caches, sizeof caches, "%s%s%s",
+                              tutti_device_text(reader->inventory, cpu, TUTTI_PROPERTY_CACHES),
+                              is_first ? "" : ";", mask);
+    if (length >= sizeof caches)
+        return tutti_xml_fail(xml, "the caches of this cpu have masks of more than %d bytes; leave "
+                              "some out", CACHES_BYTES - 1);
+    return tutti_device_set_text(reader->inventory, cpu, TUTTI_PROPERTY_CACHES, reader->source,
+                                 caches);
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static int begin_system(struct reader *reader, struct tutti_xml *xml,
+                        const struct tutti_xml_element *element)
+{
+    int64_t version;
+
+    if (strcmp(element->name, "system") != 0)
+        return tutti_xml_fail(xml, "<%.40s>, where a topology has <system>; is it the right file?",
+                              element->name);
+    TUTTI_TRY(read_attributes(reader, xml, element, 0));
+    version = tutti_device_number(reader->inventory, 0, TUTTI_PROPERTY_VERSION, 1);
+    if (version != 1 && version != 2)
+        return tutti_xml_fail(xml, "<system>: version=\"%lld\"; NCCL's is 1, RCCL's is 2",
+                              (long long)version);
+    reader->device[0] = 0;
+    return TUTTI_OK;
+}
+
+static enum tutti_device_kind kind_of(const char *name)
+{
+    return strcmp(name, "apu") == 0 ? TUTTI_DEVICE_GPU : tutti_device_kind_named(name);
+}
+
+/* Other programs add elements of their own; a gpu that is lost should be heard of, though. */
+static int skip(struct reader *reader, struct tutti_xml *xml,
+                const struct tutti_xml_element *element, uint32_t parent)
+{
+    bool is_known = kind_of(element->name) != TUTTI_DEVICE_COUNT;
+
+    reader->skipped = 1;
+    tutti_log(is_known ? TUTTI_LOG_WARN : TUTTI_LOG_DEBUG,
+              "%s:%zu: <%.40s> does not go below <%s>; passed over with all inside", reader->name,
+              tutti_xml_line(xml), element->name,
+              tutti_device_kind_name(reader->inventory->devices[parent].kind));
+    return TUTTI_OK;
+}
+
+static int on_begin(void *context, struct tutti_xml *xml, const struct tutti_xml_element *element)
+{
+    struct reader *reader = context;
+    enum tutti_device_kind kind = kind_of(element->name), parent_kind;
+    uint32_t parent;
+    int rc;
+
+    if (reader->skipped > 0) {
+        reader->skipped++;
+        return TUTTI_OK;
+    }
+    if (element->depth == 0)
+        return begin_system(reader, xml, element);
+    parent = reader->device[element->depth - 1];
+    parent_kind = reader->inventory->devices[parent].kind;
+    if (parent_kind == TUTTI_DEVICE_CPU && strcmp(element->name, "cache") == 0) {
+        TUTTI_TRY(read_cache(reader, xml, element, parent));
+        reader->skipped = 1;
+        return TUTTI_OK;
+    }
+    if (kind == TUTTI_DEVICE_COUNT || !tutti_device_fits(parent_kind, kind))
+        return skip(reader, xml, element, parent);
+    rc = tutti_inventory_add(reader->inventory, parent, kind, reader->source,
+                             &reader->device[element->depth]);
+    if (rc == TUTTI_ERR_ARGUMENT)
+        return tutti_xml_fail(xml, "<%s>: %s", element->name, tutti_last_message());
+    TUTTI_TRY(rc);
+    return read_attributes(reader, xml, element, reader->device[element->depth]);
+}
+
+static int on_end(void *context, struct tutti_xml *xml, const char *name, const char *text)
+{
+    struct reader *reader = context;
+
+    (void)xml, (void)name, (void)text;
+    if (reader->skipped > 0)
+        reader->skipped--;
+    return TUTTI_OK;
+}
+
+int tutti_nccl_xml_read(const char *name, const char *text, size_t length,
+                        enum tutti_source source, struct tutti_inventory **ret_inventory)
+{
+    static const struct tutti_xml_handler handler = {.begin = on_begin, .end = on_end};
+    struct reader reader = {.name = name, .source = source};
+    int rc;
+
+    TUTTI_TRY(tutti_inventory_create(&reader.inventory));
+    reader.inventory->devices[0].found_by = source;
+    rc = tutti_xml_read(name, text, length, &handler, &reader);
+    if (rc != TUTTI_OK) {
+        tutti_inventory_destroy(reader.inventory);
+        return rc;
+    }
+    *ret_inventory = reader.inventory;
+    return TUTTI_OK;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What files leave to the driver, as far as they let us see it. */
+#include "topology/inventory/inventory.h"
+
+#include "base/log.h"
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- nets that are listed below every cpu ----------------------------------------------------- */
+
+/* A net of a nic that hangs below a cpu. */
+struct place {
+    const struct tutti_inventory *inventory;
+    uint32_t net, cpu;
+    uint32_t order; /* in the tree */
+};
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* 0: they are one net, as far as their values tell. */
+static int compare_nets(const struct place *a, const struct place *b)
+{
+    static const enum tutti_property same[] = {
+        TUTTI_PROPERTY_DEV, TUTTI_PROPERTY_GUID, TUTTI_PROPERTY_PORT,
+    };
+    const struct tutti_inventory *inventory = a->inventory;
+    int order = strcmp(tutti_device_text(inventory, a->net, TUTTI_PROPERTY_NET_NAME),
+                       tutti_device_text(inventory, b->net, TUTTI_PROPERTY_NET_NAME));
+
+    for (size_t i = 0; i < sizeof same / sizeof same[0] && order == 0; i++)
+        order = compare(tutti_device_number(inventory, a->net, same[i], INT64_MIN),
+                        tutti_device_number(inventory, b->net, same[i], INT64_MIN));
+    if (order == 0)
+        order = compare(tutti_device_number(inventory, a->cpu, TUTTI_PROPERTY_HOST_HASH, 0),
+                        tutti_device_number(inventory, b->cpu, TUTTI_PROPERTY_HOST_HASH, 0));
+    return order;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    int order = compare_nets(a, b);
+
+    return order != 0 ? order : compare(a->order, b->order);
+}
+
+/* Nothing but a name or a number tells nets without a bus apart. */
+static bool is_named(const struct tutti_inventory *inventory, uint32_t net)
+{
+    return tutti_device_has(inventory, net, TUTTI_PROPERTY_NET_NAME) ||
+           tutti_device_has(inventory, net, TUTTI_PROPERTY_DEV);
+}
+
+static uint32_t list_places(const struct tutti_inventory *inventory, struct place *places)
+{
+    uint32_t net = TUTTI_NO_DEVICE, count = 0;
+
+    while ((net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE) {
+        uint32_t cpu = inventory->devices[inventory->devices[net].parent].parent;
+
+        if (inventory->devices[cpu].kind != TUTTI_DEVICE_CPU || !is_named(inventory, net))
+            continue;
+        places[count] = (struct place){
+            .inventory = inventory, .net = net, .cpu = cpu, .order = count,
+        };
+        count++;
+    }
+    return count;
+}
+
+static int drop_repeated_nets(struct tutti_inventory *inventory)
+{
+    struct place *places = malloc(inventory->count * sizeof *places);
+    uint32_t count, first = 0;
+
+    if (places == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u nets", inventory->count);
+    count = list_places(inventory, places);
+    qsort(places, count, sizeof *places, compare_places);
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t nic = inventory->devices[places[i].net].parent;
+
+        if (compare_nets(&places[first], &places[i]) != 0 || places[first].cpu == places[i].cpu) {
+            first = i;
+            continue;
+        }
+        tutti_inventory_remove(inventory, places[i].net);
+        if (inventory->devices[nic].first_child == TUTTI_NO_DEVICE)
+            tutti_inventory_remove(inventory, nic);
+    }
+    free(places);
+    return TUTTI_OK;
+}
+
+/* ---- devices that have a class and no name ----------------------------------------------------- */
+
+/* Numbers of one host that are free from here on. */
+struct numbers {
+    int64_t host_hash;
+    bool is_set;
+    int64_t gpu, net;
+};
+
+static int64_t host_of(const struct tutti_inventory *inventory, uint32_t device)
+{
+    uint32_t cpu = tutti_inventory_above(inventory, device, TUTTI_DEVICE_CPU);
+
+    return cpu == TUTTI_NO_DEVICE
+               ? 0
+               : tutti_device_number(inventory, cpu, TUTTI_PROPERTY_HOST_HASH, 0);
+}
+
+static void count_numbers(const struct tutti_inventory *inventory, int64_t host_hash,
+                          struct numbers *numbers)
+{
+    uint32_t device = TUTTI_NO_DEVICE;
+
+    if (numbers->is_set && numbers->host_hash == host_hash)
+        return;
+    *numbers = (struct numbers){.host_hash = host_hash, .is_set = true};
+    while ((device = tutti_inventory_next(inventory, device)) != TUTTI_NO_DEVICE) {
+        enum tutti_device_kind kind = inventory->devices[device].kind;
+        int64_t *next = kind == TUTTI_DEVICE_GPU ? &numbers->gpu : &numbers->net, dev;
+
+        if (kind != TUTTI_DEVICE_GPU && kind != TUTTI_DEVICE_NET)
+            continue;
+        dev = tutti_device_number(inventory, device, TUTTI_PROPERTY_DEV, -1);
+        if (host_of(inventory, device) == host_hash && dev >= *next && dev < INT32_MAX)
+            *next = dev + 1;
+    }
+}
+
+static int name_device(struct tutti_inventory *inventory, uint32_t pci, enum tutti_device_kind kind,
+                       struct numbers *numbers)
+{
+    int64_t *number = kind == TUTTI_DEVICE_GPU ? &numbers->gpu : &numbers->net;
+    uint32_t device;
+
+    count_numbers(inventory, host_of(inventory, pci), numbers);
+    TUTTI_TRY(tutti_inventory_add(inventory, pci, kind, TUTTI_SOURCE_ASSUMED, &device));
+    if (kind == TUTTI_DEVICE_NIC)
+        TUTTI_TRY(tutti_inventory_add(inventory, device, TUTTI_DEVICE_NET, TUTTI_SOURCE_ASSUMED,
+                                      &device));
+    return tutti_device_set_number(inventory, device, TUTTI_PROPERTY_DEV, TUTTI_SOURCE_ASSUMED,
+                                   (*number)++);
+}
+
+/* The plain VGA of a server's management controller or of a hypervisor computes nothing. */
+static bool is_console(int64_t vendor)
+{
+    static const int64_t makers[] = {
+        0x1a03, /* ASPEED */ 0x102b, /* Matrox */ 0x1013, /* Cirrus */ 0x1234, /* Bochs, QEMU */
+        0x1b36, /* QXL */ 0x1af4, /* virtio */ 0x15ad, /* VMware */ 0x1414, /* Hyper-V */
+    };
+
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
+        if (makers[i] == vendor)
+            return true;
+    return false;
+}
+
+/* What a device of that class is; COUNT: none of ours. */
+static enum tutti_device_kind kind_of_class(int64_t class, int64_t vendor)
+{
+    switch (class >> 16) {
+    case 0x03: /* display; 0x0302 is without a screen */
+        return class >> 8 == 0x0300 && is_console(vendor) ? TUTTI_DEVICE_COUNT : TUTTI_DEVICE_GPU;
+    case 0x12: /* processing accelerator */
+        return TUTTI_DEVICE_GPU;
+    case 0x02: /* network */
+        return TUTTI_DEVICE_NIC;
+    default:
+        return TUTTI_DEVICE_COUNT;
+    }
+}
+
+static bool is_unnamed(const struct tutti_inventory *inventory, uint32_t pci)
+{
+    return inventory->devices[pci].kind == TUTTI_DEVICE_PCI &&
+           inventory->devices[pci].first_child == TUTTI_NO_DEVICE;
+}
+
+static int name_by_class(struct tutti_inventory *inventory)
+{
+    struct numbers numbers = {.is_set = false};
+    uint32_t pci = TUTTI_NO_DEVICE;
+
+    while ((pci = tutti_inventory_next_of(inventory, pci, TUTTI_DEVICE_PCI)) != TUTTI_NO_DEVICE) {
+        enum tutti_device_kind kind =
+            kind_of_class(tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0),
+                          tutti_device_number(inventory, pci, TUTTI_PROPERTY_PCI_VENDOR, 0));
+
+        if (kind != TUTTI_DEVICE_COUNT && is_unnamed(inventory, pci))
+            TUTTI_TRY(name_device(inventory, pci, kind, &numbers));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- devices of which there is a bus id alone -------------------------------------------------- */
+
+/* Has the inventory pci with bus ids below cpus, and nothing else? */
+static bool is_bare(const struct tutti_inventory *inventory)
+{
+    uint32_t device = TUTTI_NO_DEVICE;
+    bool has_pci = false;
+
+    while ((device = tutti_inventory_next(inventory, device)) != TUTTI_NO_DEVICE) {
+        enum tutti_device_kind kind = inventory->devices[device].kind;
+
+        if (kind == TUTTI_DEVICE_SYSTEM || kind == TUTTI_DEVICE_CPU)
+            continue;
+        if (!is_unnamed(inventory, device) ||
+            !tutti_device_has(inventory, device, TUTTI_PROPERTY_BUSID) ||
+            tutti_device_has(inventory, device, TUTTI_PROPERTY_CLASS) ||
+            tutti_device_has(inventory, device, TUTTI_PROPERTY_PCI_VENDOR))
+            return false;
+        has_pci = true;
+    }
+    return has_pci;
+}
+
+/* Does a device follow on the one that the file has before it? Functions do not count: buses or device
+ * numbers are given out one after the other. */
+static bool follows(int64_t before, int64_t busid)
+{
+    int64_t step = busid - before;
+
+    return step == 1 << 4 || step == 1 << 12 || step == INT64_C(1) << 20;
+}
+
+/* GPUs are listed one after the other, as the machine numbers them, and the file's first device is one
+ * of them. `before` is the bus id of the GPU before this device, less than 0 at the first. */
+static enum tutti_device_kind kind_by_order(const struct tutti_inventory *inventory, uint32_t pci,
+                                            int64_t *before)
+{
+    int64_t busid = tutti_device_number(inventory, pci, TUTTI_PROPERTY_BUSID, 0);
+
+    if (*before >= 0 && !follows(*before, busid))
+        return TUTTI_DEVICE_NIC;
+    *before = busid;
+    return TUTTI_DEVICE_GPU;
+}
+
+static int name_by_order(struct tutti_inventory *inventory)
+{
+    struct numbers numbers = {.is_set = false};
+    uint32_t pci = TUTTI_NO_DEVICE, ngpus = 0, nnics = 0;
+    int64_t before = -1;
+
+    while ((pci = tutti_inventory_next_of(inventory, pci, TUTTI_DEVICE_PCI)) != TUTTI_NO_DEVICE)
+        *(kind_by_order(inventory, pci, &before) == TUTTI_DEVICE_GPU ? &ngpus : &nnics) += 1;
+    if (nnics == 0 || ngpus <= nnics) {
+        tutti_log(TUTTI_LOG_INFO, "the topology has %u PCI devices by bus id alone; what they are "
+                  "only the driver can tell, so no GPU or NIC is assumed", ngpus + nnics);
+        return TUTTI_OK;
+    }
+    tutti_log(TUTTI_LOG_INFO, "the topology has PCI devices by bus id alone; %u in order are taken "
+              "for GPUs, %u out of order for NICs", ngpus, nnics);
+    before = -1;
+    while ((pci = tutti_inventory_next_of(inventory, pci, TUTTI_DEVICE_PCI)) != TUTTI_NO_DEVICE)
+        TUTTI_TRY(name_device(inventory, pci, kind_by_order(inventory, pci, &before), &numbers));
+    return TUTTI_OK;
+}
+
+int tutti_inventory_complete(struct tutti_inventory *inventory)
+{
+    TUTTI_TRY(drop_repeated_nets(inventory));
+    return is_bare(inventory) ? name_by_order(inventory) : name_by_class(inventory);
+}
