@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Graphs that a search of NCCL found: three arrays that grow, and how they are written. */
+#include "topology/formats/nccl_graph.h"
+
+#include "base/result.h"
+#include "topology/formats/xml.h"
+#include "topology/inventory/inventory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+int tutti_nccl_graphs_create(struct tutti_nccl_graphs **ret_graphs)
+{
+    struct tutti_nccl_graphs *graphs = calloc(1, sizeof *graphs);
+
+    if (graphs == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for graphs");
+    *ret_graphs = graphs;
+    return TUTTI_OK;
+}
+
+void tutti_nccl_graphs_destroy(struct tutti_nccl_graphs *graphs)
+{
+    if (graphs == NULL)
+        return;
+    free(graphs->graphs);
+    free(graphs->channels);
+    free(graphs->stops);
+    free(graphs);
+}
+
+/* Room for one more of `count` things: arrays double at powers of two, so need no capacity kept. */
+static int reserve(void **array, size_t size_bytes, uint32_t count, uint32_t most,
+                   const char *what)
+{
+    void *grown;
+
+    if (count == most)
+        return tutti_note(TUTTI_ERR_ARGUMENT, "more than %u %s; no search finds so many", most,
+                          what);
+    if ((count & (count - 1)) != 0)
+        return TUTTI_OK;
+    grown = realloc(*array, (count == 0 ? 1 : 2 * (size_t)count) * size_bytes);
+    if (grown == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u %s", count + 1, what);
+    *array = grown;
+    return TUTTI_OK;
+}
+
+int tutti_nccl_graphs_add(struct tutti_nccl_graphs *graphs, const struct tutti_nccl_graph *graph)
+{
+    void *array = graphs->graphs;
+
+    TUTTI_TRY(reserve(&array, sizeof *graph, graphs->ngraphs, TUTTI_NCCL_GRAPHS, "graphs"));
+    graphs->graphs = array;
+    graphs->graphs[graphs->ngraphs] = *graph;
+    graphs->graphs[graphs->ngraphs].first_channel = graphs->nchannels;
+    graphs->graphs[graphs->ngraphs++].nchannels = 0;
+    return TUTTI_OK;
+}
+
+int tutti_nccl_graphs_add_channel(struct tutti_nccl_graphs *graphs)
+{
+    void *array = graphs->channels;
+
+    tutti_assert(graphs->ngraphs > 0);
+    TUTTI_TRY(reserve(&array, sizeof *graphs->channels, graphs->nchannels,
+                      TUTTI_NCCL_GRAPH_CHANNELS, "channels"));
+    graphs->channels = array;
+    graphs->channels[graphs->nchannels++] =
+        (struct tutti_nccl_channel){.first_stop = graphs->nstops};
+    graphs->graphs[graphs->ngraphs - 1].nchannels++;
+    return TUTTI_OK;
+}
+
+int tutti_nccl_graphs_add_stop(struct tutti_nccl_graphs *graphs, struct tutti_nccl_stop stop)
+{
+    void *array = graphs->stops;
+
+    tutti_assert(graphs->nchannels > 0);
+    TUTTI_TRY(reserve(&array, sizeof *graphs->stops, graphs->nstops, TUTTI_NCCL_GRAPH_STOPS,
+                      "gpus and nets"));
+    graphs->stops = array;
+    graphs->stops[graphs->nstops++] = stop;
+    graphs->channels[graphs->nchannels - 1].nstops++;
+    return TUTTI_OK;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static bool reals_equal(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+static bool graphs_equal(const struct tutti_nccl_graph *a, const struct tutti_nccl_graph *b)
+{
+    return a->id == b->id && a->pattern == b->pattern && a->crossnic == b->crossnic &&
+           reals_equal(a->speedintra, b->speedintra) &&
+           reals_equal(a->speedinter, b->speedinter) &&
+           reals_equal(a->latencyinter, b->latencyinter) &&
+           strcmp(a->typeintra, b->typeintra) == 0 && strcmp(a->typeinter, b->typeinter) == 0 &&
+           a->samechannels == b->samechannels && a->nchannels == b->nchannels;
+}
+
+bool tutti_nccl_graphs_equal(const struct tutti_nccl_graphs *a, const struct tutti_nccl_graphs *b)
+{
+    if (a->ngraphs != b->ngraphs || a->nchannels != b->nchannels || a->nstops != b->nstops)
+        return false;
+    for (uint32_t i = 0; i < a->ngraphs; i++)
+        if (!graphs_equal(&a->graphs[i], &b->graphs[i]))
+            return false;
+    for (uint32_t i = 0; i < a->nchannels; i++)
+        if (a->channels[i].nstops != b->channels[i].nstops)
+            return false;
+    for (uint32_t i = 0; i < a->nstops; i++)
+        if (a->stops[i].is_net != b->stops[i].is_net || a->stops[i].dev != b->stops[i].dev ||
+            a->stops[i].rank != b->stops[i].rank)
+            return false;
+    return true;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void put_number(FILE *out, const char *name, int64_t number)
+{
+    fprintf(out, " %s=\"%" PRId64 "\"", name, number);
+}
+
+static void put_real(FILE *out, const char *name, double real)
+{
+    char text[40];
+
+    tutti_real_write(real, text, sizeof text);
+    fprintf(out, " %s=\"%s\"", name, text);
+}
+
+static void write_graph(FILE *out, const struct tutti_nccl_graph *graph)
+{
+    fputs("  <graph", out);
+    put_number(out, "id", graph->id);
+    put_number(out, "pattern", graph->pattern);
+    put_number(out, "crossnic", graph->crossnic);
+    put_number(out, "nchannels", graph->nchannels);
+    put_real(out, "speedintra", graph->speedintra);
+    put_real(out, "speedinter", graph->speedinter);
+    put_real(out, "latencyinter", graph->latencyinter);
+    if (graph->typeintra[0] != '\0')
+        tutti_xml_put(out, "typeintra", graph->typeintra);
+    if (graph->typeinter[0] != '\0')
+        tutti_xml_put(out, "typeinter", graph->typeinter);
+    put_number(out, "samechannels", graph->samechannels);
+    fputs(graph->nchannels == 0 ? "/>\n" : ">\n", out);
+}
+
+static void write_channel(FILE *out, const struct tutti_nccl_stop *stops, uint32_t nstops)
+{
+    fputs(nstops == 0 ? "    <channel/>\n" : "    <channel>\n", out);
+    for (uint32_t i = 0; i < nstops; i++) {
+        fputs(stops[i].is_net ? "      <net" : "      <gpu", out);
+        put_number(out, "dev", stops[i].dev);
+        if (stops[i].rank != TUTTI_NCCL_NO_RANK)
+            put_number(out, "rank", stops[i].rank);
+        fputs("/>\n", out);
+    }
+    if (nstops > 0)
+        fputs("    </channel>\n", out);
+}
+
+static void write_graphs(FILE *out, const struct tutti_nccl_graphs *graphs)
+{
+    fputs(graphs->ngraphs == 0 ? "<graphs version=\"1\"/>\n" : "<graphs version=\"1\">\n", out);
+    for (uint32_t i = 0; i < graphs->ngraphs; i++) {
+        const struct tutti_nccl_graph *graph = &graphs->graphs[i];
+        const struct tutti_nccl_channel *channels = &graphs->channels[graph->first_channel];
+
+        write_graph(out, graph);
+        for (uint32_t j = 0; j < graph->nchannels; j++)
+            write_channel(out, &graphs->stops[channels[j].first_stop], channels[j].nstops);
+        if (graph->nchannels > 0)
+            fputs("  </graph>\n", out);
+    }
+    if (graphs->ngraphs > 0)
+        fputs("</graphs>\n", out);
+}
+
+int tutti_nccl_graphs_write(const struct tutti_nccl_graphs *graphs, char **ret_text)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool is_whole = out != NULL;
+
+    if (out != NULL) {
+        write_graphs(out, graphs);
+        is_whole = ferror(out) == 0;
+        is_whole = fclose(out) == 0 && is_whole;
+    }
+    if (!is_whole) {
+        free(text);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write %u graphs", graphs->ngraphs);
+    }
+    *ret_text = text;
+    return TUTTI_OK;
+}
