@@ -238,7 +238,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"print allreduce circulant -n 4 --option radix=2", "tutti-sched print: ",
          "has no option \"radix\""},
         {"print allreduce ring --topo 'ranks 4'", "tutti-sched print: ", "machine:1:1: no level"},
-        {"print allreduce ring --topo nowhere", "tutti-sched print: ", "open machine nowhere: "},
+        {"print allreduce ring --topo nowhere", "tutti-sched print: ", "open nowhere: "},
         {"check allreduce ring", "tutti-sched check: ", "how many ranks?"},
         {"check allreduce --ranks 4", "tutti-sched check: ", "which algorithm of allreduce?"},
         {"check allreduce ring -n 4 -o x", "tutti-sched check: ", "-o is no option"},

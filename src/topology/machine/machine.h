@@ -100,7 +100,7 @@ struct tutti_machine {
 int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
                         struct tutti_machine **ret_machine);
 /* `text` is the name of a machine below, or the description itself when it has a space or ';' in
- * it, or else a file's name. */
+ * it, or else a file's name, "-" for standard input. */
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine);
 
 /* Machines that have a name: examples to start from, of any number of ranks. */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Text files are read as a whole or refused with what to do. */
+#include "base/file.h"
+#include "base/result.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CURE "give a list"
+
+/* A file of our own that is gone when its descriptor is: its name goes by way of /proc. */
+static FILE *file_of(const char *bytes, size_t length, char *ret_name, size_t name_bytes)
+{
+    FILE *file = tmpfile();
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fflush(file), 0);
+    snprintf(ret_name, name_bytes, "/proc/self/fd/%d", fileno(file));
+    return file;
+}
+
+static void a_file_of_any_length_up_to_the_limit_is_read(void **state)
+{
+    static const size_t lengths[] = {0, 1, 4094, 4095, 4096, 4097, 8191, 8192, 50000, 65536};
+    char *bytes = malloc(65536);
+
+    (void)state;
+    memset(bytes, 'x', 65536);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char name[64], *text;
+        size_t length;
+        FILE *file = file_of(bytes, lengths[i], name, sizeof name);
+
+        assert_int_equal(tutti_file_read(name, lengths[i], CURE, &text, &length), TUTTI_OK);
+        assert_int_equal(length, lengths[i]);
+        assert_memory_equal(text, bytes, length);
+        assert_int_equal(text[length], '\0');
+        free(text);
+        if (lengths[i] > 0) {
+            assert_int_equal(tutti_file_read(name, lengths[i] - 1, CURE, &text, &length),
+                             TUTTI_ERR_ARGUMENT);
+            assert_non_null(strstr(tutti_last_message(), " bytes; " CURE));
+        }
+        fclose(file);
+    }
+    free(bytes);
+}
+
+static void what_is_no_text_is_refused(void **state)
+{
+    static const struct {
+        const char *name, *says;
+    } cases[] = {
+        {"no-such-file", "open no-such-file: No such file or directory; " CURE},
+        {"/proc/self/cmdline", "/proc/self/cmdline has a zero byte, so it is no text; " CURE},
+        {"/dev/zero", "/dev/zero has more than 1048576 bytes; " CURE},
+        {"/", "read /: Is a directory; is it a file?"},
+    };
+    char *text = (char *)&state;
+    size_t length = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(tutti_file_read(cases[i].name, 1 << 20, CURE, &text, &length),
+                         TUTTI_ERR_ARGUMENT);
+        assert_string_equal(tutti_last_message(), cases[i].says);
+        /* Outputs change only on success. */
+        assert_ptr_equal(text, &state);
+        assert_int_equal(length, 7);
+    }
+}
+
+static void a_dash_is_standard_input(void **state)
+{
+    char name[64], *text;
+    size_t length;
+    FILE *file = file_of("from a pipe", 11, name, sizeof name);
+
+    (void)state;
+    assert_non_null(freopen(name, "r", stdin));
+    assert_int_equal(tutti_file_read("-", 100, CURE, &text, &length), TUTTI_OK);
+    assert_string_equal(text, "from a pipe");
+    free(text);
+    fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_of_any_length_up_to_the_limit_is_read),
+        cmocka_unit_test(what_is_no_text_is_refused),
+        cmocka_unit_test(a_dash_is_standard_input),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
