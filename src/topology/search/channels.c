@@ -14,7 +14,7 @@
 /* What more channels must carry more, and when no better is looked for. */
 #define GAIN 1.001
 #define ENOUGH 0.9995
-#define DEFAULT_CHANNELS 32
+enum { DEFAULT_CHANNELS = 32, SHARE_PARTS = 4 };
 
 struct packing {
     struct search *search;
@@ -132,7 +132,7 @@ static int try_width(struct packing *packing, double width, double *best, double
         return TUTTI_OK;
     hope = floor(sum / width + 1e-5);
     hope = width * (hope < packing->most ? hope : packing->most);
-    if (hope * GAIN < *best * GAIN || hope <= *best)
+    if (hope <= *best * GAIN)
         return TUTTI_OK;
     TUTTI_TRY(pack(packing, width));
     widen(packing);
@@ -155,8 +155,8 @@ static int choose_width(struct packing *packing, double *ret_width)
         return TUTTI_OK;
     for (uint32_t parts = 1; parts <= packing->most; parts++) {
         TUTTI_TRY(try_width(packing, sum / parts, &best, ret_width));
-        for (uint32_t i = 0; i < search->ncolumns; i++)
-            if (search->share[i] / sum > 1.0 / packing->most && parts <= 4)
+        for (uint32_t i = 0; i < search->ncolumns && parts <= SHARE_PARTS; i++)
+            if (search->share[i] > 0)
                 TUTTI_TRY(try_width(packing, search->share[i] / parts, &best, ret_width));
     }
     return TUTTI_OK;

@@ -15,8 +15,8 @@ struct search {
     double bound;        /* no shares carry more */
     double *bound_price; /* of each link of the market, that proves it */
     double unit;         /* bytes per second that count as 1 in the programme */
-    /* Scratch: prices of links, costs of paths, one row. */
-    double *price, *cost, *row;
+    /* Scratch: prices of links, now and on average; costs of paths; one row. */
+    double *price, *calm_price, *cost, *row;
 };
 
 int tutti_channels_plan(struct search *search, const struct tutti_paths *paths,

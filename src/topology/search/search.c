@@ -13,6 +13,8 @@
 
 /* A column that is worth less than this more than its price does not pay. */
 #define WORTH 1e-7
+/* The part of earlier prices in those by which columns are looked for. */
+#define CALM 0.7
 /* Proofs that were tried in vain, and columns in all, before we are content with the bound. */
 enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256 };
 
@@ -34,6 +36,33 @@ static int find_cheapest(struct search *search, bool with_effort, struct column 
                                    ret_least);
     rc = tutti_cheapest_tree(&search->market, search->cost, search->pattern, column, ret_cost);
     *ret_least = *ret_cost;
+    return rc;
+}
+
+/* What a column costs at the present prices. */
+static double price_column(const struct search *search, const struct column *column)
+{
+    double cost = 0;
+
+    for (uint32_t i = 0; i < search->market.nlinks; i++)
+        cost += column->use[i] * search->price[i];
+    return cost;
+}
+
+/* Prices jump to and fro, and columns with them. Those that are cheap at prices between the present
+ * and earlier ones do for longer (Wentges, 1997); the present ones decide whether a column pays. */
+static int find_lasting(struct search *search, struct column *column, double *ret_cost)
+{
+    double *present = search->price, least;
+    int rc;
+
+    for (uint32_t i = 0; i < search->market.nlinks; i++)
+        search->calm_price[i] = CALM * search->calm_price[i] + (1 - CALM) * present[i];
+    search->price = search->calm_price;
+    rc = find_cheapest(search, false, column, ret_cost, &least);
+    search->price = present;
+    if (rc == TUTTI_OK && !isinf(*ret_cost))
+        *ret_cost = price_column(search, column);
     return rc;
 }
 
@@ -95,7 +124,10 @@ static int generate(struct search *search, struct master *master)
 
         set_link_prices(search, master);
         TUTTI_TRY(tutti_column_create(&search->market, &column));
-        rc = find_cheapest(search, false, &column, &cost, &least);
+        least = 0;
+        rc = find_lasting(search, &column, &cost);
+        if (rc == TUTTI_OK && cost >= 1 - WORTH)
+            rc = find_cheapest(search, false, &column, &cost, &least);
         if (rc == TUTTI_OK && cost >= 1 - WORTH && least <= 0) {
             nproofs++;
             rc = find_cheapest(search, true, &column, &cost, &least);
@@ -165,9 +197,10 @@ static int open_search(struct search *search, const struct tutti_paths *paths,
     search->cost = calloc(nplaces * nplaces, sizeof *search->cost);
     search->price = calloc(nlinks, sizeof *search->price);
     search->bound_price = calloc(nlinks, sizeof *search->bound_price);
+    search->calm_price = calloc(nlinks, sizeof *search->calm_price);
     search->row = calloc(nlinks, sizeof *search->row);
     if (search->cost == NULL || search->price == NULL || search->bound_price == NULL ||
-        search->row == NULL)
+        search->calm_price == NULL || search->row == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %zu places", nplaces);
     search->bound = INFINITY;
     search->unit = INFINITY;
@@ -185,6 +218,7 @@ static void close_search(struct search *search)
     free(search->cost);
     free(search->price);
     free(search->bound_price);
+    free(search->calm_price);
     free(search->row);
     tutti_market_close(&search->market);
 }
