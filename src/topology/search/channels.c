@@ -301,7 +301,7 @@ static int make_plan(struct packing *packing, const struct tutti_paths *paths,
     return TUTTI_OK;
 
 drop_plan:
-    tutti_plan_destroy(plan);
+    tutti_channels_destroy(plan);
     return rc;
 }
 
@@ -335,7 +335,7 @@ drop_packing:
     return rc;
 }
 
-void tutti_plan_destroy(struct tutti_plan *plan)
+void tutti_channels_destroy(struct tutti_plan *plan)
 {
     if (plan == NULL)
         return;

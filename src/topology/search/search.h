@@ -72,7 +72,7 @@ struct tutti_search_options {
  * between some. */
 int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
                  const struct tutti_search_options *options, struct tutti_plan **ret_plan);
-void tutti_plan_destroy(struct tutti_plan *plan);
+void tutti_channels_destroy(struct tutti_plan *plan);
 
 /* What an all-reduce gets out of it, in bytes of the buffer per second: a ring sends each byte
  * 2 (n - 1) / n times along, a tree both ways at once. */
