@@ -80,7 +80,7 @@ static void machines_whose_best_is_known_get_it(void **state)
             fail_msg("%s: %s of %g GB/s, bound %g; %g, bound %g, are known", known[i].line,
                      tutti_pattern_name(known[i].pattern), plan->bytes_per_s / 1e9,
                      plan->bound_bytes_per_s / 1e9, known[i].gb_per_s, known[i].bound_gb_per_s);
-        tutti_plan_destroy(plan);
+        tutti_channels_destroy(plan);
         close_machine(&machine);
     }
 }
@@ -222,7 +222,7 @@ static void links_carry_what_plans_put_on_them(void **state)
                     fail_msg("%s: %s, way %d: %g GB/s, bound %g", machines[m],
                              tutti_pattern_name(pattern), way, plan->bytes_per_s / 1e9,
                              plan->bound_bytes_per_s / 1e9);
-                tutti_plan_destroy(plan);
+                tutti_channels_destroy(plan);
             }
         close_machine(&machine);
     }
@@ -341,7 +341,7 @@ static void no_ring_and_no_tree_is_cheaper_than_the_proof_says(void **state)
             if (least < 1 - 1e-5)
                 fail_msg("%s: a %s costs %g", small[m], tutti_pattern_name(pattern), least);
             free(price);
-            tutti_plan_destroy(plan);
+            tutti_channels_destroy(plan);
         }
         close_machine(&machine);
     }
@@ -367,8 +367,8 @@ static void the_same_machine_gets_the_same_plan(void **state)
         for (uint32_t c = 0; c < plan[0]->nchannels; c++)
             assert_memory_equal(plan[0]->channel[c].gpu, plan[1]->channel[c].gpu,
                                 plan[0]->ngpus * sizeof(uint32_t));
-        tutti_plan_destroy(plan[0]);
-        tutti_plan_destroy(plan[1]);
+        tutti_channels_destroy(plan[0]);
+        tutti_channels_destroy(plan[1]);
     }
 }
 
@@ -385,7 +385,7 @@ static void some_gpus_of_a_host_may_be_left_out(void **state)
     assert_memory_equal(plan->gpus, gpus, sizeof gpus);
     assert_true(is_near(plan->bytes_per_s, 370.8e9));
     check_plan("4 of 8", machine.paths, plan);
-    tutti_plan_destroy(plan);
+    tutti_channels_destroy(plan);
     close_machine(&machine);
 }
 
