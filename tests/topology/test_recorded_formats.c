@@ -60,7 +60,7 @@ static const struct counts {
     {"hgx-8xB200-container.xml", 8, 144, 1, 2},
 };
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *root(void)
 {
@@ -103,7 +103,7 @@ static bool ends_in(const char *name, const char *end)
     return strlen(name) > strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static uint32_t count_kind(const struct tutti_inventory *inventory, enum tutti_device_kind kind)
 {

@@ -157,17 +157,20 @@ static void write_graph(FILE *out, const struct tutti_nccl_graph *graph)
     fputs(graph->nchannels == 0 ? "/>\n" : ">\n", out);
 }
 
-static void write_channel(FILE *out, const struct tutti_nccl_stop *stops, uint32_t nstops)
+static void write_channel(FILE *out, const struct tutti_nccl_graphs *graphs,
+                          const struct tutti_nccl_channel *channel)
 {
-    fputs(nstops == 0 ? "    <channel/>\n" : "    <channel>\n", out);
-    for (uint32_t i = 0; i < nstops; i++) {
-        fputs(stops[i].is_net ? "      <net" : "      <gpu", out);
-        put_number(out, "dev", stops[i].dev);
-        if (stops[i].rank != TUTTI_NCCL_NO_RANK)
-            put_number(out, "rank", stops[i].rank);
+    fputs(channel->nstops == 0 ? "    <channel/>\n" : "    <channel>\n", out);
+    for (uint32_t i = 0; i < channel->nstops; i++) {
+        const struct tutti_nccl_stop *stop = &graphs->stops[channel->first_stop + i];
+
+        fputs(stop->is_net ? "      <net" : "      <gpu", out);
+        put_number(out, "dev", stop->dev);
+        if (stop->rank != TUTTI_NCCL_NO_RANK)
+            put_number(out, "rank", stop->rank);
         fputs("/>\n", out);
     }
-    if (nstops > 0)
+    if (channel->nstops > 0)
         fputs("    </channel>\n", out);
 }
 
@@ -176,11 +179,10 @@ static void write_graphs(FILE *out, const struct tutti_nccl_graphs *graphs)
     fputs(graphs->ngraphs == 0 ? "<graphs version=\"1\"/>\n" : "<graphs version=\"1\">\n", out);
     for (uint32_t i = 0; i < graphs->ngraphs; i++) {
         const struct tutti_nccl_graph *graph = &graphs->graphs[i];
-        const struct tutti_nccl_channel *channels = &graphs->channels[graph->first_channel];
 
         write_graph(out, graph);
         for (uint32_t j = 0; j < graph->nchannels; j++)
-            write_channel(out, &graphs->stops[channels[j].first_stop], channels[j].nstops);
+            write_channel(out, graphs, &graphs->channels[graph->first_channel + j]);
         if (graph->nchannels > 0)
             fputs("  </graph>\n", out);
     }

@@ -69,9 +69,9 @@ int tutti_nccl_graphs_add_stop(struct tutti_nccl_graphs *graphs, struct tutti_nc
 
 bool tutti_nccl_graphs_equal(const struct tutti_nccl_graphs *a, const struct tutti_nccl_graphs *b);
 
-/* Read a text that need not end in zero; `name` is what errors begin with. An id and a pattern must be
- * there, speedinter is as speedintra where it is not, the rest is 0; nchannels, where it is there, must
- * be true. Unknown elements and attributes are passed over. */
+/* Read a text that need not end in zero; `name` is what errors begin with. An id and a pattern must
+ * be there, speedinter is as speedintra where it is not, the rest is 0; nchannels, where it is
+ * there, must be true. Unknown elements and attributes are passed over. */
 int tutti_nccl_graphs_read(const char *name, const char *text, size_t length,
                            struct tutti_nccl_graphs **ret_graphs);
 /* Reading it gives equal graphs. *ret_text ends in zero and is for the caller to free. */

@@ -17,7 +17,7 @@ struct reader {
     uint32_t skipped;  /* open elements that are passed over */
 };
 
-/* ---- attributes: what is not there leaves the output as it is --------------------------------- */
+/* ---- attributes: what is not there leaves the output as it is -------------------------------- */
 
 static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *element,
                        const char *name, int64_t *number)

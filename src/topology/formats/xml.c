@@ -69,7 +69,7 @@ static void stop(struct tutti_xml *xml, int rc)
     XML_StopParser(xml->parser, XML_FALSE);
 }
 
-/* ---- callbacks, some of which expat calls even after it was stopped --------------------------- */
+/* ---- callbacks, some of which expat calls even after it was stopped -------------------------- */
 
 /* Behind a document type an unknown entity may be declared elsewhere, so expat drops it from values
  * without a word. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * XML from strangers: elements are handed over one by one, within limits, and every mistake is named
- * with line and column. And XML of ours: attributes with what needs it escaped.
+ * XML from strangers: elements are handed over one by one, within limits, and every mistake is
+ * named with line and column. And XML of ours: attributes with what needs it escaped.
  *
- * Text is UTF-8, or what expat knows beside it. A document type is passed over, as hwloc's files have
- * one; with declarations of its own it is refused, for entities blow up a few bytes to gigabytes.
+ * Text is UTF-8, or what expat knows beside it. A document type is passed over, as hwloc's files
+ * have one; with declarations of its own it is refused, for entities blow up a few bytes to
+ * gigabytes.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_XML_H
 #define TUTTI_TOPOLOGY_FORMATS_XML_H
@@ -48,16 +49,16 @@ struct tutti_xml_handler {
     int (*end)(void *context, struct tutti_xml *xml, const char *name, const char *text);
 };
 
-/* Read a whole document. `name` is what errors begin with, such as the file's. The text need not end
- * in zero. TUTTI_ERR_ARGUMENT: not well formed, or beyond a limit; "name:line:column: what". */
+/* Read a whole document. `name` is what errors begin with, such as the file's. The text need not
+ * end in zero. TUTTI_ERR_ARGUMENT: not well formed, or beyond a limit; "name:line:column: what". */
 int tutti_xml_read(const char *name, const char *text, size_t length,
                    const struct tutti_xml_handler *handler, void *context);
 
 /* The value of an attribute; NULL: the element has none of that name. */
 const char *tutti_xml_value(const struct tutti_xml_element *element, const char *name);
 
-/* For handlers: fail with TUTTI_ERR_ARGUMENT at the tag at hand. A macro for the reason that tutti_fail
- * is one. The arguments may use tutti_last_message(). */
+/* For handlers: fail with TUTTI_ERR_ARGUMENT at the tag at hand. A macro for the reason that
+ * tutti_fail is one. The arguments may use tutti_last_message(). */
 #define tutti_xml_fail(xml, ...) \
     tutti_recorded((tutti_xml_record(xml, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 void tutti_xml_record(struct tutti_xml *xml, const char *format, ...)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- nets that are listed below every cpu ----------------------------------------------------- */
+/* ---- nets that are listed below every cpu ---------------------------------------------------- */
 
 /* A net of a nic that hangs below a cpu. */
 struct place {
@@ -97,7 +97,7 @@ static int drop_repeated_nets(struct tutti_inventory *inventory)
     return TUTTI_OK;
 }
 
-/* ---- devices that have a class and no name ----------------------------------------------------- */
+/* ---- devices that have a class and no name --------------------------------------------------- */
 
 /* Numbers of one host that are free from here on. */
 struct numbers {
@@ -201,7 +201,7 @@ static int name_by_class(struct tutti_inventory *inventory)
     return TUTTI_OK;
 }
 
-/* ---- devices of which there is a bus id alone -------------------------------------------------- */
+/* ---- devices of which there is a bus id alone ------------------------------------------------ */
 
 /* Has the inventory pci with bus ids below cpus, and nothing else? */
 static bool is_bare(const struct tutti_inventory *inventory)
@@ -224,8 +224,8 @@ static bool is_bare(const struct tutti_inventory *inventory)
     return has_pci;
 }
 
-/* Does a device follow on the one that the file has before it? Functions do not count: buses or device
- * numbers are given out one after the other. */
+/* Does a device follow on the one that the file has before it? Functions do not count: domains,
+ * buses or device numbers are given out one after the other. */
 static bool follows(int64_t before, int64_t busid)
 {
     int64_t step = busid - before;
@@ -233,8 +233,8 @@ static bool follows(int64_t before, int64_t busid)
     return step == 1 << 4 || step == 1 << 12 || step == INT64_C(1) << 20;
 }
 
-/* GPUs are listed one after the other, as the machine numbers them, and the file's first device is one
- * of them. `before` is the bus id of the GPU before this device, less than 0 at the first. */
+/* GPUs are listed one after the other, as the machine numbers them, and the file's first device is
+ * one of them. `before` is the bus id of the GPU before this device, less than 0 at the first. */
 static enum tutti_device_kind kind_by_order(const struct tutti_inventory *inventory, uint32_t pci,
                                             int64_t *before)
 {

@@ -173,11 +173,12 @@ int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 
 /* Fill in, as assumed, what a file leaves to the driver, so that a graph can be made of it:
- * - a pci of a GPU's or NIC's class that has nothing below it gets its gpu, or nic and net, numbered
- *   on in the tree's order after those that are there;
- * - where a file has bus ids and nothing else, those that ascend one by one are gpus, and those that
- *   break that order nics; if none does, all stay unnamed, and the log says so;
- * - a net without a place on a bus that is listed below several cpus of a host stays below the first.
+ * - a pci of a GPU's or NIC's class that has nothing below it gets its gpu, or nic and net,
+ *   numbered on in the tree's order after those that are there;
+ * - where a file has bus ids and nothing else, those that ascend one by one are gpus, and those
+ *   that break that order nics; if none does, all stay unnamed, and the log says so;
+ * - a net without a place on a bus that is listed below several cpus of a host stays below the
+ *   first.
  * What is known stays as it is, and what nobody can know (speeds, sm) stays out. */
 int tutti_inventory_complete(struct tutti_inventory *inventory);
 

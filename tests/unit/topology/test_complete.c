@@ -66,7 +66,8 @@ static void devices_are_named_as_far_as_the_file_shows(void **state)
         {CPU("<pci class=\"0x020000\"><nic/></pci><pci class=\"0x030200\"><pci/></pci>"),
          "cpu pci nic pci pci"},
         /* A management controller's VGA is no GPU; the same maker's accelerator would be. */
-        {CPU("<pci class=\"0x030000\" vendor=\"0x1a03\"/><pci class=\"0x120000\" vendor=\"0x1a03\"/>"
+        {CPU("<pci class=\"0x030000\" vendor=\"0x1a03\"/>"
+             "<pci class=\"0x120000\" vendor=\"0x1a03\"/>"
              "<pci class=\"0x030000\" vendor=\"0x10de\"/>"),
          "cpu pci pci gpu0 pci gpu1"},
         /* Each host numbers its own. */
@@ -111,9 +112,12 @@ static void nets_listed_below_several_cpus_stay_below_the_first(void **state)
     } cases[] = {
         {eth, eth, "cpu nic net0 cpu"},
         /* Another name, number or guid is another net. */
-        {eth, "<nic><net name=\"eth1\" dev=\"0\" guid=\"0x0\"/></nic>", "cpu nic net0 cpu nic net0"},
-        {eth, "<nic><net name=\"eth0\" dev=\"1\" guid=\"0x0\"/></nic>", "cpu nic net0 cpu nic net1"},
-        {eth, "<nic><net name=\"eth0\" dev=\"0\" guid=\"0x1\"/></nic>", "cpu nic net0 cpu nic net0"},
+        {eth, "<nic><net name=\"eth1\" dev=\"0\" guid=\"0x0\"/></nic>",
+         "cpu nic net0 cpu nic net0"},
+        {eth, "<nic><net name=\"eth0\" dev=\"1\" guid=\"0x0\"/></nic>",
+         "cpu nic net0 cpu nic net1"},
+        {eth, "<nic><net name=\"eth0\" dev=\"0\" guid=\"0x1\"/></nic>",
+         "cpu nic net0 cpu nic net0"},
         {eth, "<nic><net name=\"eth0\" dev=\"0\"/></nic>", "cpu nic net0 cpu nic net0"},
         /* Of several in a nic, those that are new stay. */
         {eth,

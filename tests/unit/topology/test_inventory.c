@@ -43,7 +43,7 @@ static const char *kinds(const struct tutti_inventory *inventory)
     return text;
 }
 
-/* ---- the tree --------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static void devices_follow_in_the_order_of_the_tree(void **state)
 {
@@ -121,7 +121,8 @@ static void a_machine_that_nobody_built_is_refused(void **state)
 static void moving_takes_along_what_is_below(void **state)
 {
     struct tutti_inventory *inventory = make();
-    uint32_t left = add(inventory, 0, TUTTI_DEVICE_CPU), right = add(inventory, 0, TUTTI_DEVICE_CPU);
+    uint32_t left = add(inventory, 0, TUTTI_DEVICE_CPU);
+    uint32_t right = add(inventory, 0, TUTTI_DEVICE_CPU);
     uint32_t first = add(inventory, left, TUTTI_DEVICE_PCI), middle, last;
 
     (void)state;
@@ -205,7 +206,7 @@ static void a_difference_anywhere_makes_inventories_unequal(void **state)
     tutti_inventory_destroy(b);
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void the_better_source_wins_whoever_comes_first(void **state)
 {

@@ -30,6 +30,11 @@ static void what_is_read_is_written(void **state)
          "    <channel>\n      <net dev=\"0\"/>\n      <gpu dev=\"3\"/>\n"
          "      <gpu dev=\"12\" rank=\"7\"/>\n      <net dev=\"1\"/>\n    </channel>\n"
          "    <channel/>\n  </graph>\n</graphs>\n"},
+        /* No channel at all: what is not there is not pointed into. */
+        {"<graphs><graph id=\"0\" pattern=\"4\"/></graphs>",
+         "<graphs version=\"1\">\n"
+         "  <graph id=\"0\" pattern=\"4\" crossnic=\"0\" nchannels=\"0\" speedintra=\"0\" "
+         "speedinter=\"0\" latencyinter=\"0\" samechannels=\"0\"/>\n</graphs>\n"},
         /* An older file says less. */
         {"<graphs version=\"1\"><graph id=\"1\" pattern=\"1\" speedintra=\"20\"/><graph id=\"2\" "
          "pattern=\"3\"><channel><gpu dev=\"0\"/></channel></graph></graphs>",

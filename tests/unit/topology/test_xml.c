@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The XML reader: what it hands over, what it refuses and where, and that what is written reads back.
- */
+ * The XML reader: what it hands over, what it refuses and where, and that what is written reads
+ * back. */
 #include "topology/formats/xml.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* ---- a handler that notes what it is told ----------------------------------------------------- */
+/* ---- a handler that notes what it is told ---------------------------------------------------- */
 
 struct notes {
     char text[512];
@@ -129,7 +129,7 @@ static void nothing_is_handed_over_after_an_error(void **state)
     assert_int_equal(notes.nended, 0);
 }
 
-/* ---- limits ----------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* The parts, the second of them `times` times. */
 static char *repeat(const char *before, const char *part, size_t times, const char *after)
@@ -225,7 +225,7 @@ static void what_is_no_text_or_too_long_is_refused(void **state)
     assert_int_equal(count, 0);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void what_is_written_reads_as_the_same(void **state)
 {
