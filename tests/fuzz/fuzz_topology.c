@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bytes of any kind to all readers of machines' files: each refuses them, or what it read is the
+ * same when written and read again. For libFuzzer (scripts/fuzz), and for fuzz_topology_replay. */
+#include "base/result.h"
+#include "topology/formats/line.h"
+#include "topology/formats/nccl_graph.h"
+#include "topology/formats/nccl_xml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void require(bool is_so, const char *what, const char *written)
+{
+    if (is_so)
+        return;
+    fprintf(stderr, "%s: %s\n%s\n", what, tutti_last_message(), written != NULL ? written : "");
+    abort();
+}
+
+/* What all readers of machines share: an inventory that can be written, copied and completed. */
+static void try_inventory(struct tutti_inventory *inventory)
+{
+    struct tutti_inventory *again, *copy;
+    char *written;
+
+    for (int is_complete = 0; is_complete < 2; is_complete++) {
+        if (is_complete && tutti_inventory_complete(inventory) != TUTTI_OK)
+            break; /* more devices than there may be */
+        require(tutti_nccl_xml_write(inventory, &written) == TUTTI_OK, "not written", NULL);
+        require(tutti_nccl_xml_read("written", written, strlen(written), TUTTI_SOURCE_FILE,
+                                    &again) == TUTTI_OK, "not read again", written);
+        require(tutti_inventory_equal(inventory, again), "not the same", written);
+        require(tutti_inventory_copy(inventory, &copy) == TUTTI_OK, "not copied", NULL);
+        require(tutti_inventory_equal(copy, again), "not the same when copied", written);
+        free(written);
+        tutti_inventory_destroy(again);
+        tutti_inventory_destroy(copy);
+    }
+    tutti_inventory_destroy(inventory);
+}
+
+static void try_nccl_xml(const char *text, size_t length)
+{
+    struct tutti_inventory *inventory;
+
+    if (tutti_nccl_xml_read("fuzz", text, length, TUTTI_SOURCE_FILE, &inventory) == TUTTI_OK)
+        try_inventory(inventory);
+}
+
+static void try_nccl_graphs(const char *text, size_t length)
+{
+    struct tutti_nccl_graphs *graphs, *again;
+    char *written;
+
+    if (tutti_nccl_graphs_read("fuzz", text, length, &graphs) != TUTTI_OK)
+        return;
+    require(tutti_nccl_graphs_write(graphs, &written) == TUTTI_OK, "not written", NULL);
+    require(tutti_nccl_graphs_read("written", written, strlen(written), &again) == TUTTI_OK,
+            "not read again", written);
+    require(tutti_nccl_graphs_equal(graphs, again), "not the same", written);
+    free(written);
+    tutti_nccl_graphs_destroy(graphs);
+    tutti_nccl_graphs_destroy(again);
+}
+
+static void try_line(const char *text, size_t length)
+{
+    struct tutti_inventory *inventory, *again;
+    char *copy = strndup(text, length), *written;
+
+    require(copy != NULL, "no memory", NULL);
+    if (tutti_line_read("fuzz", copy, &inventory) == TUTTI_OK) {
+        require(tutti_line_write(inventory, &written) == TUTTI_OK, "not written", copy);
+        require(tutti_line_read("written", written, &again) == TUTTI_OK, "not read again", written);
+        require(tutti_inventory_equal(inventory, again), "not the same", written);
+        tutti_inventory_destroy(again);
+        free(written);
+        try_inventory(inventory);
+    }
+    free(copy);
+}
+
+/* A reader of another form is a line here. The text does not end in zero. */
+static void (*const readers[])(const char *text, size_t length) = {
+    try_nccl_xml,
+    try_nccl_graphs,
+    try_line,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
+        readers[i]((const char *)bytes, size);
+    return 0;
+}
