@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A machine from whatever a user has of it: which form a file has is found from its content. */
+#include "topology/formats/load.h"
+
+#include "base/file.h"
+#include "base/result.h"
+#include "topology/formats/known.h"
+#include "topology/formats/line.h"
+#include "topology/formats/nccl_xml.h"
+#include "topology/formats/xml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* XML forms by their outermost element. */
+static const struct form {
+    const char *element;
+    int (*read)(const char *name, const char *text, size_t length, enum tutti_source source,
+                struct tutti_inventory **ret_inventory);
+} forms[] = {
+    {"system", tutti_nccl_xml_read},
+};
+
+#define FORMS (sizeof forms / sizeof forms[0])
+#define BLANKS " \t\r\n"
+#define SHOWN 40
+
+/* Behind `end`, or at the end of the text. */
+static const char *behind(const char *text, const char *end)
+{
+    const char *found = strstr(text, end);
+
+    return found != NULL ? found + strlen(end) : text + strlen(text);
+}
+
+/* The first element's name; "" where there is none after declarations and comments; NULL: it is no
+ * XML. */
+static const char *first_element(const char *text)
+{
+    bool is_xml = false;
+
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3;
+    for (;;) {
+        text += strspn(text, BLANKS);
+        is_xml = is_xml || *text == '<';
+        if (strncmp(text, "<!--", 4) == 0)
+            text = behind(text, "-->");
+        else if (strncmp(text, "<?", 2) == 0)
+            text = behind(text, "?>");
+        else if (strncmp(text, "<!", 2) == 0)
+            text = behind(text, ">");
+        else
+            return *text == '<' ? text + 1 : is_xml ? "" : NULL;
+    }
+}
+
+static int parse_xml(const char *name, const char *text, size_t length, const char *element,
+                     struct tutti_inventory **ret_inventory)
+{
+    size_t used = strcspn(element, BLANKS "/>"), form = 0;
+    struct tutti_inventory *inventory;
+    int rc;
+
+    /* What is not even an element any reader of XML names, with its place. */
+    while (used > 0 && form < FORMS && (strlen(forms[form].element) != used ||
+                                        memcmp(forms[form].element, element, used) != 0))
+        form++;
+    if (form == FORMS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s begins with <%.*s>; a machine is XML that begins "
+                          "with <system>, as NCCL writes it for NCCL_TOPO_DUMP_FILE", name,
+                          (int)(used < SHOWN ? used : SHOWN), element);
+    TUTTI_TRY(forms[form].read(name, text, length, TUTTI_SOURCE_FILE, &inventory));
+    rc = tutti_inventory_complete(inventory);
+    if (rc != TUTTI_OK) {
+        tutti_inventory_destroy(inventory);
+        return rc;
+    }
+    *ret_inventory = inventory;
+    return TUTTI_OK;
+}
+
+int tutti_inventory_parse(const char *name, const char *text, size_t length,
+                          struct tutti_inventory **ret_inventory)
+{
+    const char *element = first_element(text);
+
+    return element != NULL ? parse_xml(name, text, length, element, ret_inventory)
+                           : tutti_line_read(name, text, ret_inventory);
+}
+
+static int load_file(const char *name, struct tutti_inventory **ret_inventory)
+{
+    char cure[TUTTI_MESSAGE_BYTES];
+    size_t length;
+    char *text;
+    int rc;
+
+    snprintf(cure, sizeof cure, "give a file of at most %u MiB with NCCL's XML or lines, a line such "
+             "as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known name such as \"%s\"",
+             TUTTI_XML_BYTES >> 20, tutti_known_machine(0)->name);
+    TUTTI_TRY(tutti_file_read(name, TUTTI_XML_BYTES, cure, &text, &length));
+    rc = tutti_inventory_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,
+                               ret_inventory);
+    free(text);
+    return rc;
+}
+
+int tutti_inventory_load(const char *what, struct tutti_inventory **ret_inventory)
+{
+    const struct tutti_known_machine *known;
+
+    for (size_t i = 0; (known = tutti_known_machine(i)) != NULL; i++)
+        if (strcmp(known->name, what) == 0)
+            return tutti_line_read(known->name, known->line, ret_inventory);
+    if (strpbrk(what, BLANKS ";:") != NULL && access(what, F_OK) != 0)
+        return tutti_line_read("line", what, ret_inventory);
+    return load_file(what, ret_inventory);
+}
