@@ -40,6 +40,11 @@ TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
     "The machine, for the prices that choices go by: the name of a known one (`ethernet`), a file, "
     "or a description such as `level top overhead 5us bandwidth 50GB/s`. Default: coarse "
     "assumptions. See [tuning](tuning.md).")
+TUTTI_PARAM_TEXT(NVML_LIBRARY, "TUTTI_NVML_LIBRARY", "",
+    "NVIDIA's management library, by which GPUs and their NVLinks are found. Default: "
+    "`libnvidia-ml.so.1`, which comes with the driver.")
+TUTTI_PARAM_TEXT(IBVERBS_LIBRARY, "TUTTI_IBVERBS_LIBRARY", "",
+    "The library by which RDMA devices are found. Default: `libibverbs.so.1`.")
 TUTTI_PARAM_TEXT(SCHEDULE, "TUTTI_SCHEDULE", "",
     "[Schedule files](schedule-files.md) to run matching calls by, separated by `:`; each may be "
     "limited to calls of a size: `allreduce[64K-1M]=FILE`. Rank 0 reads them for all. Other calls "
