@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From what NVML says to devices of an inventory. */
+#include "topology/detect/nvml.h"
+
+#include "base/log.h"
+#include "base/result.h"
+#include "topology/detect/nvml_gpu.h"
+#include "topology/detect/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SOURCE TUTTI_SOURCE_NVML
+
+#define CLASS_GPU 0x030200
+#define CLASS_NVSWITCH 0x068000
+#define CLASS_IBM_NPU 0x068001
+
+/* More GPUs are not believed. */
+#define MOST_GPUS 256
+
+/* ---- the GPU and its pci --------------------------------------------------------------------- */
+
+static int set_pci(struct tutti_inventory *inventory, uint32_t pci,
+                   const struct tutti_nvml_facts *facts)
+{
+    const struct {
+        enum tutti_property property;
+        unsigned id;
+    } ids[] = {
+        {TUTTI_PROPERTY_PCI_VENDOR, facts->ids & 0xffff},
+        {TUTTI_PROPERTY_PCI_DEVICE, facts->ids >> 16},
+        {TUTTI_PROPERTY_SUBVENDOR, facts->subsystem_ids & 0xffff},
+        {TUTTI_PROPERTY_SUBDEVICE, facts->subsystem_ids >> 16},
+    };
+
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (ids[i].id != 0)
+            TUTTI_TRY(tutti_device_set_number(inventory, pci, ids[i].property, SOURCE, ids[i].id));
+    /* NVML does not tell the class; a file that does stays right. */
+    TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_CLASS, TUTTI_SOURCE_ASSUMED,
+                                      CLASS_GPU));
+    if (facts->pcie_gts > 0)
+        TUTTI_TRY(tutti_device_set_real(inventory, pci, TUTTI_PROPERTY_LINK_SPEED, SOURCE,
+                                        facts->pcie_gts));
+    if (facts->pcie_width > 0)
+        TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_LINK_WIDTH, SOURCE,
+                                          facts->pcie_width));
+    return TUTTI_OK;
+}
+
+static int set_gpu(struct tutti_inventory *inventory, uint32_t gpu,
+                   const struct tutti_nvml_facts *facts)
+{
+    TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_DEV, SOURCE, facts->index));
+    if (facts->sm > 0)
+        TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_SM, SOURCE, facts->sm));
+    if (facts->name[0] != '\0')
+        TUTTI_TRY(tutti_device_set_text(inventory, gpu, TUTTI_PROPERTY_MODEL_NAME, SOURCE,
+                                        facts->name));
+    if (facts->uuid[0] != '\0')
+        TUTTI_TRY(tutti_device_set_text(inventory, gpu, TUTTI_PROPERTY_UUID, SOURCE, facts->uuid));
+    if (facts->fabric != 0)
+        TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_FABRIC, SOURCE,
+                                          (int64_t)facts->fabric));
+    return TUTTI_OK;
+}
+
+static void log_gpu(const struct tutti_nvml_facts *facts)
+{
+    uint32_t links = 0;
+    char address[32];
+
+    for (uint32_t i = 0; i < facts->ntargets; i++)
+        links += facts->targets[i].links;
+    tutti_busid_write(facts->busid, address, sizeof address);
+    tutti_log(TUTTI_LOG_DEBUG,
+              "GPU %u (%s): %s, sm_%d, PCIe %g GT/s x%u, %u NVLinks to %u ends (NVML's version "
+              "number %u, %u MB/s each), %u C2C links%s",
+              facts->index, address, facts->name[0] != '\0' ? facts->name : "without a name",
+              facts->sm, facts->pcie_gts, facts->pcie_width, links, facts->ntargets,
+              facts->link_version, facts->link_mbytes_per_s, facts->c2c_links,
+              facts->is_split ? ", split into MIG instances: taken as one" : "");
+}
+
+static int put_gpu(const char *root, struct tutti_inventory *inventory,
+                   const struct tutti_nvml_facts *facts)
+{
+    uint32_t pci, gpu;
+
+    TUTTI_TRY(tutti_place_pci(root, inventory, facts->busid, SOURCE, &pci));
+    TUTTI_TRY(set_pci(inventory, pci, facts));
+    gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+    if (gpu == TUTTI_NO_DEVICE)
+        TUTTI_TRY(tutti_inventory_add(inventory, pci, TUTTI_DEVICE_GPU, SOURCE, &gpu));
+    log_gpu(facts);
+    return set_gpu(inventory, gpu, facts);
+}
+
+/* A GPU that another phase has found, but that cannot be used. */
+static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
+{
+    uint32_t pci = busid >= 0 ? tutti_inventory_find_pci(inventory, busid) : TUTTI_NO_DEVICE;
+    uint32_t gpu = pci != TUTTI_NO_DEVICE ? tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU)
+                                          : TUTTI_NO_DEVICE;
+
+    if (gpu != TUTTI_NO_DEVICE && inventory->devices[gpu].found_by <= SOURCE)
+        tutti_inventory_remove(inventory, gpu);
+}
+
+/* ---- its links ------------------------------------------------------------------------------- */
+
+static int64_t target_class(const char *root, const struct tutti_inventory *inventory,
+                            const struct tutti_nvml_target *target, enum tutti_source *ret_source)
+{
+    uint32_t pci = tutti_inventory_find_pci(inventory, target->busid);
+    int64_t class;
+
+    *ret_source = SOURCE;
+    if (target->remote_type == TUTTI_NVML_REMOTE_IBM_NPU)
+        return CLASS_IBM_NPU;
+    if (target->remote_type == TUTTI_NVML_REMOTE_SWITCH ||
+        target->busid == TUTTI_NVML_HIDDEN_BUSID)
+        return CLASS_NVSWITCH;
+    if (pci != TUTTI_NO_DEVICE) {
+        *ret_source = inventory->devices[pci].value[TUTTI_PROPERTY_CLASS].found_by;
+        if (*ret_source != TUTTI_SOURCE_NOBODY)
+            return tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0);
+    }
+    *ret_source = TUTTI_SOURCE_SYSFS;
+    class = tutti_place_class(root, target->busid);
+    if (class >= 0)
+        return class;
+    /* A peer that not even the kernel of this VM sees is a switch, unless NVML says otherwise. */
+    *ret_source = TUTTI_SOURCE_ASSUMED;
+    return target->remote_type == TUTTI_NVML_REMOTE_GPU ? CLASS_GPU : CLASS_NVSWITCH;
+}
+
+/* The best source of a GPU's children of a kind; NOBODY: there are none. */
+static enum tutti_source best_source(const struct tutti_inventory *inventory, uint32_t gpu,
+                                     enum tutti_device_kind kind)
+{
+    enum tutti_source best = TUTTI_SOURCE_NOBODY;
+
+    for (uint32_t i = inventory->devices[gpu].first_child; i != TUTTI_NO_DEVICE;
+         i = inventory->devices[i].next)
+        if (inventory->devices[i].kind == kind && inventory->devices[i].found_by > best)
+            best = inventory->devices[i].found_by;
+    return best;
+}
+
+/* Does NVML know the links that an nvlink of an inventory stands for? */
+static bool is_target(const struct tutti_nvml_facts *facts, int64_t busid)
+{
+    for (uint32_t i = 0; i < facts->ntargets; i++)
+        if (facts->targets[i].busid == busid)
+            return true;
+    return false;
+}
+
+static void take_out_links(struct tutti_inventory *inventory, uint32_t gpu,
+                           const struct tutti_nvml_facts *facts)
+{
+    uint32_t next;
+
+    for (uint32_t i = inventory->devices[gpu].first_child; i != TUTTI_NO_DEVICE; i = next) {
+        next = inventory->devices[i].next;
+        if (inventory->devices[i].kind == TUTTI_DEVICE_NVLINK &&
+            !is_target(facts, tutti_device_number(inventory, i, TUTTI_PROPERTY_TARGET, -1)))
+            tutti_inventory_remove(inventory, i);
+    }
+}
+
+static uint32_t find_link(const struct tutti_inventory *inventory, uint32_t gpu, int64_t busid)
+{
+    uint32_t i = inventory->devices[gpu].first_child;
+
+    while (i != TUTTI_NO_DEVICE &&
+           (inventory->devices[i].kind != TUTTI_DEVICE_NVLINK ||
+            tutti_device_number(inventory, i, TUTTI_PROPERTY_TARGET, -1) != busid))
+        i = inventory->devices[i].next;
+    return i;
+}
+
+static int put_link(const char *root, struct tutti_inventory *inventory, uint32_t gpu,
+                    const struct tutti_nvml_target *target)
+{
+    uint32_t link = find_link(inventory, gpu, target->busid);
+    enum tutti_source source;
+    int64_t class;
+
+    if (link == TUTTI_NO_DEVICE)
+        TUTTI_TRY(tutti_inventory_add(inventory, gpu, TUTTI_DEVICE_NVLINK, SOURCE, &link));
+    TUTTI_TRY(tutti_device_set_number(inventory, link, TUTTI_PROPERTY_TARGET, SOURCE,
+                                      target->busid));
+    TUTTI_TRY(tutti_device_set_number(inventory, link, TUTTI_PROPERTY_LINKS, SOURCE,
+                                      target->links));
+    class = target_class(root, inventory, target, &source);
+    return tutti_device_set_number(inventory, link, TUTTI_PROPERTY_TCLASS, source, class);
+}
+
+static int put_c2c(struct tutti_inventory *inventory, uint32_t gpu,
+                   const struct tutti_nvml_facts *facts)
+{
+    uint32_t c2c = tutti_place_child(inventory, gpu, TUTTI_DEVICE_C2C);
+
+    if (facts->c2c_links == 0)
+        return TUTTI_OK;
+    if (c2c == TUTTI_NO_DEVICE)
+        TUTTI_TRY(tutti_inventory_add(inventory, gpu, TUTTI_DEVICE_C2C, SOURCE, &c2c));
+    if (facts->c2c_mbytes_per_s > 0)
+        TUTTI_TRY(tutti_device_set_number(inventory, c2c, TUTTI_PROPERTY_BW, SOURCE,
+                                          facts->c2c_mbytes_per_s));
+    return tutti_device_set_number(inventory, c2c, TUTTI_PROPERTY_LINKS, SOURCE, facts->c2c_links);
+}
+
+/* When all GPUs are placed, for the class of a link's other end may be one's. */
+static int put_links(const char *root, struct tutti_inventory *inventory,
+                     const struct tutti_nvml_facts *facts)
+{
+    uint32_t pci = tutti_inventory_find_pci(inventory, facts->busid);
+    uint32_t gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+
+    /* A user's file is right about all links or none. */
+    if (best_source(inventory, gpu, TUTTI_DEVICE_NVLINK) <= SOURCE) {
+        take_out_links(inventory, gpu, facts);
+        for (uint32_t i = 0; i < facts->ntargets; i++)
+            TUTTI_TRY(put_link(root, inventory, gpu, &facts->targets[i]));
+    }
+    return put_c2c(inventory, gpu, facts);
+}
+
+/* ---- the phase ------------------------------------------------------------------------------- */
+
+static int put_all(const char *root, struct tutti_inventory *inventory,
+                   const struct tutti_nvml_facts *facts, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        TUTTI_TRY(put_gpu(root, inventory, &facts[i]));
+    for (unsigned i = 0; i < count; i++)
+        TUTTI_TRY(put_links(root, inventory, &facts[i]));
+    return TUTTI_OK;
+}
+
+static int detect(const struct tutti_nvml *nvml, const char *root,
+                  struct tutti_inventory *inventory)
+{
+    struct tutti_nvml_facts *facts;
+    unsigned count = 0, nread = 0;
+    int rc, code = nvml->device_count(&count);
+
+    if (code != TUTTI_NVML_SUCCESS) {
+        tutti_log(TUTTI_LOG_WARN, "NVIDIA GPUs are not asked for: NVML does not tell how many: %s",
+                  tutti_nvml_error(nvml, code));
+        return TUTTI_OK;
+    }
+    if (count > MOST_GPUS) {
+        tutti_log(TUTTI_LOG_WARN, "NVML says %u GPUs; the first %u are taken", count, MOST_GPUS);
+        count = MOST_GPUS;
+    }
+    if (count == 0)
+        return TUTTI_OK;
+    facts = calloc(count, sizeof *facts);
+    if (facts == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for what NVML says of %u GPUs", count);
+    for (unsigned i = 0; i < count; i++) {
+        if (tutti_nvml_read_gpu(nvml, i, &facts[nread]) == TUTTI_NVML_READ)
+            nread++;
+        else
+            take_out_gpu(inventory, facts[nread].busid);
+    }
+    rc = put_all(root, inventory, facts, nread);
+    free(facts);
+    return rc;
+}
+
+int tutti_detect_nvml(const char *root, struct tutti_inventory *inventory)
+{
+    struct tutti_nvml nvml;
+    int rc;
+
+    if (tutti_nvml_open(&nvml) != TUTTI_OK)
+        return TUTTI_OK;
+    rc = detect(&nvml, root != NULL ? root : "", inventory);
+    tutti_nvml_close(&nvml);
+    return rc;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asking NVML about a GPU. */
+#include "topology/detect/nvml_gpu.h"
+
+#include "base/log.h"
+#include "topology/inventory/inventory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A GPU in the course of being asked. */
+struct inquiry {
+    const struct tutti_nvml *nvml;
+    struct tutti_nvml_gpu *gpu;
+    char who[64]; /* "GPU 3", then "GPU 3 (0000:3b:00.0)" */
+    int loss;     /* the code that says that the GPU is of no use; 0: none */
+};
+
+/* Did a call tell what it was asked? What a GPU or a driver does not know is no fault. */
+static bool is_told(struct inquiry *inquiry, const char *what, int code)
+{
+    if (code == TUTTI_NVML_SUCCESS)
+        return true;
+    if (code == TUTTI_NVML_GPU_IS_LOST || code == TUTTI_NVML_RESET_REQUIRED)
+        inquiry->loss = code;
+    else if (code != TUTTI_NVML_NOT_SUPPORTED && code != TUTTI_NVML_INVALID_ARGUMENT &&
+             code != TUTTI_NVML_FUNCTION_NOT_FOUND)
+        tutti_log(TUTTI_LOG_DEBUG, "NVML, %s, %s: %s", inquiry->who, what,
+                  tutti_nvml_error(inquiry->nvml, code));
+    return false;
+}
+
+/* ---- the GPU itself -------------------------------------------------------------------------- */
+
+static int64_t busid_of(const struct tutti_nvml_pci *pci)
+{
+    int64_t busid;
+
+    if (memchr(pci->bus_id, '\0', sizeof pci->bus_id) == NULL ||
+        !tutti_busid_parse(pci->bus_id, &busid))
+        busid = (int64_t)pci->domain << 20 | (int64_t)(pci->bus & 0xff) << 12 |
+                (int64_t)(pci->device & 0xff) << 4;
+    return busid;
+}
+
+static double generation_gts(unsigned generation)
+{
+    static const double gts[] = {0, 2.5, 5, 8, 16, 32, 64, 128};
+
+    return generation < sizeof gts / sizeof gts[0] ? gts[generation] : 0;
+}
+
+/* Idle GPUs lower their link's speed, so the highest one counts; a width that is less than the
+ * highest stays so (a slot with fewer lanes, bad contacts). */
+static void read_pcie(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+{
+    const struct tutti_nvml *nvml = inquiry->nvml;
+    struct tutti_nvml_gpu *gpu = inquiry->gpu;
+    unsigned generation, width;
+
+    if (is_told(inquiry, "PCIe generation",
+                tutti_nvml_call(nvml, max_pcie_generation, gpu, &generation)) ||
+        is_told(inquiry, "PCIe generation",
+                tutti_nvml_call(nvml, pcie_generation, gpu, &generation)))
+        facts->pcie_gts = generation_gts(generation);
+    if (is_told(inquiry, "PCIe width", tutti_nvml_call(nvml, max_pcie_width, gpu, &width)))
+        facts->pcie_width = width;
+    if (is_told(inquiry, "PCIe width", tutti_nvml_call(nvml, pcie_width, gpu, &width)) &&
+        width > 0) {
+        if (facts->pcie_width > width)
+            tutti_log(TUTTI_LOG_DEBUG, "%s has %u of its %u PCIe lanes", inquiry->who, width,
+                      facts->pcie_width);
+        facts->pcie_width = width;
+    }
+}
+
+static void read_text(struct inquiry *inquiry, const char *what, int code, char *text)
+{
+    text[TUTTI_NVML_TEXT_BYTES - 1] = '\0';
+    if (!is_told(inquiry, what, code))
+        text[0] = '\0';
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+/* One field, as a number without sign; false: not told. */
+static bool read_field(struct inquiry *inquiry, const char *what, unsigned id, unsigned scope,
+                       uint64_t *ret_number)
+{
+    struct tutti_nvml_field field = {.field = id, .scope = scope};
+
+    if (!is_told(inquiry, what, tutti_nvml_call(inquiry->nvml, fields, inquiry->gpu, 1, &field)) ||
+        !is_told(inquiry, what, field.result))
+        return false;
+    switch (field.type) {
+    case TUTTI_NVML_VALUE_UINT:
+        *ret_number = field.value.unsigned_number;
+        return true;
+    case TUTTI_NVML_VALUE_ULONG:
+        *ret_number = field.value.unsigned_long;
+        return true;
+    case TUTTI_NVML_VALUE_ULONGLONG:
+        *ret_number = field.value.unsigned_long_long;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void count_link(struct tutti_nvml_facts *facts, int64_t busid, int remote_type)
+{
+    struct tutti_nvml_target *target = facts->targets;
+
+    while (target < facts->targets + facts->ntargets && target->busid != busid)
+        target++;
+    if (target == facts->targets + facts->ntargets) {
+        *target = (struct tutti_nvml_target){.busid = busid, .remote_type = remote_type};
+        facts->ntargets++;
+    }
+    target->links++;
+}
+
+/* The other end of an active link. */
+static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_nvml_facts *facts)
+{
+    const struct tutti_nvml *nvml = inquiry->nvml;
+    int type = TUTTI_NVML_REMOTE_UNKNOWN;
+    struct tutti_nvml_pci pci = {0};
+    unsigned can_p2p = 1, version;
+    uint64_t speed;
+    int64_t busid;
+
+    /* Without it a link serves the CPU or a picture alone. Drivers that cannot be asked have none
+     * of those. */
+    if (is_told(inquiry, "NVLink capability",
+                tutti_nvml_call(nvml, link_capability, inquiry->gpu, link, TUTTI_NVML_LINK_CAN_P2P,
+                                &can_p2p)) &&
+        can_p2p == 0)
+        return;
+    if (!is_told(inquiry, "NVLink remote PCI",
+                 tutti_nvml_call(nvml, link_remote_pci, inquiry->gpu, link, &pci)))
+        return;
+    if (!is_told(inquiry, "NVLink remote type",
+                 tutti_nvml_call(nvml, link_remote_type, inquiry->gpu, link, &type)))
+        type = TUTTI_NVML_REMOTE_UNKNOWN;
+    busid = busid_of(&pci);
+    if ((busid >> 20 & 0xfffffff) == 0xfffffff)
+        busid = TUTTI_NVML_HIDDEN_BUSID;
+    count_link(facts, busid, type);
+    if (facts->link_version == 0 &&
+        is_told(inquiry, "NVLink version",
+                tutti_nvml_call(nvml, link_version, inquiry->gpu, link, &version)))
+        facts->link_version = version;
+    if (facts->link_mbytes_per_s == 0 &&
+        read_field(inquiry, "NVLink speed", TUTTI_NVML_FIELD_NVLINK_SPEED, link, &speed))
+        facts->link_mbytes_per_s = (unsigned)speed;
+}
+
+static void read_links(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+{
+    for (unsigned link = 0; link < TUTTI_NVML_LINKS && inquiry->loss == 0; link++) {
+        int is_active = 0;
+        int code = tutti_nvml_call(inquiry->nvml, link_state, inquiry->gpu, link, &is_active);
+
+        if (code == TUTTI_NVML_INVALID_ARGUMENT || code == TUTTI_NVML_FUNCTION_NOT_FOUND)
+            break;
+        if (is_told(inquiry, "NVLink state", code) && is_active)
+            read_link(inquiry, link, facts);
+    }
+}
+
+/* As many as a superchip may ever have: what the driver says is not believed without end. */
+#define MOST_C2C_LINKS 64
+
+static void read_c2c(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+{
+    uint64_t count, status, speed;
+
+    if (!read_field(inquiry, "C2C links", TUTTI_NVML_FIELD_C2C_LINKS, 0, &count))
+        return;
+    for (unsigned link = 0; link < count && link < MOST_C2C_LINKS && inquiry->loss == 0; link++) {
+        if (!read_field(inquiry, "C2C status", TUTTI_NVML_FIELD_C2C_STATUS, link, &status) ||
+            status != 1)
+            continue;
+        facts->c2c_links++;
+        if (read_field(inquiry, "C2C speed", TUTTI_NVML_FIELD_C2C_MAX_BW, link, &speed))
+            facts->c2c_mbytes_per_s = (uint32_t)speed;
+    }
+}
+
+/* ---- fabric ---------------------------------------------------------------------------------- */
+
+/* FNV-1a */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size_bytes)
+{
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < size_bytes; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* GPUs of one clique of one cluster reach each other's memory over NVLink, hosts apart or not. A
+ * cluster of zeros is the NVSwitch board of one host. */
+static void read_fabric(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+{
+    static const unsigned char none[TUTTI_NVML_CLUSTER_BYTES];
+    struct tutti_nvml_fabric_v2 fabric = {.version = TUTTI_NVML_FABRIC_VERSION};
+    struct tutti_nvml_fabric old = {.state = 0};
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    if (!is_told(inquiry, "fabric",
+                 tutti_nvml_call(inquiry->nvml, fabric_v2, inquiry->gpu, &fabric))) {
+        if (inquiry->loss != 0 ||
+            !is_told(inquiry, "fabric", tutti_nvml_call(inquiry->nvml, fabric, inquiry->gpu, &old)))
+            return;
+        memcpy(fabric.cluster, old.cluster, sizeof old.cluster);
+        fabric.status = old.status;
+        fabric.clique = old.clique;
+        fabric.state = old.state;
+    }
+    if (fabric.state != TUTTI_NVML_FABRIC_COMPLETED ||
+        !is_told(inquiry, "joining its fabric", fabric.status) ||
+        memcmp(fabric.cluster, none, sizeof none) == 0)
+        return;
+    hash = hash_bytes(hash, fabric.cluster, sizeof fabric.cluster);
+    for (int i = 0; i < 4; i++)
+        hash = hash_bytes(hash, &(unsigned char){(unsigned char)(fabric.clique >> 8 * i)}, 1);
+    facts->fabric = hash != 0 ? hash : 1;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void read_identity(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+{
+    const struct tutti_nvml *nvml = inquiry->nvml;
+    unsigned mode, pending;
+    int major, minor;
+
+    if (is_told(inquiry, "compute capability",
+                nvml->compute_capability(inquiry->gpu, &major, &minor)))
+        facts->sm = major * 10 + minor;
+    read_text(inquiry, "name",
+              tutti_nvml_call(nvml, name, inquiry->gpu, facts->name, sizeof facts->name),
+              facts->name);
+    read_text(inquiry, "UUID",
+              tutti_nvml_call(nvml, uuid, inquiry->gpu, facts->uuid, sizeof facts->uuid),
+              facts->uuid);
+    if (is_told(inquiry, "MIG mode",
+                tutti_nvml_call(nvml, mig_mode, inquiry->gpu, &mode, &pending)))
+        facts->is_split = mode != 0;
+}
+
+static enum tutti_nvml_reading unusable(const struct inquiry *inquiry, int code)
+{
+    /* In a container, GPUs of others are such. */
+    tutti_log(code == TUTTI_NVML_NO_PERMISSION ? TUTTI_LOG_DEBUG : TUTTI_LOG_WARN,
+              "%s is left out: NVML says: %s", inquiry->who, tutti_nvml_error(inquiry->nvml, code));
+    return TUTTI_NVML_UNUSABLE;
+}
+
+enum tutti_nvml_reading tutti_nvml_read_gpu(const struct tutti_nvml *nvml, unsigned index,
+                                            struct tutti_nvml_facts *ret_facts)
+{
+    struct inquiry inquiry = {.nvml = nvml};
+    struct tutti_nvml_facts *facts = ret_facts;
+    struct tutti_nvml_pci pci = {0};
+    char address[32];
+    int code;
+
+    *facts = (struct tutti_nvml_facts){.index = index, .busid = -1};
+    snprintf(inquiry.who, sizeof inquiry.who, "GPU %u", index);
+    code = nvml->device(index, &inquiry.gpu);
+    if (code == TUTTI_NVML_SUCCESS)
+        code = nvml->pci(inquiry.gpu, &pci);
+    if (code != TUTTI_NVML_SUCCESS)
+        return unusable(&inquiry, code);
+    facts->busid = busid_of(&pci);
+    facts->ids = pci.ids;
+    facts->subsystem_ids = pci.subsystem_ids;
+    tutti_busid_write(facts->busid, address, sizeof address);
+    snprintf(inquiry.who, sizeof inquiry.who, "GPU %u (%s)", index, address);
+
+    read_identity(&inquiry, facts);
+    read_pcie(&inquiry, facts);
+    read_links(&inquiry, facts);
+    read_c2c(&inquiry, facts);
+    read_fabric(&inquiry, facts);
+    return inquiry.loss == 0 ? TUTTI_NVML_READ : unusable(&inquiry, inquiry.loss);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding a device's place, and making it. */
+#include "topology/detect/place.h"
+
+#include "base/result.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A number in a file of the kernel's about a PCI device; false: there is none. */
+static bool read_pci_number(const char *root, int64_t busid, const char *file,
+                            long long *ret_number)
+{
+    char path[PATH_MAX], address[32], text[64], *end;
+    bool is_read = false;
+    FILE *stream;
+
+    tutti_busid_write(busid, address, sizeof address);
+    if ((size_t)snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/%s", root, address, file) >=
+        sizeof path)
+        return false;
+    stream = fopen(path, "re");
+    if (stream == NULL)
+        return false;
+    if (fgets(text, sizeof text, stream) != NULL) {
+        *ret_number = strtoll(text, &end, 0);
+        is_read = end != text;
+    }
+    fclose(stream);
+    return is_read;
+}
+
+int64_t tutti_place_class(const char *root, int64_t busid)
+{
+    long long number;
+
+    return read_pci_number(root, busid, "class", &number) ? number & 0xffffff : -1;
+}
+
+uint32_t tutti_place_child(const struct tutti_inventory *inventory, uint32_t parent,
+                           enum tutti_device_kind kind)
+{
+    uint32_t child = inventory->devices[parent].first_child;
+
+    while (child != TUTTI_NO_DEVICE && inventory->devices[child].kind != kind)
+        child = inventory->devices[child].next;
+    return child;
+}
+
+static int add_cpu(struct tutti_inventory *inventory, enum tutti_source source, int64_t numa,
+                   uint32_t *ret_cpu)
+{
+    uint32_t cpu;
+
+    TUTTI_TRY(tutti_inventory_add(inventory, 0, TUTTI_DEVICE_CPU, source, &cpu));
+    TUTTI_TRY(tutti_device_set_number(inventory, cpu, TUTTI_PROPERTY_NUMA, source, numa));
+    *ret_cpu = cpu;
+    return TUTTI_OK;
+}
+
+int tutti_place_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
+{
+    uint32_t cpu = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
+
+    if (cpu == TUTTI_NO_DEVICE)
+        return add_cpu(inventory, TUTTI_SOURCE_ASSUMED, 0, ret_cpu);
+    *ret_cpu = cpu;
+    return TUTTI_OK;
+}
+
+/* The cpu of a NUMA node that the kernel names. */
+static int numa_cpu(struct tutti_inventory *inventory, int64_t numa, uint32_t *ret_cpu)
+{
+    uint32_t cpu = TUTTI_NO_DEVICE;
+
+    while ((cpu = tutti_inventory_next_of(inventory, cpu, TUTTI_DEVICE_CPU)) != TUTTI_NO_DEVICE)
+        if (tutti_device_number(inventory, cpu, TUTTI_PROPERTY_NUMA, -1) == numa) {
+            *ret_cpu = cpu;
+            return TUTTI_OK;
+        }
+    return add_cpu(inventory, TUTTI_SOURCE_SYSFS, numa, ret_cpu);
+}
+
+/* What the kernel knows of a device by itself; in a container that may be nothing. */
+static int set_ids(const char *root, struct tutti_inventory *inventory, uint32_t pci, int64_t busid)
+{
+    static const struct {
+        const char *file;
+        enum tutti_property property;
+    } ids[] = {
+        {"class", TUTTI_PROPERTY_CLASS},
+        {"vendor", TUTTI_PROPERTY_PCI_VENDOR},
+        {"device", TUTTI_PROPERTY_PCI_DEVICE},
+        {"subsystem_vendor", TUTTI_PROPERTY_SUBVENDOR},
+        {"subsystem_device", TUTTI_PROPERTY_SUBDEVICE},
+    };
+    long long number;
+
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (read_pci_number(root, busid, ids[i].file, &number) && number >= 0)
+            TUTTI_TRY(tutti_device_set_number(inventory, pci, ids[i].property,
+                                              TUTTI_SOURCE_SYSFS, number));
+    return TUTTI_OK;
+}
+
+int tutti_place_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
+                    enum tutti_source source, uint32_t *ret_pci)
+{
+    uint32_t cpu, pci = tutti_inventory_find_pci(inventory, busid);
+    long long numa;
+
+    if (pci != TUTTI_NO_DEVICE) {
+        *ret_pci = pci;
+        return TUTTI_OK;
+    }
+    /* The kernel's -1 says that it does not know, as guests often do not. */
+    if (read_pci_number(root, busid, "numa_node", &numa) && numa >= 0)
+        TUTTI_TRY(numa_cpu(inventory, numa, &cpu));
+    else
+        TUTTI_TRY(tutti_place_cpu(inventory, &cpu));
+    TUTTI_TRY(tutti_inventory_add(inventory, cpu, TUTTI_DEVICE_PCI, source, &pci));
+    TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_BUSID, source, busid));
+    TUTTI_TRY(set_ids(root, inventory, pci, busid));
+    *ret_pci = pci;
+    return TUTTI_OK;
+}

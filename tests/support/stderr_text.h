@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a piece of code writes to stderr, for tests of the lines that users read. */
+#ifndef TUTTI_TESTS_SUPPORT_STDERR_TEXT_H
+#define TUTTI_TESTS_SUPPORT_STDERR_TEXT_H
+
+#include <stddef.h>
+
+/* From now on stderr goes into a file in memory; not twice at a time. */
+void stderr_text_begin(void);
+/* As before again; what was written, up to 64 KiB less one byte, with a zero at the end. Static. */
+const char *stderr_text_end(void);
+/* In how many lines of a text a word occurs. */
+size_t count_lines_with(const char *text, const char *word);
+
+#endif
