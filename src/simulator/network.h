@@ -62,6 +62,25 @@ struct sim_network {
     uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
 };
 
+static inline const struct tutti_rate *sim_rate_of(const struct sim_network *network, uint32_t level)
+{
+    return &network->machine->level[level];
+}
+
+static inline uint32_t sim_node_of(const struct sim_network *network, uint32_t rank)
+{
+    const uint32_t *node = network->machine->places.node;
+
+    return node ? node[rank] : rank;
+}
+
+static inline uint32_t sim_node_count(const struct sim_network *network)
+{
+    const struct tutti_places *places = &network->machine->places;
+
+    return places->node ? places->nnodes : network->nranks;
+}
+
 /* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. Init checks,
  * too. */
 int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks);
@@ -69,7 +88,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
                            uint32_t nranks);
 void tutti_sim_network_fini(struct sim_network *network);
 
-/* What a message crosses. */
+/* routes.c. What a message crosses. */
 int tutti_sim_route_message(const struct sim_network *network, uint32_t from, uint32_t to,
                             struct sim_route *route);
 /* What a step's own work crosses, the reduction of what has arrived included. */
