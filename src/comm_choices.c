@@ -18,6 +18,7 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
         *comm->machine = *parent->machine;
         comm->machine->places = (struct tutti_places){.nranks = 0};
+        comm->machine->links = (struct tutti_machine_links){.nlinks = 0};
         return TUTTI_OK;
     }
     if (comm->rank != 0)
@@ -142,7 +143,10 @@ size_t tutti_choices_bytes(const struct tutti_comm *comm)
 
     if (comm->machine != NULL)
         bytes += sizeof *comm->machine +
-                 (places->nrings + places->ntrees) * nranks * sizeof(int32_t);
+                 (places->nrings + places->ntrees) * nranks * sizeof(int32_t) +
+                 comm->machine->links.nlinks * sizeof(struct tutti_machine_link) +
+                 comm->machine->links.npaths * sizeof(struct tutti_machine_path) +
+                 comm->machine->links.ncrossings * sizeof(struct tutti_machine_crossing);
     for (int i = 0; comm->policy != NULL && i < TUTTI_POLICY_RULES; i++)
         bytes += comm->policy->rules[i].capacity * sizeof(struct tutti_rule);
     return bytes + (comm->policy != NULL ? sizeof *comm->policy + comm->policy->size : 0);

@@ -133,6 +133,9 @@ static void the_environment_of_rank_0_counts(void **state)
          "swing 0 1"},
         {{NULL}, {"TUTTI_TUNE", "allreduce ring"}, NULL},
         {{"TUTTI_MACHINE", "ethernet"}, {"TUTTI_MACHINE", "flat"}, NULL},
+        /* Its links are those of these ranks: a split has none. */
+        {{"TUTTI_MACHINE", "level top bandwidth 9GB/s; link 9GB/s; path 0 1 via 0; path 2 1 via 0"},
+         {NULL}, NULL},
     };
 
     (void)state;

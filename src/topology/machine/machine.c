@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine's life: from a name, a line of text or a file, to its end. */
-#include "topology/machine/machine.h"
+#include "topology/machine/machine_draft.h"
 
 #include "base/file.h"
 #include "base/result.h"
@@ -54,6 +54,7 @@ void tutti_machine_destroy(struct tutti_machine *machine)
     drop(machine->places.group);
     drop(machine->places.rings);
     drop(machine->places.trees);
+    tutti_links_fini(&machine->links);
     free(machine);
 }
 

@@ -29,6 +29,18 @@
  *                             # have seen it; default: latency and overhead of level node
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
  *   tree -1 0 0 1             # parents of all ranks; may be repeated
+ *   link 80GB/s               # what a link carries, one way; links are numbered from 0 on in the
+ *                             # order given. May be repeated, and hold several in a line
+ *   link gpu0>gpu1 80GB/s     # with a name for reports: a letter, then anything but blanks, ; and #
+ *   path 0 1 via 3 7x1.2      # the links from rank 0 to rank 1, in the order of crossing them. A
+ *                             # byte takes 1.2 of link 7; "via" alone: both are on one device
+ *   path 1 0 via 4 latency 2us  # default: that of the level that the two are apart
+ *
+ * A path says what goes from the first of its ranks to the second, messages and what they load and
+ * store in each other's memory, instead of ports, trunks and torus: shared with all others that
+ * cross a link, and alone at the rate of the narrowest. The overhead is that of the level, and holds
+ * no link. Pairs without a path go by the levels. Links and paths describe a machine that is known
+ * as a graph; they may stand in any order.
  *
  * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of
  * 0 1" the group of each node.
@@ -60,6 +72,9 @@
 /* What a description may hold at most. */
 #define TUTTI_MACHINE_RANKS (1u << 20)
 #define TUTTI_MACHINE_ORDERS 64 /* rings, and trees */
+#define TUTTI_MACHINE_LINKS 65536u
+#define TUTTI_MACHINE_PATHS (4096u * 4096u)
+#define TUTTI_MACHINE_PATH_LINKS 64u /* of one path */
 
 /* In the order of enum tutti_level (algorithms/cost.h). */
 #define TUTTI_MACHINE_LEVELS 3
@@ -79,6 +94,37 @@ struct tutti_rate {
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS], core_beyond[TUTTI_MACHINE_BEYONDS];
 };
 
+#define TUTTI_MACHINE_NAME_BYTES 48
+
+struct tutti_machine_link {
+    double bytes_per_s;                  /* at least 1 */
+    char name[TUTTI_MACHINE_NAME_BYTES]; /* "": none */
+};
+
+#define TUTTI_MACHINE_WEIGHT_LEAST 0.001
+#define TUTTI_MACHINE_WEIGHT_MOST 1000.0
+
+/* A byte takes `weight` bytes of the link. */
+struct tutti_machine_crossing {
+    uint32_t link;
+    double weight; /* TUTTI_MACHINE_WEIGHT_LEAST .. TUTTI_MACHINE_WEIGHT_MOST */
+};
+
+struct tutti_machine_path {
+    uint32_t from, to;     /* ranks */
+    uint32_t first, count; /* of its crossings; no link twice */
+    double latency_s;      /* less than 0: that of the level */
+};
+
+struct tutti_machine_links {
+    const struct tutti_machine_link *links;
+    uint32_t nlinks;
+    const struct tutti_machine_path *paths; /* of a machine: ascending, by `from`, then `to` */
+    uint32_t npaths;
+    const struct tutti_machine_crossing *crossings;
+    uint32_t ncrossings;
+};
+
 struct tutti_machine {
     struct tutti_places places; /* arrays owned by the machine */
     struct tutti_rate level[TUTTI_MACHINE_LEVELS];
@@ -92,6 +138,7 @@ struct tutti_machine {
     double signal_s;           /* 0: latency and overhead of level node */
     struct tutti_beyond memory_beyond[TUTTI_MACHINE_BEYONDS], copy_beyond[TUTTI_MACHINE_BEYONDS];
     struct tutti_beyond reduce_beyond[TUTTI_MACHINE_BEYONDS], load_beyond[TUTTI_MACHINE_BEYONDS];
+    struct tutti_machine_links links; /* arrays owned by the machine */
 };
 
 /* Parse; `name` is the file's, for messages. nranks: what the description says, or if this is
@@ -118,11 +165,24 @@ int tutti_machine_write(const struct tutti_machine *machine, char **ret_text);
 
 void tutti_machine_destroy(struct tutti_machine *machine);
 
+/* Give a parsed machine these links and paths, in any order, instead of those it has. They are
+ * copied. TUTTI_ERR_ARGUMENT: they do not fit each other, or the ranks; TUTTI_ERR_SYSTEM. */
+int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_machine_links *links);
+/* NULL: the pair goes by the levels. */
+const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
+                                                    uint32_t from, uint32_t to);
+/* What a path carries of something that is alone; 0: it crosses no link. */
+double tutti_machine_path_rate(const struct tutti_machine *machine,
+                               const struct tutti_machine_path *path);
+/* That of the level where the path has none of its own. */
+double tutti_machine_path_latency_s(const struct tutti_machine *machine,
+                                    const struct tutti_machine_path *path);
+
 /* Bytes of the buffers of a call at the rank that has most of them. */
 double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks,
                                double block_bytes);
-/* The machine as a call of that footprint finds it: one rate each, nothing beyond. Places stay
- * those of `machine`: do not destroy it. */
+/* The machine as a call of that footprint finds it: one rate each, nothing beyond. Places and
+ * links stay those of `machine`: do not destroy it. */
 void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
                       struct tutti_machine *ret_machine);
 

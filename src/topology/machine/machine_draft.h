@@ -8,6 +8,8 @@
 #include "topology/machine/machine.h"
 #include "topology/machine/machine_words.h"
 
+#include <stdio.h>
+
 /* The numbers of one line. A tree's root, -1, is UINT32_MAX. */
 struct tutti_numbers {
     struct tutti_word at; /* the first; length 0: the line is not there */
@@ -42,6 +44,27 @@ struct tutti_speed {
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
 };
 
+/* Where it stands is kept, for links and ranks may be given after it. */
+struct tutti_draft_path {
+    uint32_t from, to;
+    uint32_t first, count;
+    double latency_s;
+    uint32_t line, from_column, to_column;
+};
+
+struct tutti_draft_crossing {
+    double weight;
+    uint32_t link, column;
+};
+
+struct tutti_draft_links {
+    struct tutti_machine_link *links;
+    struct tutti_draft_path *paths;
+    struct tutti_draft_crossing *crossings;
+    uint32_t nlinks, npaths, ncrossings;
+    uint32_t link_capacity, path_capacity, crossing_capacity;
+};
+
 struct tutti_draft {
     struct tutti_words words;
     struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: not there */
@@ -55,10 +78,23 @@ struct tutti_draft {
     uint32_t nics, cores;
     double trunk, signal_s;
     struct tutti_speed memory, copy, reduce, load;
+    struct tutti_draft_links links;
 };
 
 /* Check what belongs together and fill `machine`; the caller destroys its arrays, on error too. */
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine);
+
+/* machine_links_text.c: the rest of a line `link`, and of a line `path`. */
+int tutti_draft_read_links(struct tutti_draft *draft);
+int tutti_draft_read_path(struct tutti_draft *draft);
+/* Check links and paths against the ranks of `machine`, and fill it. */
+int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *machine);
+void tutti_draft_links_fini(struct tutti_draft_links *links);
+void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
+
+/* machine_links.c */
+bool tutti_link_name_is_good(const char *name, size_t length);
+void tutti_links_fini(struct tutti_machine_links *links);
 
 #endif

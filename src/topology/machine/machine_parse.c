@@ -252,7 +252,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
         return tutti_words_fail(&draft->words, level, "a level is node, group or top");
     return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
                             "group, place, level, nics, trunk, torus, cores, memory, copy, reduce, "
-                            "load, signal, ring or tree",
+                            "load, signal, ring, tree, link or path",
                             (int)(keyword.length < 40 ? keyword.length : 40), keyword.at);
 }
 
@@ -286,6 +286,10 @@ static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
 
     if (tutti_word_is(keyword, "ring") || tutti_word_is(keyword, "tree"))
         return read_order(draft, keyword, keyword.at[0] == 't');
+    if (tutti_word_is(keyword, "link"))
+        return tutti_draft_read_links(draft);
+    if (tutti_word_is(keyword, "path"))
+        return tutti_draft_read_path(draft);
     TUTTI_TRY(find_line(draft, keyword, &line));
     if (draft->line_at[line].length != 0)
         return tutti_words_fail(&draft->words, keyword, "\"%s\" again; line %zu has it",
@@ -330,6 +334,7 @@ static void draft_fini(struct tutti_draft *draft)
         free(draft->rings[i].values);
     for (uint32_t i = 0; i < draft->ntrees; i++)
         free(draft->trees[i].values);
+    tutti_draft_links_fini(&draft->links);
 }
 
 int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
@@ -353,6 +358,8 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
     freelocale(plain);
     if (rc == TUTTI_OK)
         rc = tutti_draft_place(&draft, nranks, machine);
+    if (rc == TUTTI_OK)
+        rc = tutti_draft_place_links(&draft, machine);
     draft_fini(&draft);
     if (rc != TUTTI_OK) {
         tutti_machine_destroy(machine);

@@ -35,6 +35,11 @@ const struct tutti_unit tutti_size_units[] = {
     {NULL, 0, 0},
 };
 
+const struct tutti_unit tutti_no_units[] = {
+    {"", 1, 1},
+    {NULL, 0, 0},
+};
+
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static bool ends_line(char c)
@@ -205,4 +210,45 @@ int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
         return expected(words, word, "a rate above 0; leave the line out where nothing limits");
     *ret_bytes_per_s = value;
     return TUTTI_OK;
+}
+
+int tutti_word_decimal(const struct tutti_words *words, struct tutti_word word, double least,
+                       double most, double *ret_value)
+{
+    char what[64];
+    double value;
+
+    snprintf(what, sizeof what, "a number from %g to %g", least, most);
+    TUTTI_TRY(word_quantity(words, word, tutti_no_units, what, &value));
+    if (!(value >= least && value <= most))
+        return expected(words, word, what);
+    *ret_value = value;
+    return TUTTI_OK;
+}
+
+static bool write_exactly(FILE *out, const struct tutti_unit *unit, double value)
+{
+    char number[64];
+
+    for (int digits = 3; digits <= 17; digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value * unit->divide / unit->multiply);
+        if (strtod(number, NULL) * unit->multiply / unit->divide == value) {
+            fprintf(out, "%s%s", number, unit->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+void tutti_words_write(FILE *out, const struct tutti_unit *units, double value)
+{
+    const struct tutti_unit *unit = units, *plain = units;
+
+    while (plain->multiply != 1 || plain->divide != 1)
+        plain++;
+    while (unit->name != NULL && value * unit->divide / unit->multiply < 1)
+        unit++;
+    /* Zero, or no unit is exact: the plain one always is. */
+    if (unit->name == NULL || !write_exactly(out, unit, value))
+        write_exactly(out, plain, value);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Borrows the text. */
 struct tutti_word {
@@ -42,6 +43,9 @@ int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
 int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);
 int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
                     double *ret_bytes_per_s);
+/* A plain decimal from `least` to `most`. */
+int tutti_word_decimal(const struct tutti_words *words, struct tutti_word word, double least,
+                       double most, double *ret_value);
 
 /* Units, largest first; a value is number * multiply / divide, both exact, so that what is
  * written with a unit reads as the same value again. */
@@ -53,5 +57,10 @@ struct tutti_unit {
 extern const struct tutti_unit tutti_time_units[];  /* up to one with name NULL */
 extern const struct tutti_unit tutti_rate_units[];
 extern const struct tutti_unit tutti_size_units[];
+extern const struct tutti_unit tutti_no_units[];
+
+/* Write a value with the largest unit that leaves 1 or more before the point, and as few digits as
+ * give the same value when read again; from three on, so that 350 is not 3.5e+02. */
+void tutti_words_write(FILE *out, const struct tutti_unit *units, double value);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine as text: the shortest form that reads as the same machine again. */
-#include "topology/machine/machine.h"
-#include "topology/machine/machine_words.h"
+#include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
 
@@ -11,35 +10,13 @@
 
 /* ---- quantities ------------------------------------------------------------------------------ */
 
-/* With the largest unit that leaves 1 or more before the point, and as few digits as give the same
- * value when read again; from three on, so that 350 is not 3.5e+02. */
-static void write_quantity(FILE *out, const struct tutti_unit *units, double value)
-{
-    const struct tutti_unit *unit = units, *plain = units;
-    char number[64];
-
-    while (plain->multiply != 1 || plain->divide != 1)
-        plain++;
-    while (unit->name != NULL && value * unit->divide / unit->multiply < 1)
-        unit++;
-    for (int digits = 3; unit->name != NULL && digits <= 17; digits++) {
-        snprintf(number, sizeof number, "%.*g", digits, value * unit->divide / unit->multiply);
-        if (strtod(number, NULL) * unit->multiply / unit->divide == value) {
-            fprintf(out, "%s%s", number, unit->name);
-            return;
-        }
-    }
-    /* Zero, or no unit is exact: the plain one always is. */
-    fprintf(out, "%.17g%s", value, plain->name);
-}
-
 static void write_beyond(FILE *out, const struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS])
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++) {
         fputs(" beyond ", out);
-        write_quantity(out, tutti_size_units, beyond[i].bytes);
+        tutti_words_write(out, tutti_size_units, beyond[i].bytes);
         fputc(' ', out);
-        write_quantity(out, tutti_rate_units, beyond[i].bytes_per_s);
+        tutti_words_write(out, tutti_rate_units, beyond[i].bytes_per_s);
     }
 }
 
@@ -49,7 +26,7 @@ static void write_rate(FILE *out, const char *keyword, double bytes_per_s,
     if (bytes_per_s == 0)
         return;
     fprintf(out, "%s ", keyword);
-    write_quantity(out, tutti_rate_units, bytes_per_s);
+    tutti_words_write(out, tutti_rate_units, bytes_per_s);
     if (beyond != NULL)
         write_beyond(out, beyond);
     fputc('\n', out);
@@ -58,15 +35,15 @@ static void write_rate(FILE *out, const char *keyword, double bytes_per_s,
 static void write_level(FILE *out, const char *name, const struct tutti_rate *rate)
 {
     fprintf(out, "level %-5s latency ", name);
-    write_quantity(out, tutti_time_units, rate->latency_s);
+    tutti_words_write(out, tutti_time_units, rate->latency_s);
     fputs(" overhead ", out);
-    write_quantity(out, tutti_time_units, rate->overhead_s);
+    tutti_words_write(out, tutti_time_units, rate->overhead_s);
     fputs(" bandwidth ", out);
-    write_quantity(out, tutti_rate_units, rate->bytes_per_s);
+    tutti_words_write(out, tutti_rate_units, rate->bytes_per_s);
     write_beyond(out, rate->beyond);
     if (rate->core_bytes_per_s > 0) {
         fputs(" core ", out);
-        write_quantity(out, tutti_rate_units, rate->core_bytes_per_s);
+        tutti_words_write(out, tutti_rate_units, rate->core_bytes_per_s);
         write_beyond(out, rate->core_beyond);
     }
     fputc('\n', out);
@@ -200,10 +177,11 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
     write_rate(out, "load", machine->load_bytes_per_s, machine->load_beyond);
     if (machine->signal_s > 0) {
         fputs("signal ", out);
-        write_quantity(out, tutti_time_units, machine->signal_s);
+        tutti_words_write(out, tutti_time_units, machine->signal_s);
         fputc('\n', out);
     }
     write_orders(out, places);
+    tutti_links_write(out, &machine->links);
     return TUTTI_OK;
 }
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Links and paths of a machine that is known as a graph. */
+#include "topology/machine/machine_draft.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The machine's users see its arrays as immutable; only here they end. */
+static void drop(const void *array)
+{
+    free((void *)(uintptr_t)array);
+}
+
+void tutti_links_fini(struct tutti_machine_links *links)
+{
+    drop(links->links);
+    drop(links->paths);
+    drop(links->crossings);
+    *links = (struct tutti_machine_links){.nlinks = 0};
+}
+
+/* ---- are they right? ------------------------------------------------------------------------- */
+
+bool tutti_link_name_is_good(const char *name, size_t length)
+{
+    bool is_good = length > 0 && length < TUTTI_MACHINE_NAME_BYTES &&
+                   ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'));
+
+    for (size_t i = 0; i < length && is_good; i++)
+        is_good = name[i] > ' ' && name[i] <= '~' && name[i] != ';' && name[i] != '#';
+    return is_good;
+}
+
+static int check_link(const struct tutti_machine_link *link, uint32_t number)
+{
+    size_t length = strnlen(link->name, sizeof link->name);
+
+    if (!(link->bytes_per_s >= 1) || !isfinite(link->bytes_per_s))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "link %u carries %g B/s; a link carries 1 B/s or "
+                          "more", number, link->bytes_per_s);
+    if (length > 0 && !tutti_link_name_is_good(link->name, length))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the name of link %u, \"%.*s\", is none; it begins "
+                          "with a letter, has no blank, ; or #, and at most %d characters", number,
+                          (int)length, link->name, TUTTI_MACHINE_NAME_BYTES - 1);
+    return TUTTI_OK;
+}
+
+static int check_crossing(const struct tutti_machine_links *links,
+                          const struct tutti_machine_path *path, uint32_t at)
+{
+    const struct tutti_machine_crossing *crossing = &links->crossings[path->first + at];
+
+    if (crossing->link >= links->nlinks)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, but "
+                          "there are %u", path->from, path->to, crossing->link, links->nlinks);
+    if (!(crossing->weight >= TUTTI_MACHINE_WEIGHT_LEAST &&
+          crossing->weight <= TUTTI_MACHINE_WEIGHT_MOST))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u takes %g of link %u for "
+                          "each byte; give a weight from %g to %g", path->from, path->to,
+                          crossing->weight, crossing->link, TUTTI_MACHINE_WEIGHT_LEAST,
+                          TUTTI_MACHINE_WEIGHT_MOST);
+    for (uint32_t i = 0; i < at; i++)
+        if (links->crossings[path->first + i].link == crossing->link)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u "
+                              "twice; once with twice the weight says that", path->from, path->to,
+                              crossing->link);
+    return TUTTI_OK;
+}
+
+static int check_path(const struct tutti_machine_links *links,
+                      const struct tutti_machine_path *path, uint32_t nranks)
+{
+    if (path->from >= nranks || path->to >= nranks || path->from == path->to)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "a path from rank %u to %u; it joins two of ranks 0 "
+                          "to %u", path->from, path->to, nranks - 1);
+    if (path->count > TUTTI_MACHINE_PATH_LINKS || path->first > links->ncrossings ||
+        path->count > links->ncrossings - path->first)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u has crossings %u to %u "
+                          "of %u; it has at most %u of those there are", path->from, path->to,
+                          path->first, path->first + path->count, links->ncrossings,
+                          TUTTI_MACHINE_PATH_LINKS);
+    if (isnan(path->latency_s) || isinf(path->latency_s))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u has a latency of %g; "
+                          "give seconds, or less than 0 for that of the level", path->from,
+                          path->to, path->latency_s);
+    for (uint32_t i = 0; i < path->count; i++)
+        TUTTI_TRY(check_crossing(links, path, i));
+    return TUTTI_OK;
+}
+
+static int check(const struct tutti_machine_links *links, uint32_t nranks)
+{
+    if (links->nlinks > TUTTI_MACHINE_LINKS || links->npaths > TUTTI_MACHINE_PATHS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%u links and %u paths; there may be %u and %u",
+                          links->nlinks, links->npaths, TUTTI_MACHINE_LINKS, TUTTI_MACHINE_PATHS);
+    for (uint32_t i = 0; i < links->nlinks; i++)
+        TUTTI_TRY(check_link(&links->links[i], i));
+    for (uint32_t i = 0; i < links->npaths; i++)
+        TUTTI_TRY(check_path(links, &links->paths[i], nranks));
+    return TUTTI_OK;
+}
+
+/* ---- setting and finding --------------------------------------------------------------------- */
+
+static int by_ranks(const void *a, const void *b)
+{
+    const struct tutti_machine_path *x = a, *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+static int copy(const void *from, size_t count, size_t size_bytes, void *ret_copy)
+{
+    void *to = NULL;
+
+    if (count > 0) {
+        to = malloc(count * size_bytes);
+        if (to == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu links or paths", count);
+        memcpy(to, from, count * size_bytes);
+    }
+    memcpy(ret_copy, &to, sizeof to);
+    return TUTTI_OK;
+}
+
+static int sort(struct tutti_machine_path *paths, uint32_t npaths)
+{
+    if (npaths > 1)
+        qsort(paths, npaths, sizeof *paths, by_ranks);
+    for (uint32_t i = 1; i < npaths; i++)
+        if (by_ranks(&paths[i - 1], &paths[i]) == 0)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "two paths from rank %u to %u; there is one for "
+                              "each pair", paths[i].from, paths[i].to);
+    return TUTTI_OK;
+}
+
+int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_machine_links *links)
+{
+    struct tutti_machine_links own = {.nlinks = links->nlinks, .npaths = links->npaths,
+                                      .ncrossings = links->ncrossings};
+    struct tutti_machine_path *paths;
+    int rc;
+
+    TUTTI_TRY(check(links, machine->places.nranks));
+    TUTTI_TRY(copy(links->paths, links->npaths, sizeof *links->paths, &paths));
+    own.paths = paths;
+    TUTTI_TRY_OR(fail, rc, sort(paths, links->npaths));
+    TUTTI_TRY_OR(fail, rc, copy(links->links, links->nlinks, sizeof *links->links, &own.links));
+    TUTTI_TRY_OR(fail, rc, copy(links->crossings, links->ncrossings, sizeof *links->crossings,
+                                &own.crossings));
+    tutti_links_fini(&machine->links);
+    machine->links = own;
+    return TUTTI_OK;
+
+fail:
+    tutti_links_fini(&own);
+    return rc;
+}
+
+const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
+                                                    uint32_t from, uint32_t to)
+{
+    const struct tutti_machine_path wanted = {.from = from, .to = to};
+
+    if (machine->links.npaths == 0)
+        return NULL;
+    return bsearch(&wanted, machine->links.paths, machine->links.npaths, sizeof wanted, by_ranks);
+}
+
+double tutti_machine_path_rate(const struct tutti_machine *machine,
+                               const struct tutti_machine_path *path)
+{
+    const struct tutti_machine_links *links = &machine->links;
+    double narrowest = 0;
+
+    for (uint32_t i = path->first; i < path->first + path->count; i++) {
+        double rate = links->links[links->crossings[i].link].bytes_per_s /
+                      links->crossings[i].weight;
+
+        narrowest = narrowest == 0 || rate < narrowest ? rate : narrowest;
+    }
+    return narrowest;
+}
+
+double tutti_machine_path_latency_s(const struct tutti_machine *machine,
+                                    const struct tutti_machine_path *path)
+{
+    return path->latency_s >= 0
+               ? path->latency_s
+               : machine->level[tutti_machine_level(machine, path->from, path->to)].latency_s;
+}
