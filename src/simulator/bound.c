@@ -9,7 +9,9 @@
  * rank, each node, each group, and half of a torus. An all-reduce that nobody helps with moves the
  * vector 2(N - 1) times over the borders of N parts. Where all ranks share memory, a byte goes from one
  * rank to another through one port, the one's way out or the other's way in: then only all ports
- * together are a bound.
+ * together are a bound. Where pairs have paths, the links of these count in place of ports: a cut
+ * for each rank, node and group (bound_links.c). Overhead then holds no port, so that one rank
+ * tells all others at a time.
  *
  * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;
  * Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
@@ -17,8 +19,10 @@
 #include "simulator/simulator.h"
 
 #include "base/result.h"
+#include "simulator/bound_links.h"
 #include "simulator/network.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct part {
@@ -34,6 +38,7 @@ struct bounds {
     uint32_t root;
     double block_bytes;
     struct tutti_sim_bound least;
+    struct sim_border *borders; /* room for those of any parts */
 };
 
 static double larger(double a, double b)
@@ -201,6 +206,34 @@ static void measure(const struct bounds *bounds, const uint32_t *of, double byte
     }
 }
 
+/* Does every pair have a path, both ways? Then nothing goes through ports. */
+static bool have_paths(const uint64_t npaths[2], double pairs)
+{
+    return pairs > 0 && (double)npaths[0] == pairs && (double)npaths[1] == pairs;
+}
+
+/* Let links in paths carry what ports do not. */
+static int add_links(const struct bounds *bounds, const uint32_t *of, struct part *parts,
+                     uint32_t nparts)
+{
+    const struct sim_network *network = bounds->network;
+
+    if (network->machine->links.npaths == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_sim_borders(network->machine, of, nparts, bounds->borders));
+    for (uint32_t i = 0; i < nparts; i++) {
+        const struct sim_border *border = &bounds->borders[i];
+        struct part *part = &parts[i];
+
+        if (have_paths(border->far, part->ranks * (network->nranks - part->ranks)))
+            part->bytes_per_s = 0;
+        part->bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
+        if (border->far[0] > 0 || border->far[1] > 0)
+            part->ports = INFINITY;
+    }
+    return TUTTI_OK;
+}
+
 static double most_ports(const struct part *parts, uint32_t nparts)
 {
     double most = 1;
@@ -210,7 +243,7 @@ static double most_ports(const struct part *parts, uint32_t nparts)
     return most;
 }
 
-static void hold_ranks(struct bounds *bounds, struct part *parts)
+static int hold_ranks(struct bounds *bounds, struct part *parts)
 {
     const struct sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
@@ -221,14 +254,19 @@ static void hold_ranks(struct bounds *bounds, struct part *parts)
                                          : bounds->places->dims[d] == 2 ? 1 : 0);
     if (network->nics != SIM_NONE)
         outer = network->links[network->nics].nominal;
+    TUTTI_TRY(tutti_sim_borders(network->machine, NULL, network->nranks, bounds->borders));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = part_of(bounds->places->node, rank);
-        bool has_neighbours = network->node_size[node] > 1;
+        uint32_t neighbours = network->node_size[node] - 1;
+        const struct sim_border *border = &bounds->borders[rank];
 
-        parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root,
-                                    .bytes_per_s = outer + (has_neighbours ? level[0].bytes_per_s
-                                                                           : 0)};
-        if (has_neighbours)
+        parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root};
+        if (!have_paths(border->far, network->nranks - 1 - neighbours))
+            parts[rank].bytes_per_s += outer;
+        if (neighbours > 0 && !have_paths(border->near, neighbours))
+            parts[rank].bytes_per_s += level[0].bytes_per_s;
+        parts[rank].bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
+        if (neighbours > 0)
             hold_latency(bounds, smaller(level[0].overhead_s + level[0].latency_s,
                                          tutti_machine_signal_s(network->machine)));
     }
@@ -236,9 +274,10 @@ static void hold_ranks(struct bounds *bounds, struct part *parts)
         cut_shared(bounds, parts, network->nranks);
     else
         cut(bounds, parts, network->nranks);
+    return TUTTI_OK;
 }
 
-static void hold_nodes(struct bounds *bounds, struct part *parts)
+static int hold_nodes(struct bounds *bounds, struct part *parts)
 {
     const struct sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
@@ -246,30 +285,64 @@ static void hold_nodes(struct bounds *bounds, struct part *parts)
     struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
 
     if (network->nics == SIM_NONE)
-        return;
+        return TUTTI_OK;
     if (tutti_sim_has_level(network, 2)) {
         least.overhead_s = smaller(least.overhead_s, level[2].overhead_s);
         least.latency_s = smaller(least.latency_s, level[2].latency_s);
     }
     measure(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
+    TUTTI_TRY(add_links(bounds, bounds->places->node, parts, nnodes));
     cut(bounds, parts, nnodes);
     spread(bounds, nnodes, most_ports(parts, nnodes), least.overhead_s, least.latency_s);
+    return TUTTI_OK;
 }
 
-static void hold_groups(struct bounds *bounds, struct part *parts)
+static int hold_groups(struct bounds *bounds, struct part *parts)
 {
     const struct tutti_machine *machine = bounds->network->machine;
     const struct tutti_rate *top = &machine->level[2];
     uint32_t ngroups = bounds->places->ngroups;
 
     if (bounds->network->nics == SIM_NONE || bounds->places->group == NULL || ngroups < 2)
-        return;
+        return TUTTI_OK;
     measure(bounds, bounds->places->group, top->bytes_per_s, parts, ngroups);
     for (uint32_t i = 0; i < ngroups; i++)
         if (machine->trunk_bytes_per_s > 0)
             parts[i].bytes_per_s = smaller(parts[i].bytes_per_s, machine->trunk_bytes_per_s);
+    TUTTI_TRY(add_links(bounds, bounds->places->group, parts, ngroups));
     cut(bounds, parts, ngroups);
     spread(bounds, ngroups, most_ports(parts, ngroups), top->overhead_s, top->latency_s);
+    return TUTTI_OK;
+}
+
+static int hold_all(struct bounds *bounds, struct part *parts)
+{
+    const struct sim_network *network = bounds->network;
+    bool is_torus = network->torus != SIM_NONE && network->machine->links.npaths == 0;
+
+    TUTTI_TRY(hold_ranks(bounds, parts));
+    TUTTI_TRY(hold_nodes(bounds, parts));
+    TUTTI_TRY(hold_groups(bounds, parts));
+    if (is_torus)
+        spread_torus(bounds);
+    if (is_torus && network->ports == SIM_NONE)
+        cut_torus(bounds);
+    if (is_one_memory(network))
+        load_and_store(bounds);
+    return TUTTI_OK;
+}
+
+/* Let each level be as near as its nearest pair. */
+static void shorten(struct tutti_machine *machine)
+{
+    for (uint32_t i = 0; i < machine->links.npaths; i++) {
+        const struct tutti_machine_path *path = &machine->links.paths[i];
+        struct tutti_rate *rate = &machine->level[tutti_machine_level(machine, path->from,
+                                                                      path->to)];
+
+        if (path->latency_s >= 0)
+            rate->latency_s = smaller(rate->latency_s, path->latency_s);
+    }
 }
 
 int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective collective,
@@ -281,30 +354,24 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
     struct bounds bounds = {.network = &network, .places = &machine->places,
                             .collective = collective, .root = root, .block_bytes = block_bytes};
     struct part *parts;
+    int rc = TUTTI_OK;
 
     tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
     /* Within a node whatever is faster, messages or loads. */
     at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
+    shorten(&at);
     TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));
     parts = calloc((size_t)nranks + 1, sizeof(*parts));
-    if (parts == NULL) {
-        tutti_sim_network_fini(&network);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for bounds of %u ranks", nranks);
-    }
-    if (nranks > 1) {
-        hold_ranks(&bounds, parts);
-        hold_nodes(&bounds, parts);
-        hold_groups(&bounds, parts);
-        if (network.torus != SIM_NONE)
-            spread_torus(&bounds);
-        if (network.torus != SIM_NONE && network.ports == SIM_NONE)
-            cut_torus(&bounds);
-        if (is_one_memory(&network))
-            load_and_store(&bounds);
-    }
+    bounds.borders = calloc((size_t)nranks + 1, sizeof(*bounds.borders));
+    if (parts == NULL || bounds.borders == NULL)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for bounds of %u ranks", nranks);
+    else if (nranks > 1)
+        rc = hold_all(&bounds, parts);
     bounds.least.sum_s = bounds.least.latency_s + bounds.least.bandwidth_s;
     free(parts);
+    free(bounds.borders);
     tutti_sim_network_fini(&network);
+    TUTTI_TRY(rc);
     *ret_bound = bounds.least;
     return TUTTI_OK;
 }

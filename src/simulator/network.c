@@ -133,6 +133,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     network->memories = reserve(network, machine->memory_bytes_per_s > 0, nnodes);
     network->cores = reserve(network, has_full_nodes(network), nnodes);
     network->own_cores = reserve(network, has_own_cores(network), nranks);
+    network->given = reserve(network, machine->links.nlinks > 0, machine->links.nlinks);
     network->links = calloc((size_t)network->nlinks + 1, sizeof(*network->links));
     if (network->links == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", network->nlinks);
@@ -152,6 +153,9 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
         machine->memory_bytes_per_s);
     set(network, network->cores, nnodes, machine->cores, machine->cores);
     set(network, network->own_cores, nranks, 1, 1);
+    for (uint32_t i = 0; i < machine->links.nlinks; i++)
+        set(network, network->given + i, 1, machine->links.links[i].bytes_per_s,
+            machine->links.links[i].bytes_per_s);
     return TUTTI_OK;
 
 fail:
@@ -208,6 +212,13 @@ void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char 
         snprintf(ret_name, size_bytes, "memory %u", link - network->memories);
     } else if (is_of(link, network->own_cores, network->nranks)) {
         snprintf(ret_name, size_bytes, "core of rank %u", link - network->own_cores);
+    } else if (is_of(link, network->given, network->machine->links.nlinks)) {
+        const char *name = network->machine->links.links[link - network->given].name;
+
+        if (name[0] != '\0')
+            snprintf(ret_name, size_bytes, "%s", name);
+        else
+            snprintf(ret_name, size_bytes, "link %u", link - network->given);
     } else {
         snprintf(ret_name, size_bytes, "cores %u", link - network->cores);
     }

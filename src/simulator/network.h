@@ -7,6 +7,8 @@
  *   torus +x, -x, ...  between neighbours, instead of all these
  *   memory, cores      of a node
  *   core               of a rank that moves its messages itself
+ *   link               of a machine that gives the paths of pairs: these go along its links
+ *                      instead of through ports, trunks and torus
  *
  *   rank 3 -- nic 1 out -- trunk 0 out -- trunk 2 in -- nic 0 in -- rank 40
  *
@@ -55,14 +57,15 @@ struct sim_network {
     struct sim_link *links;
     uint32_t nlinks;
     /* The first link of each kind; SIM_NONE: there are none. */
-    uint32_t ports, nics, trunks, torus, memories, cores, own_cores;
+    uint32_t ports, nics, trunks, torus, memories, cores, own_cores, given;
     uint32_t nnics;
     uint32_t *nic;        /* per rank: its own, counted through all nodes */
     uint32_t *node_size;  /* per node */
     uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
 };
 
-static inline const struct tutti_rate *sim_rate_of(const struct sim_network *network, uint32_t level)
+static inline const struct tutti_rate *sim_rate_of(const struct sim_network *network,
+                                                   uint32_t level)
 {
     return &network->machine->level[level];
 }

@@ -5,13 +5,15 @@
 #include "base/result.h"
 #include "simulator/room.h"
 
+#include <stdlib.h>
+
 static bool is_crowded(const struct sim_network *network, uint32_t rank)
 {
     return network->cores != SIM_NONE &&
            network->node_size[sim_node_of(network, rank)] > network->machine->cores;
 }
 
-/* ---- pieces ---------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------- */
 
 static int cross(struct sim_route *route, uint32_t link, double weight, double bytes)
 {
@@ -88,19 +90,46 @@ static int route_ports(const struct sim_network *network, uint32_t from, uint32_
     }
     TUTTI_TRY(cross(route, route->out, 1 / route->rate.bytes_per_s, 1));
     TUTTI_TRY(cross(route, route->in, 1 / route->rate.bytes_per_s, 1));
-    if (level == 0) {
-        /* Unless it is said to be both, one rank's core loads and stores what is sent within a
-         * node: the receiver's. */
-        TUTTI_TRY(cross_memory(network, from, 2, route));
-        return route->rate.core_bytes_per_s > 0
-                   ? TUTTI_OK
-                   : cross_cores(network, to, route->rate.bytes_per_s, route);
-    }
     if (level == 2 && network->trunks != SIM_NONE) {
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[from], 1, 1));
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[to] + 1, 1, 1));
     }
     return TUTTI_OK;
+}
+
+static int cross_path(const struct sim_network *network, const struct tutti_machine_path *path,
+                      struct sim_route *route)
+{
+    const struct tutti_machine_crossing *at = &network->machine->links.crossings[path->first];
+
+    for (uint32_t i = 0; i < path->count; i++)
+        TUTTI_TRY(cross(route, network->given + at[i].link, at[i].weight, at[i].weight));
+    return TUTTI_OK;
+}
+
+/* What crosses no link goes at the rate of its level, and shares it with nobody. */
+static int route_path(const struct sim_network *network, const struct tutti_machine_path *path,
+                      struct sim_route *route)
+{
+    const struct tutti_machine *machine = network->machine;
+    double narrowest = tutti_machine_path_rate(machine, path);
+
+    route->rate = *sim_rate_of(network, tutti_machine_level(machine, path->from, path->to));
+    route->rate.latency_s = tutti_machine_path_latency_s(machine, path);
+    if (narrowest > 0)
+        route->rate.bytes_per_s = narrowest;
+    return cross_path(network, path, route);
+}
+
+/* Unless it is said to be both, one rank's core loads and stores what is sent within a node: the
+ * receiver's. */
+static int cross_node(const struct sim_network *network, uint32_t from, uint32_t to,
+                      struct sim_route *route)
+{
+    TUTTI_TRY(cross_memory(network, from, 2, route));
+    return route->rate.core_bytes_per_s > 0
+               ? TUTTI_OK
+               : cross_cores(network, to, route->rate.bytes_per_s, route);
 }
 
 /* 0 is no limit. */
@@ -134,11 +163,17 @@ static bool is_one_node(const struct sim_network *network, uint32_t from, uint32
 int tutti_sim_route_message(const struct sim_network *network, uint32_t from, uint32_t to,
                             struct sim_route *route)
 {
+    const struct tutti_machine_path *path = tutti_machine_path(network->machine, from, to);
+
     begin(route);
-    if (network->torus != SIM_NONE && !is_one_node(network, from, to))
+    if (path != NULL)
+        TUTTI_TRY(route_path(network, path, route));
+    else if (network->torus != SIM_NONE && !is_one_node(network, from, to))
         TUTTI_TRY(route_torus(network, from, to, route));
     else
         TUTTI_TRY(route_ports(network, from, to, route));
+    if (is_one_node(network, from, to))
+        TUTTI_TRY(cross_node(network, from, to, route));
     route->bytes_per_s = lesser(route->rate.bytes_per_s, route->rate.core_bytes_per_s);
     TUTTI_TRY(cross_cores(network, from, route->rate.core_bytes_per_s, route));
     return cross_cores(network, to, route->rate.core_bytes_per_s, route);
@@ -155,21 +190,112 @@ int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, u
     return is_both ? cross_cores(network, to, 1, route) : TUTTI_OK;
 }
 
+/* ---- work --------------------------------------------------------------------------- */
+
+/* How one rank gets at the memory of others; NULL: through ports. */
+static const struct tutti_machine_path *find_path(const struct sim_network *network,
+                                                  uint32_t rank, uint32_t peer, bool is_load)
+{
+    return tutti_machine_path(network->machine, is_load ? peer : rank, is_load ? rank : peer);
+}
+
+/* Ranks first .. end - 1, the one that accesses them among them if these are all. */
+struct peers {
+    uint32_t first, end;
+};
+
+static struct peers peers_of(const struct sim_network *network, int32_t peer)
+{
+    if (peer == TUTTI_ALL_RANKS)
+        return (struct peers){0, network->nranks};
+    return peer >= 0 ? (struct peers){(uint32_t)peer, (uint32_t)peer + 1} : (struct peers){0, 0};
+}
+
+/* Of these peers, those behind ports. */
+static double count_ports(const struct sim_network *network, const struct sim_step *step,
+                          int32_t peer, bool is_load)
+{
+    struct peers peers = peers_of(network, peer);
+    double count = peer == TUTTI_ALL_RANKS ? network->nranks - 1 : peers.end - peers.first;
+
+    if (network->machine->links.npaths == 0)
+        return count;
+    for (uint32_t rank = peers.first; rank < peers.end; rank++)
+        count -= find_path(network, step->rank, rank, is_load) != NULL;
+    return count;
+}
+
 /* Of a rank that loads and stores. */
 static int cross_own_port(const struct sim_network *network, uint32_t rank, bool is_load,
                           double bytes, struct sim_route *route)
 {
+    if (bytes == 0)
+        return TUTTI_OK;
     return cross(route, network->ports + 2 * rank + is_load, bytes / load_speed(network), bytes);
 }
 
-/* Of a rank that others load from or store to: where ranks share memory there is none, and nobody
- * but whoever loads and stores is busy. */
-static int cross_peer_port(const struct sim_network *network, uint32_t rank, bool is_load,
-                           struct sim_route *route)
+/* To or from the memory of others. Where ranks share memory, those that others load from or store
+ * to have no ports, and nobody but whoever loads and stores is busy. */
+static int cross_peers(const struct sim_network *network, uint32_t own, int32_t peer, bool is_load,
+                       struct sim_route *route)
 {
-    if (network->memories != SIM_NONE)
-        return TUTTI_OK;
-    return cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network), 1);
+    struct peers peers = peers_of(network, peer);
+
+    for (uint32_t rank = peers.first; rank < peers.end; rank++) {
+        const struct tutti_machine_path *path = find_path(network, own, rank, is_load);
+
+        if (peer == TUTTI_ALL_RANKS && rank == own)
+            continue;
+        if (path != NULL)
+            TUTTI_TRY(cross_path(network, path, route));
+        else if (network->memories == SIM_NONE)
+            TUTTI_TRY(cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network),
+                            1));
+    }
+    return TUTTI_OK;
+}
+
+static int by_link(const void *a, const void *b)
+{
+    const struct sim_crossing *x = a, *y = b;
+
+    return (x->link > y->link) - (x->link < y->link);
+}
+
+/* Accesses to several ranks at a time may cross a link more than once. Make that one crossing, and
+ * hold the whole to the narrowest. */
+static void merge(const struct sim_network *network, struct sim_route *route)
+{
+    uint32_t count = 0;
+
+    if (network->given == SIM_NONE || route->count == 0)
+        return;
+    qsort(route->at, route->count, sizeof(*route->at), by_link);
+    for (uint32_t i = 0; i < route->count; i++) {
+        struct sim_crossing *last = count > 0 ? &route->at[count - 1] : NULL;
+
+        if (last != NULL && last->link == route->at[i].link) {
+            last->weight += route->at[i].weight;
+            last->bytes += route->at[i].bytes;
+        } else {
+            route->at[count++] = route->at[i];
+        }
+    }
+    route->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        route->bytes_per_s = lesser(route->bytes_per_s, network->links[route->at[i].link].capacity /
+                                                            route->at[i].weight);
+}
+
+/* Of one that loads or stores so much for each byte of a step, of that `ported` through its port.
+ * Paths have their own rates; what crosses no link at all goes at that of loads. */
+static void hold_access(const struct sim_network *network, double accessed, double ported,
+                        struct sim_route *route)
+{
+    if (ported > 0)
+        route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / ported);
+    else if (network->machine->load_bytes_per_s > 0 || route->count == 0)
+        route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / accessed);
 }
 
 /* Loads from all ranks, in one pass with the arithmetic; and stores into all or one, if it does. */
@@ -178,46 +304,34 @@ static int route_gather(const struct sim_network *network, const struct sim_step
 {
     double others = network->nranks - 1;
     double stored = step->peer == TUTTI_ALL_RANKS ? others : step->peer >= 0 ? 1 : 0;
+    double ported = count_ports(network, step, TUTTI_ALL_RANKS, true);
 
-    route->bytes_per_s = lesser(load_speed(network) / others,
-                                network->machine->reduce_bytes_per_s / others);
-    TUTTI_TRY(cross_own_port(network, step->rank, true, others, route));
-    if (stored > 0)
-        TUTTI_TRY(cross_own_port(network, step->rank, false, stored, route));
-    for (uint32_t rank = 0; rank < network->nranks; rank++) {
-        if (rank == step->rank)
-            continue;
-        TUTTI_TRY(cross_peer_port(network, rank, true, route));
-        if (step->peer == TUTTI_ALL_RANKS || step->peer == (int32_t)rank)
-            TUTTI_TRY(cross_peer_port(network, rank, false, route));
-    }
+    TUTTI_TRY(cross_own_port(network, step->rank, true, ported, route));
+    TUTTI_TRY(cross_own_port(network, step->rank, false,
+                             count_ports(network, step, step->peer, false), route));
+    TUTTI_TRY(cross_peers(network, step->rank, TUTTI_ALL_RANKS, true, route));
+    TUTTI_TRY(cross_peers(network, step->rank, step->peer, false, route));
+    route->bytes_per_s = network->machine->reduce_bytes_per_s / others;
+    hold_access(network, others, ported, route);
+    merge(network, route);
     return cross_memory(network, step->rank,
                         network->nranks + step->copies + stored, route);
 }
 
-/* One load, and stores everywhere. */
-static int route_spread(const struct sim_network *network, const struct sim_step *step,
+/* From one place to one, or from one to all ranks, this one's own memory too. */
+static int route_access(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
-    double others = network->nranks - 1;
-
-    route->bytes_per_s = load_speed(network) / others;
-    TUTTI_TRY(cross_own_port(network, step->rank, false, others, route));
-    for (uint32_t rank = 0; rank < network->nranks; rank++)
-        if (rank != step->rank)
-            TUTTI_TRY(cross_peer_port(network, rank, false, route));
-    return cross_memory(network, step->rank, 2 + others, route);
-}
-
-static int route_peer(const struct sim_network *network, const struct sim_step *step,
-                      struct sim_route *route)
-{
     bool is_load = step->kind == TUTTI_STEP_GET;
+    double peers = step->peer == TUTTI_ALL_RANKS ? network->nranks - 1 : 1;
+    double ported = count_ports(network, step, step->peer, is_load);
 
-    route->bytes_per_s = load_speed(network);
-    TUTTI_TRY(cross_own_port(network, step->rank, is_load, 1, route));
-    TUTTI_TRY(cross_peer_port(network, (uint32_t)step->peer, is_load, route));
-    return cross_memory(network, step->rank, 2, route);
+    TUTTI_TRY(cross_own_port(network, step->rank, is_load, ported, route));
+    TUTTI_TRY(cross_peers(network, step->rank, step->peer, is_load, route));
+    hold_access(network, peers, ported, route);
+    merge(network, route);
+    return cross_memory(network, step->rank,
+                        step->peer == TUTTI_ALL_RANKS ? 2 + peers : 2, route);
 }
 
 int tutti_sim_route_work(const struct sim_network *network, const struct sim_step *step,
@@ -231,8 +345,7 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
         break;
     case TUTTI_STEP_PUT:
     case TUTTI_STEP_GET:
-        TUTTI_TRY(step->peer == TUTTI_ALL_RANKS ? route_spread(network, step, route)
-                                                : route_peer(network, step, route));
+        TUTTI_TRY(route_access(network, step, route));
         break;
     case TUTTI_STEP_COPY:
         route->bytes_per_s = network->machine->copy_bytes_per_s;

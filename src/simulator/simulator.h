@@ -7,11 +7,12 @@
  * then it holds both for the level's overhead and flows at the rate that max-min fairness gives it
  * on the links it crosses; `latency` later it has arrived. Messages of one lane that are neighbours
  * in both ranks' programs are one gathered write and pay the overhead once (gather.c). Slices of
- * fused steps flow through as they come. Ports without overhead are shared; on a torus the links
- * are, and the overhead holds nobody.
+ * fused steps flow through as they come. Ports without overhead are shared; on a torus, and where
+ * the machine gives the path of a pair, the links are, and the overhead holds nobody.
  *
  * One-sided steps pass the port of the rank that makes them and, where ranks do not share a memory
- * that the machine describes, those of the ranks that they reach.
+ * that the machine describes, those of the ranks that they reach; or the links of the paths to and
+ * from these.
  *
  * Where a level has a `core`, messages there are moved by the cores of both ranks, overhead and
  * bytes: that core is one more link, shared by all that the rank does at a time.
@@ -43,7 +44,8 @@ struct tutti_sim_source {
 };
 
 struct tutti_sim_link {
-    char name[32];       /* "rank 3 out", "trunk 0 in", "memory 1", ... */
+    /* "rank 3 out", "trunk 0 in", "memory 1", ..., or what the machine calls it */
+    char name[TUTTI_MACHINE_NAME_BYTES];
     uint32_t number;     /* in the order of kinds and places */
     /* Of cores, both are seconds of work. busy_s: while anybody used it. */
     double bytes, bytes_per_s;
