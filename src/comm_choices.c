@@ -19,6 +19,7 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
         *comm->machine = *parent->machine;
         comm->machine->places = (struct tutti_places){.nranks = 0};
         comm->machine->links = (struct tutti_machine_links){.nlinks = 0};
+        comm->machine->ring_rates = NULL;
         return TUTTI_OK;
     }
     if (comm->rank != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prices. Sharing is what the counts leave out: ranks of a node take turns on its cores and its
  * network ports, ranks of a group on the group's trunk. A rank whose core moves its messages is
- * taken to receive as much as it sends. Nodes and groups are taken to be equal. */
+ * taken to receive as much as it sends. Nodes and groups are taken to be equal. Rings along paths
+ * of the machine have what its links give them together; all else goes by the levels. */
 #include "tuner/price.h"
 
 #include <math.h>
@@ -112,6 +113,31 @@ static void look_at(const struct tutti_tuner_view *view, const struct tutti_tune
         node->bytes_per_s = ret_machine->load_bytes_per_s;
 }
 
+/* Rings along paths hold no ports: they go side by side, at what their links carry together. */
+static void ride(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                 const struct tutti_choice *choice, struct tutti_cost *cost)
+{
+    uint32_t given = choice->options.value[TUTTI_CHANNELS], nrings;
+    double together;
+
+    if ((choice->algorithm->uses & TUTTI_USES_RINGS) == 0 || view->places == NULL ||
+        view->places->rings != machine->places.rings)
+        return;
+    nrings = 2 * view->places->nrings;
+    nrings = given != 0 && given < nrings ? given : nrings;
+    together = tutti_machine_rings_rate(machine, nrings);
+    if (together == 0)
+        return;
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
+        const struct tutti_rate *rate = &machine->level[level];
+
+        if (rate->core_bytes_per_s > 0)
+            continue;
+        cost->level[level].rounds /= nrings;
+        cost->level[level].bytes *= rate->bytes_per_s / together;
+    }
+}
+
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                    const struct tutti_choice *choice)
 {
@@ -129,5 +155,6 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     look_at(view, query, algorithm->needs == 0, &machine);
     algorithm->cost(&shape, widening(query, algorithm) * (double)query->block_bytes / pieces,
                     &cost);
+    ride(view, &machine, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines given as graphs: what pairs with paths take, in closed form and by hand, and that no time
- * is below the bounds. */
+ * Machines given as graphs: what pairs with paths take, in closed form and by hand, what the tuner
+ * takes rings to cost there, and that no time is below the bounds. */
 #include "base/result.h"
 #include "simulator/stage.h"
+#include "tuner/price.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -166,7 +168,8 @@ static void a_byte_takes_its_weight_of_a_link(void **state)
     assert_close(report.seconds, 3 * n_s);
     assert_true(report.links[0].bytes == 3.0 * MIB);
     tutti_sim_report_fini(&report);
-    /* Both at half of what they have alone, 5 and 10/6 GB/s; then the second has two thirds left. */
+    /* Both at half of what they have alone, 5 and 10/6 GB/s; then the second has two thirds
+     * left. */
     play_pairs(machine, two, 2, &report);
     assert_close(report.rank_seconds[1], 2 * n_s);
     assert_close(report.rank_seconds[3], 4 * n_s);
@@ -257,6 +260,40 @@ static void on_a_switch_two_rings_are_no_faster_than_one(void **state)
                  ring_seconds(0, 256 * KIB, 80e9));
 }
 
+/* The tuner's price of rings, which knows what links they share. */
+static void rings_are_priced_by_their_links(void **state)
+{
+    char *machine = mesh(4, "80GB/s", "ring 0 1 2 3; ring 0 2 1 3; ring 0 1 3 2; "
+                         "level node latency 0.2us overhead 0.1us bandwidth 80GB/s");
+    const struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE,
+                                            .block_bytes = 24 * MIB};
+    struct tutti_tuner_view view = {.nranks = 4};
+    struct tutti_choice choice = {
+        .algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "multi_ring"),
+    };
+    struct stage stage;
+
+    (void)state;
+    stage_open(&stage, machine, 0);
+    view.machine = stage.machine;
+    view.places = &stage.machine->places;
+    for (uint32_t channels = 0; channels <= 6; channels++) {
+        struct tutti_sim_report report;
+        double price;
+
+        choice.options.value[TUTTI_CHANNELS] = channels;
+        stage.options = choice.options;
+        stage_play(&stage, TUTTI_ALLREDUCE, "multi_ring", 24 * MIB, &report);
+        price = tutti_price(&view, &query, &choice);
+        if (fabs(price - report.seconds) > 0.02 * report.seconds)
+            fail_msg("%u rings take %g us, but cost %g", channels, report.seconds * 1e6,
+                     price * 1e6);
+        tutti_sim_report_fini(&report);
+    }
+    stage_close(&stage);
+    free(machine);
+}
+
 static void one_sided_steps_cross_the_same_links(void **state)
 {
     const char *node = "level node latency 1us overhead 2us bandwidth 10GB/s";
@@ -276,7 +313,7 @@ static void one_sided_steps_cross_the_same_links(void **state)
     assert_close(seconds_of(mesh(4, "10GB/s", node), TUTTI_ALLGATHER, "stored", MIB), 6e-6 + n_s);
     assert_close(seconds_of(star(4, "10GB/s", node), TUTTI_ALLGATHER, "stored", MIB),
                  6e-6 + 3 * n_s);
-    /* A rank that loads more slowly than its links carry, and stores to its window at that speed. */
+    /* A rank that loads more slowly than its links carry, and stores to its window likewise. */
     assert_close(seconds_of(mesh(4, "10GB/s", "load 20GB/s; level node bandwidth 10GB/s"),
                             TUTTI_ALLREDUCE, "one_shot", MIB), 0.5 * n_s + 1.5 * n_s);
 }
@@ -450,6 +487,7 @@ int main(void)
         cmocka_unit_test(two_rings_on_a_mesh_take_what_the_textbook_says),
         cmocka_unit_test(all_rings_of_a_mesh_reach_the_bound),
         cmocka_unit_test(on_a_switch_two_rings_are_no_faster_than_one),
+        cmocka_unit_test(rings_are_priced_by_their_links),
         cmocka_unit_test(one_sided_steps_cross_the_same_links),
         cmocka_unit_test(a_load_goes_the_way_of_its_bytes),
         cmocka_unit_test(cuts_count_distinct_links),

@@ -55,6 +55,7 @@ void tutti_machine_destroy(struct tutti_machine *machine)
     drop(machine->places.rings);
     drop(machine->places.trees);
     tutti_links_fini(&machine->links);
+    drop(machine->ring_rates);
     free(machine);
 }
 

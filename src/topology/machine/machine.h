@@ -31,16 +31,16 @@
  *   tree -1 0 0 1             # parents of all ranks; may be repeated
  *   link 80GB/s               # what a link carries, one way; links are numbered from 0 on in the
  *                             # order given. May be repeated, and hold several in a line
- *   link gpu0>gpu1 80GB/s     # with a name for reports: a letter, then anything but blanks, ; and #
+ *   link gpu0>gpu1 80GB/s     # with a name for reports: a letter, then no blanks, ; or #
  *   path 0 1 via 3 7x1.2      # the links from rank 0 to rank 1, in the order of crossing them. A
  *                             # byte takes 1.2 of link 7; "via" alone: both are on one device
  *   path 1 0 via 4 latency 2us  # default: that of the level that the two are apart
  *
  * A path says what goes from the first of its ranks to the second, messages and what they load and
  * store in each other's memory, instead of ports, trunks and torus: shared with all others that
- * cross a link, and alone at the rate of the narrowest. The overhead is that of the level, and holds
- * no link. Pairs without a path go by the levels. Links and paths describe a machine that is known
- * as a graph; they may stand in any order.
+ * cross a link, and alone at the rate of the narrowest. The overhead is that of the level, and
+ * holds no link. Pairs without a path go by the levels. Links and paths describe a machine that is
+ * known as a graph; they may stand in any order.
  *
  * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of
  * 0 1" the group of each node.
@@ -139,6 +139,9 @@ struct tutti_machine {
     struct tutti_beyond memory_beyond[TUTTI_MACHINE_BEYONDS], copy_beyond[TUTTI_MACHINE_BEYONDS];
     struct tutti_beyond reduce_beyond[TUTTI_MACHINE_BEYONDS], load_beyond[TUTTI_MACHINE_BEYONDS];
     struct tutti_machine_links links; /* arrays owned by the machine */
+    /* What 1, 2, ... of the rings carry together along paths, each first forwards, then backwards;
+     * 0: some pair has no path, or no links bound it. NULL: there are no rings, or no paths. */
+    const double *ring_rates;
 };
 
 /* Parse; `name` is the file's, for messages. nranks: what the description says, or if this is
@@ -166,7 +169,8 @@ int tutti_machine_write(const struct tutti_machine *machine, char **ret_text);
 void tutti_machine_destroy(struct tutti_machine *machine);
 
 /* Give a parsed machine these links and paths, in any order, instead of those it has. They are
- * copied. TUTTI_ERR_ARGUMENT: they do not fit each other, or the ranks; TUTTI_ERR_SYSTEM. */
+ * copied. Rings have to be there before. TUTTI_ERR_ARGUMENT: they do not fit each other, or the
+ * ranks; TUTTI_ERR_SYSTEM. */
 int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_machine_links *links);
 /* NULL: the pair goes by the levels. */
 const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
@@ -177,6 +181,9 @@ double tutti_machine_path_rate(const struct tutti_machine *machine,
 /* That of the level where the path has none of its own. */
 double tutti_machine_path_latency_s(const struct tutti_machine *machine,
                                     const struct tutti_machine_path *path);
+
+/* What the first directed rings carry together along paths; 0: not known (ring_rates). */
+double tutti_machine_rings_rate(const struct tutti_machine *machine, uint32_t ndirected);
 
 /* Bytes of the buffers of a call at the rank that has most of them. */
 double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks,

@@ -97,4 +97,7 @@ void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 bool tutti_link_name_is_good(const char *name, size_t length);
 void tutti_links_fini(struct tutti_machine_links *links);
 
+/* machine_rings.c: find ring_rates. */
+int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rates);
+
 #endif

@@ -143,7 +143,9 @@ int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_ma
 {
     struct tutti_machine_links own = {.nlinks = links->nlinks, .npaths = links->npaths,
                                       .ncrossings = links->ncrossings};
+    struct tutti_machine with = *machine;
     struct tutti_machine_path *paths;
+    const double *ring_rates;
     int rc;
 
     TUTTI_TRY(check(links, machine->places.nranks));
@@ -153,8 +155,12 @@ int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_ma
     TUTTI_TRY_OR(fail, rc, copy(links->links, links->nlinks, sizeof *links->links, &own.links));
     TUTTI_TRY_OR(fail, rc, copy(links->crossings, links->ncrossings, sizeof *links->crossings,
                                 &own.crossings));
+    with.links = own;
+    TUTTI_TRY_OR(fail, rc, tutti_links_ride(&with, &ring_rates));
     tutti_links_fini(&machine->links);
+    drop(machine->ring_rates);
     machine->links = own;
+    machine->ring_rates = ring_rates;
     return TUTTI_OK;
 
 fail:

@@ -47,9 +47,9 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
                                 links->nlinks + 1, TUTTI_MACHINE_LINKS);
     if (word.length > 0 && !is_digit(word) && word.at[0] != '.') {
         if (!tutti_link_name_is_good(word.at, word.length))
-            return tutti_words_fail(&draft->words, word, "\"%.*s\" is neither a rate such as 50GB/s "
-                                    "nor a link's name; a name begins with a letter and has at "
-                                    "most %d characters", shown(word), word.at,
+            return tutti_words_fail(&draft->words, word, "\"%.*s\" is neither a rate such as "
+                                    "50GB/s nor a link's name; a name begins with a letter and has "
+                                    "at most %d characters", shown(word), word.at,
                                     TUTTI_MACHINE_NAME_BYTES - 1);
         memcpy(link.name, word.at, word.length);
         tutti_words_next(&draft->words, &word);

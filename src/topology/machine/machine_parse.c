@@ -360,6 +360,8 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
         rc = tutti_draft_place(&draft, nranks, machine);
     if (rc == TUTTI_OK)
         rc = tutti_draft_place_links(&draft, machine);
+    if (rc == TUTTI_OK)
+        rc = tutti_links_ride(machine, &machine->ring_rates);
     draft_fini(&draft);
     if (rc != TUTTI_OK) {
         tutti_machine_destroy(machine);

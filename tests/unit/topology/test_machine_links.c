@@ -60,6 +60,40 @@ static void lines_say_what_each_pair_crosses(void **state)
     tutti_machine_destroy(machine);
 }
 
+/* A full mesh of 4, 80 GB/s each way: two directions of one order share nothing, orders do. */
+static void rings_carry_what_their_links_leave_them(void **state)
+{
+    static const double expected[] = {80e9, 160e9, 120e9, 160e9, 200e9, 240e9};
+    struct tutti_machine *machine;
+    size_t size = 0;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+
+    (void)state;
+    fputs("ranks 4; ring 0 1 2 3; ring 0 2 1 3; ring 0 1 3 2;" LEVEL "\n", out);
+    for (int from = 0, link = 0; from < 4; from++)
+        for (int to = 0; to < 4; to++)
+            if (from != to)
+                fprintf(out, "link 80GB/s; path %d %d via %d\n", from, to, link++);
+    fclose(out);
+    machine = parse(text);
+    free(text);
+    for (uint32_t i = 0; i < 6; i++)
+        assert_true(tutti_machine_rings_rate(machine, i + 1) == expected[i]);
+    assert_true(tutti_machine_rings_rate(machine, 0) == 0);
+    assert_true(tutti_machine_rings_rate(machine, 7) == 0);
+    assert_int_equal(tutti_machine_set_links(machine, &(struct tutti_machine_links){.nlinks = 0}),
+                     TUTTI_OK);
+    assert_true(tutti_machine_rings_rate(machine, 1) == 0);
+    tutti_machine_destroy(machine);
+    /* Forwards there is a path for each pair, backwards there is not; weights count. */
+    machine = parse("ranks 3; ring 2 1 0; link 6GB/s; path 2 1 via 0; path 1 0 via 0x2;"
+                    "path 0 2 via 0x3; path 1 2 via;" LEVEL);
+    assert_true(tutti_machine_rings_rate(machine, 1) == 1e9);
+    assert_true(tutti_machine_rings_rate(machine, 2) == 0);
+    tutti_machine_destroy(machine);
+}
+
 static void a_machine_without_paths_has_none(void **state)
 {
     struct tutti_machine *machine = parse("ranks 2;" LEVEL);
@@ -158,7 +192,8 @@ static void large_graphs_are_read_and_written(void **state)
     for (int from = RANKS - 1; from >= 0; from--)
         for (int to = 0; to < RANKS; to++)
             if (from != to)
-                fprintf(out, "\npath %d %d via %d %d", from, to, from * RANKS + from, from * RANKS + to);
+                fprintf(out, "\npath %d %d via %d %d", from, to, from * RANKS + from,
+                        from * RANKS + to);
     fclose(out);
     machine = parse(text);
     assert_int_equal(machine->links.npaths, RANKS * (RANKS - 1));
@@ -356,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_say_what_each_pair_crosses),
+        cmocka_unit_test(rings_carry_what_their_links_leave_them),
         cmocka_unit_test(a_machine_without_paths_has_none),
         cmocka_unit_test(what_is_written_reads_as_the_same_links),
         cmocka_unit_test(links_are_written_as_they_are_read),

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the machine's rings carry where its links are known: all at a time, each as much as the
+ * others. Of rings that share a link each gets its part, and the fullest link holds back all.
+ *
+ *   0 -> 1 -> 2 -> 3 -> 0   and   0 -> 2 -> 1 -> 3 -> 0   on a full mesh of 80 GB/s: both go from 3
+ *   to 0, at 40 GB/s each; together 80, as much as one of them
+ */
+#include "topology/machine/machine_draft.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What each link carries when every ring carries one byte. False: ranks that follow each other have
+ * no path. */
+static bool load_ring(const struct tutti_machine *machine, uint32_t directed, double *loads)
+{
+    uint32_t nranks = machine->places.nranks;
+    const uint32_t *cycle = machine->places.rings + (size_t)(directed / 2) * nranks;
+
+    for (uint32_t i = 0; i < nranks; i++) {
+        uint32_t a = cycle[i], b = cycle[(i + 1) % nranks];
+        const struct tutti_machine_path *path =
+            directed % 2 == 0 ? tutti_machine_path(machine, a, b) : tutti_machine_path(machine, b, a);
+
+        if (path == NULL)
+            return false;
+        for (uint32_t at = path->first; at < path->first + path->count; at++)
+            loads[machine->links.crossings[at].link] += machine->links.crossings[at].weight;
+    }
+    return true;
+}
+
+/* Of each ring; 0: no link holds them. */
+static double find_rate(const struct tutti_machine_links *links, const double *loads)
+{
+    double rate = INFINITY;
+
+    for (uint32_t i = 0; i < links->nlinks; i++)
+        if (loads[i] > 0)
+            rate = fmin(rate, links->links[i].bytes_per_s / loads[i]);
+    return isinf(rate) ? 0 : rate;
+}
+
+int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rates)
+{
+    uint32_t ndirected = 2 * machine->places.nrings;
+    double *rates = NULL, *loads;
+
+    *ret_rates = NULL;
+    if (ndirected == 0 || machine->links.npaths == 0)
+        return TUTTI_OK;
+    rates = calloc(ndirected, sizeof *rates);
+    loads = calloc((size_t)machine->links.nlinks + 1, sizeof *loads);
+    if (rates == NULL || loads == NULL) {
+        free(rates);
+        free(loads);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u rings of a machine", ndirected);
+    }
+    for (uint32_t i = 0; i < ndirected && load_ring(machine, i, loads); i++)
+        rates[i] = (i + 1) * find_rate(&machine->links, loads);
+    free(loads);
+    *ret_rates = rates;
+    return TUTTI_OK;
+}
+
+double tutti_machine_rings_rate(const struct tutti_machine *machine, uint32_t ndirected)
+{
+    if (machine->ring_rates == NULL || ndirected == 0 || ndirected > 2 * machine->places.nrings)
+        return 0;
+    return machine->ring_rates[ndirected - 1];
+}
