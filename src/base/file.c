@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A text file as a whole. Files of /proc and pipes do not say how long they are: they are read until
- * they end. */
+ * A text file as a whole. Files of /proc and pipes do not say how long they are: they are read
+ * until they end. */
 #include "base/file.h"
 
 #include "base/result.h"

@@ -217,9 +217,9 @@ static int add_hosts(struct tutti_line_reader *reader, struct cluster *cluster)
         rc = tutti_line_build(cluster->inventory, &host, cluster->hosts++, cluster->ranks);
         cluster->ranks += host.gpus.count;
         if (rc == TUTTI_ERR_ARGUMENT)
-            rc = tutti_words_fail(&reader->words, at, "%u of these hosts are too many: an inventory "
-                                  "holds %u devices, which is full at host %u of the line", hosts,
-                                  TUTTI_INVENTORY_DEVICES, cluster->hosts);
+            rc = tutti_words_fail(&reader->words, at, "%u of these hosts are too many: an "
+                                  "inventory holds %u devices, which is full at host %u of the "
+                                  "line", hosts, TUTTI_INVENTORY_DEVICES, cluster->hosts);
     }
     tutti_line_host_fini(&host);
     return rc;

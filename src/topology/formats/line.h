@@ -5,12 +5,12 @@
  *   2 hosts: 8 gpus nvswitch, 8 nics 400G, 2 cpus
  *   1 host: 1 gpu t4, 1 nic 50G efa; 1 host: 4 gpus t4, 1 nic 100G efa
  *
- * The form, where [x] may be left out, a | b is one of both, ... repeats, and capitals stand for what
- * is listed below:
+ * The form, where [x] may be left out, a | b is one of both, ... repeats, and capitals stand for
+ * what is listed below:
  *
  *   text   hosts; hosts ...                     a new line does the same as ';'
- *   hosts  [N hosts:] item, item ...            equal hosts; default: one. After ',' the text may go
- *                                               on in the next line; '#' begins a comment
+ *   hosts  [N hosts:] item, item ...            equal hosts; default: one. After ',' the text may
+ *                                               go on in the next line; '#' begins a comment
  *   item   N cpus     word ...                  each item but nics at most once. The words of an
  *          N switches word ...                  item may stand in any order, each once
  *          N gpus     word ...
@@ -23,7 +23,8 @@
  *                                 Default: intel
  *   cores N                       of each; default: those of the model
  *   threads N                     of each core; default: 1
- *   nodes N                       NUMA nodes of each: AMD's NPS, Intel's sub-NUMA clusters; default 1
+ *   nodes N                       NUMA nodes of each (AMD's NPS, Intel's sub-NUMA clusters);
+ *                                 default: 1
  *   caches N                      last-level caches of each; default: nothing is said of caches
  *
  * Words of `switches`, which are PCI switches, dealt to the NUMA nodes.
@@ -46,12 +47,12 @@
  *   cube-mesh                     of 8: the hybrid cube mesh, with one and two links
  *   links A-B[:N] ...             N links between GPUs A and B; default: 1
  *   pcie                          no links; the same as none of the words above
- *   hives N                       mesh, ring, pairs or cube-mesh in each of N equal runs of GPUs, and
- *                                 no links between the runs
+ *   hives N                       mesh, ring, pairs or cube-mesh in each of N equal runs of GPUs,
+ *                                 and no links between the runs
  *   cpu-links N                   NVLinks of each GPU to its CPU
  *   c2c RATE                      the coherent link of each GPU to its CPU: 450GB/s
- *   fabric [N]                    the NVSwitch is shared by all GPUs of all hosts that name the same
- *                                 fabric; default: 1
+ *   fabric [N]                    the NVSwitch is shared by all GPUs of all hosts that name the
+ *                                 same fabric; default: 1
  *   gdr | no-gdr                  may NICs reach the GPU's memory? Default: the model's answer
  *   on cpu K ...                  not dealt to the switches, but to these NUMA nodes
  *

@@ -256,8 +256,8 @@ static int join(const struct tutti_line_reader *reader, struct tutti_word at,
         return TUTTI_OK;
     gpus->switch_links = gpus->links != 0 ? gpus->links : gpus->model->switch_links;
     if (tutti_line_is_amd(gpus))
-        return tutti_words_fail(&reader->words, at, "AMD's GPUs have no NVSwitch; say mesh, ring or "
-                                "links");
+        return tutti_words_fail(&reader->words, at, "AMD's GPUs have no NVSwitch; say mesh, ring "
+                                "or links");
     if (gpus->switch_links == 0)
         return tutti_words_fail(&reader->words, at, "this GPU's usual links to NVSwitches are not "
                                 "known; give their number, such as nvswitch 4");

@@ -94,8 +94,8 @@ static int read_back(const struct tutti_inventory *inventory, const char *text)
 
     tutti_inventory_destroy(back);
     return is_same ? TUTTI_OK
-                   : tutti_note(TUTTI_ERR_ARGUMENT, "no line says all that this inventory does; the "
-                                "nearest is \"%.200s\"; write NCCL's XML instead", text);
+                   : tutti_note(TUTTI_ERR_ARGUMENT, "no line says all that this inventory does; "
+                                "the nearest is \"%.200s\"; write NCCL's XML instead", text);
 }
 
 int tutti_line_write(const struct tutti_inventory *inventory, char **ret_text)

@@ -98,8 +98,9 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
     char *text;
     int rc;
 
-    snprintf(cure, sizeof cure, "give a file of at most %u MiB with NCCL's XML or lines, a line such "
-             "as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known name such as \"%s\"",
+    snprintf(cure, sizeof cure, "give a file of at most %u MiB with NCCL's XML or lines, a line "
+             "such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known name such as "
+             "\"%s\"",
              TUTTI_XML_BYTES >> 20, tutti_known_machine(0)->name);
     TUTTI_TRY(tutti_file_read(name, TUTTI_XML_BYTES, cure, &text, &length));
     rc = tutti_inventory_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,

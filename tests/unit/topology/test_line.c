@@ -78,7 +78,8 @@ static void words_say_what_the_header_says(void **state)
         {"2 cpus", TUTTI_DEVICE_CPU, TUTTI_PROPERTY_HOST_HASH, "- -"},
         /* switches */
         {"2 switches", TUTTI_DEVICE_PCI, TUTTI_PROPERTY_CLASS, "0x060400 0x060400"},
-        {"2 switches", TUTTI_DEVICE_PCI, TUTTI_PROPERTY_LINK_SPEED, "16.0 GT/s PCIe 16.0 GT/s PCIe"},
+        {"2 switches", TUTTI_DEVICE_PCI, TUTTI_PROPERTY_LINK_SPEED,
+         "16.0 GT/s PCIe 16.0 GT/s PCIe"},
         {"1 switch gen3 x8", TUTTI_DEVICE_PCI, TUTTI_PROPERTY_LINK_SPEED, "8.0 GT/s PCIe"},
         {"1 switch gen3 x8", TUTTI_DEVICE_PCI, TUTTI_PROPERTY_LINK_WIDTH, "8"},
         {"4 switches under 2, 2 cpus", TUTTI_DEVICE_PCI, TUTTI_PROPERTY_BUSID,
@@ -177,7 +178,7 @@ static void words_say_what_the_header_says(void **state)
     }
 }
 
-/* Where the devices of a kind hang, as the number of their NUMA node and, with switches, of buses. */
+/* Where the devices of a kind hang, in the tree's order, as the numbers of their NUMA nodes. */
 static void devices_are_dealt_in_equal_runs(void **state)
 {
     static const struct {
@@ -222,7 +223,7 @@ static void layout_of_the_text_does_not_count(void **state)
     static const char *const same[] = {
         "2 hosts:2 gpus h100 nvswitch,1 nic 400G",
         "  2\thosts:  2 gpus   h100 nvswitch ,  1 nic 400G  ",
-        "# a comment; with a semicolon\n2 hosts: 2 gpus nvswitch h100, # and another\n\n 1 nic 400G\n",
+        "# a comment; with a semicolon\n2 hosts: 2 gpus nvswitch h100, # and one\n\n 1 nic 400G\n",
         "1 host: 2 gpus nvswitch 18, 1 nics 400G; 1 host: 1 nic ib 400G, 2 gpu h100 nvswitch\r\n",
         "2 gpus nvswitch, 1 nic 400G\n2 gpus nvswitch, 1 nic 400G",
         ";; 2 hosts: 2 gpus h100 nvswitch, 1 nic 400G, 1 cpu intel;",

@@ -115,7 +115,7 @@ static void mistakes_are_found_where_they_are(void **state)
         {"1 gpu, 1 nic near gpu 1", "m:1:1: near gpu 1, but this host has 1, from 0 to 0"},
         {"1 gpu, 1 nic near cpu 0", "m:1:19: \"cpu\"; expected gpu, as in \"near gpu 0\""},
         {"1 nic fast", "m:1:7: \"fast\"; expected a speed such as 400G, ib, roce, ethernet, "
-                       "slingshot, efa, ports, rails, no-rails, gen5, x16, gdr, no-gdr, near, on, "},
+                       "slingshot, efa, ports, rails, no-rails, gen5, x16, gdr, no-gdr, near, on"},
         {"\xff\xfe", "m:1:1: \"\xff\xfe\"; expected a count"},
         /* too much */
         {"1000000 hosts: 8 gpus nvswitch", "m:1:1: 1000000 of these hosts are too many: an "

@@ -95,8 +95,8 @@ static void what_a_file_leaves_to_the_driver_is_filled_in(void **state)
 {
     struct tutti_inventory *inventory;
     char name[64];
-    FILE *file = file_of("<system><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x030200\"/>"
-                         "</cpu></system>", name, sizeof name);
+    FILE *file = file_of("<system><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x030200\""
+                         "/></cpu></system>", name, sizeof name);
 
     (void)state;
     assert_int_equal(tutti_inventory_load(name, &inventory), TUTTI_OK);
@@ -111,9 +111,9 @@ static void what_is_none_of_them_is_refused_with_what_to_give(void **state)
     static const struct {
         const char *content, *says; /* NULL: a name without a file */
     } cases[] = {
-        {NULL, "open no-such-machine: No such file or directory; give a file of at most 16 MiB with "
-               "NCCL's XML or lines, a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", "
-               "or a known name such as \"dgx-1v\""},
+        {NULL, "open no-such-machine: No such file or directory; give a file of at most 16 MiB "
+               "with NCCL's XML or lines, a line such as \"8 gpus h100 nvswitch, 8 nics 400G, "
+               "2 cpus\", or a known name such as \"dgx-1v\""},
         {"", ":1:1: nothing is said; give a line such as"},
         {"8 gpus\n8 apples\n", ":2:3: \"apples\"; expected cpus, switches, gpus or nics"},
         {"<graphs version=\"1\">", " begins with <graphs>; a machine is XML that begins with "},
