@@ -172,6 +172,10 @@ bool tutti_inventory_equal(const struct tutti_inventory *a, const struct tutti_i
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 
+/* Put in what another view of the same hosts has, or knows better: devices are the same if they have
+ * the same bus id, NUMA number, name or target. On error part of it is in. */
+int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inventory *from);
+
 /* Fill in, as assumed, what a file leaves to the driver, so that a graph can be made of it:
  * - a pci of a GPU's or NIC's class that has nothing below it gets its gpu, or nic and net,
  *   numbered on in the tree's order after those that are there;
@@ -198,6 +202,14 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
 int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
                              enum tutti_property property, enum tutti_source source,
                              const char *written);
+
+/* Take the value over as it is, with who found it, whoever has spoken before. */
+int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
+                            enum tutti_property property, const struct tutti_inventory *from,
+                            uint32_t other);
+/* The device does not have the property any more. */
+void tutti_device_clear(struct tutti_inventory *inventory, uint32_t device,
+                        enum tutti_property property);
 
 /* The value, or `fallback` where there is none. */
 int64_t tutti_device_number(const struct tutti_inventory *inventory, uint32_t device,

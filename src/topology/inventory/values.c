@@ -277,6 +277,36 @@ int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
     return rc;
 }
 
+void tutti_device_clear(struct tutti_inventory *inventory, uint32_t device,
+                        enum tutti_property property)
+{
+    struct tutti_value *value = &inventory->devices[device].value[property];
+    enum tutti_property_form form = table[property].form;
+
+    if (value->found_by != TUTTI_SOURCE_NOBODY &&
+        (form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK))
+        free(value->text);
+    *value = (struct tutti_value){0};
+}
+
+int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
+                            enum tutti_property property, const struct tutti_inventory *from,
+                            uint32_t other)
+{
+    struct tutti_value value = from->devices[other].value[property];
+    enum tutti_property_form form = table[property].form;
+
+    if (value.found_by != TUTTI_SOURCE_NOBODY &&
+        (form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK)) {
+        value.text = strdup(value.text);
+        if (value.text == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a property of a device");
+    }
+    tutti_device_clear(into, device, property);
+    into->devices[device].value[property] = value;
+    return TUTTI_OK;
+}
+
 /* ---- getting --------------------------------------------------------------------------------- */
 
 int64_t tutti_device_number(const struct tutti_inventory *inventory, uint32_t device,

@@ -18,19 +18,28 @@ static int refuse_pair(const struct tutti_paths *paths, uint32_t from, uint32_t 
                       "in the description?", a, b);
 }
 
+static bool is_here(const struct tutti_search_options *options, uint32_t host)
+{
+    return options->host == TUTTI_ALL_HOSTS || options->host == host;
+}
+
 static int count_places(struct market *market, const struct tutti_graph *graph,
                         const struct tutti_search_options *options)
 {
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         const struct tutti_graph_node *node = &graph->nodes[i];
-        bool is_here = node->host == options->host;
 
-        market->ngpus += node->kind == TUTTI_NODE_GPU && is_here && options->gpus == NULL;
-        market->nnets += node->kind == TUTTI_NODE_NET && is_here && options->has_peers;
+        if (!is_here(options, node->host))
+            continue;
+        market->ngpus += node->kind == TUTTI_NODE_GPU && options->gpus == NULL;
+        market->nnets += node->kind == TUTTI_NODE_NET && options->has_peers;
     }
     if (options->gpus != NULL)
         market->ngpus = options->ngpus;
     market->nplaces = market->ngpus + market->nnets;
+    if (market->ngpus > TUTTI_SEARCH_GPUS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%u gpus to search rings for; at most %d",
+                          market->ngpus, TUTTI_SEARCH_GPUS);
     if (market->ngpus == 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "host %u has no gpus to search rings for",
                           options->host);
@@ -49,7 +58,7 @@ static int choose_places(struct market *market, const struct tutti_graph *graph,
         uint32_t node = tutti_graph_gpu(graph, options->gpus[i]);
 
         if (options->gpus[i] >= graph->count[TUTTI_NODE_GPU] ||
-            graph->nodes[node].host != options->host)
+            !is_here(options, graph->nodes[node].host))
             return tutti_fail(TUTTI_ERR_ARGUMENT, "gpu %u is none of host %u", options->gpus[i],
                               options->host);
         market->node[count++] = node;
@@ -57,7 +66,7 @@ static int choose_places(struct market *market, const struct tutti_graph *graph,
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         const struct tutti_graph_node *node = &graph->nodes[i];
 
-        if (node->host == options->host &&
+        if (is_here(options, node->host) &&
             ((node->kind == TUTTI_NODE_GPU && options->gpus == NULL) ||
              (node->kind == TUTTI_NODE_NET && options->has_peers)))
             market->node[count++] = i; /* gpus come before nets */

@@ -58,8 +58,10 @@ struct tutti_plan {
     double *bound_share;      /* of each link in the bound; they add up to 1 */
 };
 
+#define TUTTI_ALL_HOSTS UINT32_MAX
+
 struct tutti_search_options {
-    uint32_t host;
+    uint32_t host;        /* or ALL_HOSTS, where an NVSwitch joins them */
     const uint32_t *gpus; /* numbers, ascending, all of the host; NULL: those of the host */
     uint32_t ngpus;
     bool has_peers;       /* other hosts take part: channels enter and leave by nets */

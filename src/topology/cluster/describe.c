@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a rank says of its host. */
+#include "topology/cluster/cluster.h"
+
+#include "base/result.h"
+#include "topology/formats/nccl_xml.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* GUIDs tell which ports are of one card; their order of appearance tells it as well. */
+static void number_guids(struct tutti_inventory *inventory)
+{
+    uint32_t first = TUTTI_NO_DEVICE;
+    int64_t number = 0;
+
+    while ((first = tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_NET)) !=
+           TUTTI_NO_DEVICE) {
+        int64_t guid = tutti_device_number(inventory, first, TUTTI_PROPERTY_GUID, 0);
+
+        if (!tutti_device_has(inventory, first, TUTTI_PROPERTY_GUID) || guid < 0)
+            continue; /* numbered already: those below 0 */
+        number--;
+        for (uint32_t net = first; net != TUTTI_NO_DEVICE;
+             net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET))
+            if (tutti_device_number(inventory, net, TUTTI_PROPERTY_GUID, -1) == guid)
+                inventory->devices[net].value[TUTTI_PROPERTY_GUID].number = number;
+    }
+}
+
+static void forget_names(struct tutti_inventory *inventory)
+{
+    static const enum tutti_property own[] = {
+        TUTTI_PROPERTY_HOST_HASH, TUTTI_PROPERTY_UUID, TUTTI_PROPERTY_RANK,
+        TUTTI_PROPERTY_FABRIC,
+    };
+
+    for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
+         device = tutti_inventory_next(inventory, device))
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+            tutti_device_clear(inventory, device, own[i]);
+}
+
+static uint64_t fabric_of(const struct tutti_inventory *inventory, int64_t busid)
+{
+    uint32_t pci = tutti_inventory_find_pci(inventory, busid);
+
+    if (pci == TUTTI_NO_DEVICE)
+        return 0;
+    for (uint32_t child = inventory->devices[pci].first_child; child != TUTTI_NO_DEVICE;
+         child = inventory->devices[child].next)
+        if (inventory->devices[child].kind == TUTTI_DEVICE_GPU)
+            return (uint64_t)tutti_device_number(inventory, child, TUTTI_PROPERTY_FABRIC, 0);
+    return 0;
+}
+
+int tutti_cluster_describe(const struct tutti_inventory *inventory, uint64_t host, int64_t gpu,
+                           struct tutti_cluster_record *ret_record, char **ret_text)
+{
+    struct tutti_cluster_record record = {.host = host, .gpu = gpu};
+    struct tutti_inventory *copy;
+    char *text;
+    size_t size_bytes;
+    int rc;
+
+    if (gpu != TUTTI_CLUSTER_NO_GPU)
+        record.fabric = fabric_of(inventory, gpu);
+    TUTTI_TRY(tutti_inventory_copy(inventory, &copy));
+    number_guids(copy);
+    forget_names(copy);
+    rc = tutti_nccl_xml_write(copy, &text);
+    tutti_inventory_destroy(copy);
+    TUTTI_TRY(rc);
+    size_bytes = strlen(text);
+    if (size_bytes > TUTTI_CLUSTER_TEXT_MAX) {
+        free(text);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "this host's description has %zu bytes, which is "
+                          "more than %u; describe less of it", size_bytes,
+                          TUTTI_CLUSTER_TEXT_MAX);
+    }
+    record.size_bytes = (uint32_t)size_bytes;
+    crypto_generichash(record.digest, sizeof record.digest, (const unsigned char *)text,
+                       size_bytes, NULL, 0);
+    *ret_record = record;
+    *ret_text = text;
+    return TUTTI_OK;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which domains are alike, and the graph of each kind. A domain's signature lists, host by host, the
+ * texts that its ranks have given and the gpus that they use; domains of one signature are of one
+ * kind, and share a graph in which gpus are told apart by host and bus id.
+ */
+#include "topology/cluster/kinds.h"
+
+#include "base/result.h"
+#include "topology/formats/nccl_xml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank adds to the signature of its domain. */
+struct entry {
+    uint32_t domain, host; /* the host's place within its domain */
+    uint32_t text;
+    int64_t gpu;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+
+    if (left->domain != right->domain)
+        return left->domain < right->domain ? -1 : 1;
+    if (left->host != right->host)
+        return left->host < right->host ? -1 : 1;
+    if (left->text != right->text)
+        return left->text < right->text ? -1 : 1;
+    return left->gpu < right->gpu ? -1 : left->gpu > right->gpu;
+}
+
+struct listing {
+    struct tutti_cluster *cluster;
+    struct entry *entry; /* by domain, without doubles */
+    uint32_t *begin;     /* per domain, and one more */
+};
+
+static uint32_t place_of(const struct tutti_cluster *cluster, uint32_t host)
+{
+    const struct tutti_cluster_domain *domain = &cluster->domains[cluster->domain[host]];
+    uint32_t place = 0;
+
+    while (cluster->domain_host[domain->first_host + place] != host)
+        place++;
+    return place;
+}
+
+static int open_listing(struct listing *listing, struct tutti_cluster *cluster)
+{
+    uint32_t count = 0;
+
+    *listing = (struct listing){.cluster = cluster};
+    listing->entry = calloc(cluster->nranks, sizeof *listing->entry);
+    listing->begin = calloc((size_t)cluster->ndomains + 1, sizeof *listing->begin);
+    if (listing->entry == NULL || listing->begin == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the kinds of %u ranks",
+                          cluster->nranks);
+    for (uint32_t rank = 0; rank < cluster->nranks; rank++) {
+        uint32_t host = cluster->host[rank];
+
+        listing->entry[rank] = (struct entry){
+            .domain = cluster->domain[host], .host = place_of(cluster, host),
+            .text = cluster->text_of[rank], .gpu = cluster->record[rank].gpu};
+    }
+    qsort(listing->entry, cluster->nranks, sizeof *listing->entry, compare);
+    for (uint32_t i = 0; i < cluster->nranks; i++)
+        if (count == 0 || compare(&listing->entry[i], &listing->entry[count - 1]) != 0) {
+            listing->begin[listing->entry[i].domain + 1] = count + 1;
+            listing->entry[count++] = listing->entry[i];
+        }
+    return TUTTI_OK;
+}
+
+static void close_listing(struct listing *listing)
+{
+    free(listing->entry);
+    free(listing->begin);
+}
+
+static bool is_same_kind(const struct listing *listing, uint32_t a, uint32_t b)
+{
+    uint32_t count = listing->begin[a + 1] - listing->begin[a];
+
+    if (count != listing->begin[b + 1] - listing->begin[b])
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct entry *left = &listing->entry[listing->begin[a] + i];
+        const struct entry *right = &listing->entry[listing->begin[b] + i];
+
+        if (left->host != right->host || left->text != right->text || left->gpu != right->gpu)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the graph of a kind --------------------------------------------------------------------- */
+
+/* Hosts of a domain with one fabric: what they say of themselves, told apart by the host's place. */
+static int add_text(const struct tutti_cluster *cluster, const struct entry *entry,
+                    bool has_fabric, struct tutti_inventory *into)
+{
+    const struct tutti_cluster_text *text = &cluster->text[entry->text];
+    struct tutti_inventory *one;
+    char name[64];
+    int rc;
+
+    snprintf(name, sizeof name, "what rank %u says of its host", text->owner);
+    TUTTI_TRY(tutti_nccl_xml_read(name, text->text, text->size_bytes, TUTTI_SOURCE_FILE, &one));
+    for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
+         device = tutti_inventory_next(one, device)) {
+        if (one->devices[device].kind == TUTTI_DEVICE_CPU)
+            tutti_device_set_number(one, device, TUTTI_PROPERTY_HOST_HASH, TUTTI_SOURCE_FILE,
+                                    (int64_t)entry->host + 1);
+        if (one->devices[device].kind == TUTTI_DEVICE_GPU && has_fabric)
+            tutti_device_set_number(one, device, TUTTI_PROPERTY_FABRIC, TUTTI_SOURCE_FILE, 1);
+    }
+    rc = tutti_inventory_merge(into, one);
+    tutti_inventory_destroy(one);
+    return rc;
+}
+
+/* The number of a gpu, by the place of its host and its bus id. */
+static uint32_t find_gpu(const struct tutti_graph *graph, uint32_t host, int64_t busid)
+{
+    const struct tutti_inventory *inventory = graph->inventory;
+
+    for (uint32_t i = 0; i < graph->count[TUTTI_NODE_GPU]; i++) {
+        uint32_t device = graph->nodes[tutti_graph_gpu(graph, i)].device;
+        uint32_t pci = inventory->devices[device].parent;
+        uint32_t cpu = tutti_inventory_above(inventory, device, TUTTI_DEVICE_CPU);
+
+        if (tutti_device_number(inventory, pci, TUTTI_PROPERTY_BUSID, -1) == busid &&
+            tutti_device_number(inventory, cpu, TUTTI_PROPERTY_HOST_HASH, 0) == host + 1)
+            return i;
+    }
+    return TUTTI_NO_NODE;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t *left = a, *right = b;
+
+    return *left < *right ? -1 : *left > *right;
+}
+
+static int list_gpus(const struct listing *listing, uint32_t domain,
+                     struct tutti_cluster_kind *kind)
+{
+    uint32_t begin = listing->begin[domain], end = listing->begin[domain + 1], count = 0;
+
+    kind->gpu = calloc(end - begin + 1, sizeof *kind->gpu);
+    if (kind->gpu == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the gpus of a host");
+    for (uint32_t i = begin; i < end; i++) {
+        const struct entry *entry = &listing->entry[i];
+        char busid[32];
+
+        if (entry->gpu == TUTTI_CLUSTER_NO_GPU)
+            continue;
+        kind->gpu[kind->ngpus] = find_gpu(kind->graph, entry->host, entry->gpu);
+        if (kind->gpu[kind->ngpus++] != TUTTI_NO_NODE)
+            continue;
+        tutti_busid_write(entry->gpu, busid, sizeof busid);
+        return tutti_fail(TUTTI_ERR_REMOTE, "a rank uses the gpu %s, which is not in what its host "
+                          "says of itself (rank %u)", busid,
+                          listing->cluster->text[entry->text].owner);
+    }
+    qsort(kind->gpu, kind->ngpus, sizeof *kind->gpu, compare_numbers);
+    for (uint32_t i = 0; i < kind->ngpus; i++)
+        if (count == 0 || kind->gpu[i] != kind->gpu[count - 1])
+            kind->gpu[count++] = kind->gpu[i];
+    kind->ngpus = count;
+    return TUTTI_OK;
+}
+
+static int build_kind(const struct listing *listing, uint32_t domain,
+                      struct tutti_cluster_kind *kind)
+{
+    const struct tutti_cluster *cluster = listing->cluster;
+    bool has_fabric = cluster->domains[domain].nhosts > 1;
+    struct tutti_inventory *inventory;
+    int rc = TUTTI_OK;
+
+    TUTTI_TRY(tutti_inventory_create(&inventory));
+    for (uint32_t i = listing->begin[domain]; i < listing->begin[domain + 1] && rc == TUTTI_OK;
+         i++) {
+        const struct entry *entry = &listing->entry[i];
+
+        if (i > listing->begin[domain] && entry->host == entry[-1].host &&
+            entry->text == entry[-1].text)
+            continue;
+        rc = add_text(cluster, entry, has_fabric, inventory);
+    }
+    TUTTI_TRY_OR(drop_inventory, rc, rc);
+    TUTTI_TRY_OR(drop_inventory, rc, tutti_graph_build(inventory, &kind->graph));
+    TUTTI_TRY_OR(drop_inventory, rc, tutti_paths_find(kind->graph, &kind->paths));
+    rc = list_gpus(listing, domain, kind);
+
+drop_inventory:
+    tutti_inventory_destroy(inventory);
+    return rc;
+}
+
+/* Which of its kind's gpus each rank uses. */
+static void set_slots(struct tutti_cluster *cluster)
+{
+    for (uint32_t rank = 0; rank < cluster->nranks; rank++) {
+        uint32_t host = cluster->host[rank], number;
+        const struct tutti_cluster_kind *kind =
+            &cluster->kind[cluster->domains[cluster->domain[host]].kind];
+
+        cluster->slot[rank] = TUTTI_NO_NODE;
+        if (cluster->record[rank].gpu == TUTTI_CLUSTER_NO_GPU)
+            continue;
+        number = find_gpu(kind->graph, place_of(cluster, host), cluster->record[rank].gpu);
+        for (uint32_t i = 0; i < kind->ngpus; i++)
+            if (kind->gpu[i] == number)
+                cluster->slot[rank] = i;
+    }
+}
+
+int tutti_cluster_build(struct tutti_cluster *cluster)
+{
+    struct listing listing;
+    int rc;
+
+    cluster->kind = calloc(cluster->ndomains, sizeof *cluster->kind);
+    if (cluster->kind == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u domains", cluster->ndomains);
+    TUTTI_TRY_OR(drop_listing, rc, open_listing(&listing, cluster));
+    for (uint32_t domain = 0; domain < cluster->ndomains && rc == TUTTI_OK; domain++) {
+        uint32_t kind = 0;
+
+        while (kind < cluster->nkinds &&
+               !is_same_kind(&listing, cluster->kind[kind].first_domain, domain))
+            kind++;
+        cluster->domains[domain].kind = kind;
+        if (kind < cluster->nkinds)
+            continue;
+        cluster->kind[cluster->nkinds++].first_domain = domain;
+        rc = build_kind(&listing, domain, &cluster->kind[kind]);
+    }
+    if (rc == TUTTI_OK)
+        set_slots(cluster);
+
+drop_listing:
+    close_listing(&listing);
+    return rc;
+}
+
+void tutti_cluster_drop_kinds(struct tutti_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->nkinds; i++) {
+        tutti_paths_destroy(cluster->kind[i].paths);
+        tutti_graph_destroy(cluster->kind[i].graph);
+        free(cluster->kind[i].gpu);
+    }
+    free(cluster->kind);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kinds of domains that a cluster has, each with its graph. */
+#ifndef TUTTI_TOPOLOGY_CLUSTER_KINDS_H
+#define TUTTI_TOPOLOGY_CLUSTER_KINDS_H
+
+#include "topology/cluster/cluster.h"
+
+void tutti_cluster_drop_kinds(struct tutti_cluster *cluster);
+
+#endif

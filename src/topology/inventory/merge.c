@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two views of one host become one: each device once, each property from whom knows best. */
+#include "topology/inventory/inventory.h"
+
+#include "base/result.h"
+
+#include <string.h>
+
+static bool alike(const struct tutti_inventory *a, uint32_t i, const struct tutti_inventory *b,
+                  uint32_t j, enum tutti_property property)
+{
+    enum tutti_property_form form = tutti_property_info(property)->form;
+
+    if (tutti_device_has(a, i, property) != tutti_device_has(b, j, property))
+        return false;
+    if (!tutti_device_has(a, i, property))
+        return true;
+    return form == TUTTI_FORM_TEXT
+               ? strcmp(a->devices[i].value[property].text, b->devices[j].value[property].text) == 0
+               : a->devices[i].value[property].number == b->devices[j].value[property].number;
+}
+
+/* The same thing? Of devices below the same parent. */
+static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tutti_inventory *b,
+                    uint32_t j)
+{
+    if (a->devices[i].kind != b->devices[j].kind)
+        return false;
+    switch (a->devices[i].kind) {
+    case TUTTI_DEVICE_CPU:
+        return alike(a, i, b, j, TUTTI_PROPERTY_HOST_HASH) &&
+               alike(a, i, b, j, TUTTI_PROPERTY_NUMA);
+    case TUTTI_DEVICE_PCI: return alike(a, i, b, j, TUTTI_PROPERTY_BUSID);
+    case TUTTI_DEVICE_NVLINK:
+    case TUTTI_DEVICE_PCILINK: return alike(a, i, b, j, TUTTI_PROPERTY_TARGET);
+    case TUTTI_DEVICE_NET:
+        return alike(a, i, b, j, TUTTI_PROPERTY_NET_NAME) &&
+               alike(a, i, b, j, TUTTI_PROPERTY_PORT) && alike(a, i, b, j, TUTTI_PROPERTY_DEV);
+    case TUTTI_DEVICE_NIC: /* below a pci there is one; below a cpu its ports tell */
+        return a->devices[a->devices[i].parent].kind == TUTTI_DEVICE_PCI ||
+               (a->devices[i].first_child != TUTTI_NO_DEVICE &&
+                b->devices[j].first_child != TUTTI_NO_DEVICE &&
+                is_same(a, a->devices[i].first_child, b, b->devices[j].first_child));
+    default: return true;
+    }
+}
+
+/* A PCI device may hang elsewhere in another's view; it is the same where it has the same bus id on
+ * the same host. */
+static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_inventory *from,
+                         uint32_t device)
+{
+    uint32_t cpu = tutti_inventory_above(from, device, TUTTI_DEVICE_CPU);
+
+    for (uint32_t i = tutti_inventory_next_of(into, TUTTI_NO_DEVICE, TUTTI_DEVICE_PCI);
+         i != TUTTI_NO_DEVICE; i = tutti_inventory_next_of(into, i, TUTTI_DEVICE_PCI))
+        if (alike(into, i, from, device, TUTTI_PROPERTY_BUSID) &&
+            alike(into, tutti_inventory_above(into, i, TUTTI_DEVICE_CPU), from, cpu,
+                  TUTTI_PROPERTY_HOST_HASH))
+            return i;
+    return TUTTI_NO_DEVICE;
+}
+
+static uint32_t find(const struct tutti_inventory *into, uint32_t parent,
+                     const struct tutti_inventory *from, uint32_t device)
+{
+    if (from->devices[device].kind == TUTTI_DEVICE_PCI)
+        return find_pci(into, from, device);
+    for (uint32_t i = into->devices[parent].first_child; i != TUTTI_NO_DEVICE;
+         i = into->devices[i].next)
+        if (is_same(into, i, from, device))
+            return i;
+    return TUTTI_NO_DEVICE;
+}
+
+static int merge_values(struct tutti_inventory *into, uint32_t device,
+                        const struct tutti_inventory *from, uint32_t other)
+{
+    for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++)
+        if (from->devices[other].value[property].found_by >
+            into->devices[device].value[property].found_by)
+            TUTTI_TRY(tutti_device_copy_value(into, device, property, from, other));
+    if (from->devices[other].found_by > into->devices[device].found_by)
+        into->devices[device].found_by = from->devices[other].found_by;
+    return TUTTI_OK;
+}
+
+static int merge_below(struct tutti_inventory *into, uint32_t parent,
+                       const struct tutti_inventory *from, uint32_t other)
+{
+    TUTTI_TRY(merge_values(into, parent, from, other));
+    for (uint32_t child = from->devices[other].first_child; child != TUTTI_NO_DEVICE;
+         child = from->devices[child].next) {
+        uint32_t device = find(into, parent, from, child);
+
+        if (device == TUTTI_NO_DEVICE)
+            TUTTI_TRY(tutti_inventory_add(into, parent, from->devices[child].kind,
+                                          from->devices[child].found_by, &device));
+        TUTTI_TRY(merge_below(into, device, from, child));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inventory *from)
+{
+    return merge_below(into, 0, from, 0);
+}
