@@ -2,6 +2,7 @@
  * Bytes of any kind to all readers of machines' files: each refuses them, or what it read is the
  * same when written and read again. For libFuzzer (scripts/fuzz), and for fuzz_topology_replay. */
 #include "base/result.h"
+#include "topology/formats/hwloc_xml.h"
 #include "topology/formats/line.h"
 #include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
@@ -50,6 +51,14 @@ static void try_nccl_xml(const char *text, size_t length)
         try_inventory(inventory);
 }
 
+static void try_hwloc_xml(const char *text, size_t length)
+{
+    struct tutti_inventory *inventory;
+
+    if (tutti_hwloc_xml_read("fuzz", text, length, TUTTI_SOURCE_FILE, &inventory) == TUTTI_OK)
+        try_inventory(inventory);
+}
+
 static void try_nccl_graphs(const char *text, size_t length)
 {
     struct tutti_nccl_graphs *graphs, *again;
@@ -86,6 +95,7 @@ static void try_line(const char *text, size_t length)
 /* A reader of another form is a line here. The text does not end in zero. */
 static void (*const readers[])(const char *text, size_t length) = {
     try_nccl_xml,
+    try_hwloc_xml,
     try_nccl_graphs,
     try_line,
 };

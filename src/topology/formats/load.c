@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "topology/formats/hwloc_xml.h"
 #include "topology/formats/known.h"
 #include "topology/formats/line.h"
 #include "topology/formats/nccl_xml.h"
@@ -21,6 +22,7 @@ static const struct form {
                 struct tutti_inventory **ret_inventory);
 } forms[] = {
     {"system", tutti_nccl_xml_read},
+    {"topology", tutti_hwloc_xml_read},
 };
 
 #define FORMS (sizeof forms / sizeof forms[0])
@@ -70,7 +72,8 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
         form++;
     if (form == FORMS)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s begins with <%.*s>; a machine is XML that begins "
-                          "with <system>, as NCCL writes it for NCCL_TOPO_DUMP_FILE", name,
+                          "with <system>, as NCCL writes it for NCCL_TOPO_DUMP_FILE, or with "
+                          "<topology>, as hwloc's lstopo does", name,
                           (int)(used < SHOWN ? used : SHOWN), element);
     TUTTI_TRY(forms[form].read(name, text, length, TUTTI_SOURCE_FILE, &inventory));
     rc = tutti_inventory_complete(inventory);
@@ -98,9 +101,9 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
     char *text;
     int rc;
 
-    snprintf(cure, sizeof cure, "give a file of at most %u MiB with NCCL's XML or lines, a line "
-             "such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known name such as "
-             "\"%s\"",
+    snprintf(cure, sizeof cure, "give a file of at most %u MiB with NCCL's or hwloc's XML or "
+             "lines, a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known "
+             "name such as \"%s\"",
              TUTTI_XML_BYTES >> 20, tutti_known_machine(0)->name);
     TUTTI_TRY(tutti_file_read(name, TUTTI_XML_BYTES, cure, &text, &length));
     rc = tutti_inventory_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CPUs of hwloc's XML: which NUMA nodes they are, of which package, with which caches. */
+#include "base/result.h"
+#include "topology/formats/hwloc_build.h"
+#include "topology/inventory/cpu_mask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Who of the objects has a CPU. */
+struct owners {
+    uint32_t of_cpu[TUTTI_CPUS]; /* the object; TUTTI_NO_OBJECT: nobody */
+    enum tutti_hwloc_kind kind;  /* what objects become cpus */
+};
+
+struct candidate {
+    uint32_t object, ncpus;
+};
+
+static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
+                    struct tutti_cpu_mask *ret_mask)
+{
+    const char *text = hwloc->objects[object].cpuset;
+
+    return text != NULL && tutti_cpu_mask_parse(text, ret_mask);
+}
+
+/* Each CPU of a mask, in order. */
+#define FOR_EACH_CPU(cpu, mask)                                                     \
+    for (uint32_t cpu = tutti_cpu_mask_next(mask, 0); cpu < TUTTI_CPUS;             \
+         cpu = tutti_cpu_mask_next(mask, cpu + 1))
+
+/* ---- which objects --------------------------------------------------------------------------- */
+
+static bool has_kind(const struct tutti_hwloc *hwloc, enum tutti_hwloc_kind kind)
+{
+    for (uint32_t i = 0; i < hwloc->nobjects; i++)
+        if (hwloc->objects[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* Fewest CPUs first, and of those with as many the first in the text. */
+static int compare_candidates(const void *a, const void *b)
+{
+    const struct candidate *left = a, *right = b;
+
+    if (left->ncpus != right->ncpus)
+        return left->ncpus < right->ncpus ? -1 : 1;
+    return left->object < right->object ? -1 : left->object > right->object;
+}
+
+/* Memory of another kind (of GPUs, of CXL devices, high-bandwidth) has the CPUs next to it as its
+ * own, so several nodes may claim a CPU: it is of the one that claims the fewest. */
+static int find_owners(struct tutti_hwloc_build *build, struct owners *owners)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    struct candidate *candidates = malloc(hwloc->nobjects * sizeof *candidates);
+    uint32_t count = 0;
+
+    if (candidates == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u NUMA nodes", hwloc->nobjects);
+    for (uint32_t cpu = 0; cpu < TUTTI_CPUS; cpu++)
+        owners->of_cpu[cpu] = TUTTI_NO_OBJECT;
+    for (uint32_t i = 0; i < hwloc->nobjects; i++) {
+        struct tutti_cpu_mask mask;
+
+        if (hwloc->objects[i].kind == owners->kind)
+            candidates[count++] = (struct candidate){
+                .object = i, .ncpus = cpus_of(hwloc, i, &mask) ? tutti_cpu_mask_count(&mask) : 0};
+    }
+    qsort(candidates, count, sizeof *candidates, compare_candidates);
+    for (uint32_t i = 0; i < count; i++) {
+        struct tutti_cpu_mask mask;
+
+        if (candidates[i].ncpus == 0 || !cpus_of(hwloc, candidates[i].object, &mask))
+            continue;
+        FOR_EACH_CPU(cpu, &mask)
+            if (owners->of_cpu[cpu] == TUTTI_NO_OBJECT)
+                owners->of_cpu[cpu] = candidates[i].object;
+    }
+    free(candidates);
+    return TUTTI_OK;
+}
+
+/* The object itself where it owns a CPU or claims none, else who owns the first that it claims. */
+static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *owners,
+                         uint32_t object)
+{
+    struct tutti_cpu_mask mask;
+    uint32_t first;
+
+    if (!cpus_of(hwloc, object, &mask))
+        return object;
+    FOR_EACH_CPU(cpu, &mask)
+        if (owners->of_cpu[cpu] == object)
+            return object;
+    first = tutti_cpu_mask_next(&mask, 0);
+    return first == TUTTI_CPUS ? object : owners->of_cpu[first];
+}
+
+/* ---- what they are --------------------------------------------------------------------------- */
+
+static uint32_t package_of(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    uint32_t package = tutti_hwloc_around(hwloc, object, TUTTI_HWLOC_PACKAGE);
+
+    /* Form 1 may have the package within the node, and form 2 beside it. */
+    for (; package == TUTTI_NO_OBJECT && object != TUTTI_NO_OBJECT;
+         object = hwloc->objects[object].parent)
+        for (uint32_t i = object; i < hwloc->objects[object].end; i++)
+            if (hwloc->objects[i].kind == TUTTI_HWLOC_PACKAGE)
+                return i;
+    return package;
+}
+
+static const char *cpu_info(const struct tutti_hwloc *hwloc, uint32_t package, const char *name)
+{
+    const char *value = package == TUTTI_NO_OBJECT ? NULL : tutti_hwloc_info(hwloc, package, name);
+
+    return value != NULL ? value : tutti_hwloc_machine_info(hwloc, name);
+}
+
+/* As NCCL names them. Exports that were cut down may have lost the line that says it. */
+static const char *architecture(const struct tutti_hwloc *hwloc, uint32_t package)
+{
+    const char *text = tutti_hwloc_machine_info(hwloc, "Architecture");
+    const char *model = cpu_info(hwloc, package, "CPUModel");
+
+    if (text != NULL)
+        return strcmp(text, "aarch64") == 0     ? "arm64"
+               : strncmp(text, "ppc64", 5) == 0 ? "ppc64"
+               : strcmp(text, "amd64") == 0     ? "x86_64"
+                                                : text;
+    if (cpu_info(hwloc, package, "CPUVendor") != NULL)
+        return "x86_64";
+    if (cpu_info(hwloc, package, "CPUImplementer") != NULL)
+        return "arm64";
+    return model != NULL && strncmp(model, "POWER", 5) == 0 ? "ppc64" : NULL;
+}
+
+static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti_property property,
+                    const char *text)
+{
+    char trimmed[256];
+    size_t length;
+
+    if (text == NULL || *text == '\0')
+        return TUTTI_OK;
+    length = (size_t)snprintf(trimmed, sizeof trimmed, "%s", text);
+    if (length >= sizeof trimmed)
+        length = sizeof trimmed - 1;
+    while (length > 0 && trimmed[length - 1] == ' ')
+        trimmed[--length] = '\0';
+    return tutti_device_set_text(build->inventory, device, property, build->source, trimmed);
+}
+
+/* What is no number is left out. */
+static int set_number(struct tutti_hwloc_build *build, uint32_t device,
+                      enum tutti_property property, const char *text)
+{
+    if (text == NULL || *text == '\0' || strlen(text) > 9 ||
+        text[strspn(text, "0123456789")] != '\0')
+        return TUTTI_OK;
+    return tutti_device_set_number(build->inventory, device, property, build->source, atoi(text));
+}
+
+static int add_cpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t nth)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    const struct tutti_hwloc_object *node = &hwloc->objects[object];
+    uint32_t package = package_of(hwloc, object), cpu;
+    bool is_numbered = node->kind == TUTTI_HWLOC_NUMA && node->os_index >= 0;
+    int64_t package_index = package == TUTTI_NO_OBJECT ? -1 : hwloc->objects[package].os_index;
+    struct tutti_cpu_mask mask;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, 0, TUTTI_DEVICE_CPU, build->source, &cpu));
+    build->device_of[object] = cpu;
+    TUTTI_TRY(tutti_device_set_number(build->inventory, cpu, TUTTI_PROPERTY_NUMA,
+                                      is_numbered ? build->source : TUTTI_SOURCE_ASSUMED,
+                                      is_numbered ? node->os_index : (int64_t)nth));
+    if (package_index >= 0)
+        TUTTI_TRY(tutti_device_set_number(build->inventory, cpu, TUTTI_PROPERTY_PACKAGE,
+                                          build->source, package_index));
+    if (cpus_of(hwloc, object, &mask) && tutti_cpu_mask_count(&mask) > 0)
+        TUTTI_TRY(tutti_device_set_text(build->inventory, cpu, TUTTI_PROPERTY_AFFINITY,
+                                        build->source, node->cpuset));
+    TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_MODEL_NAME,
+                       cpu_info(hwloc, package, "CPUModel")));
+    TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_CPU_ARCH, architecture(hwloc, package)));
+    TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_CPU_VENDOR,
+                       cpu_info(hwloc, package, "CPUVendor")));
+    TUTTI_TRY(set_number(build, cpu, TUTTI_PROPERTY_CPU_FAMILY,
+                         cpu_info(hwloc, package, "CPUFamilyNumber")));
+    return set_number(build, cpu, TUTTI_PROPERTY_CPU_MODEL,
+                      cpu_info(hwloc, package, "CPUModelNumber"));
+}
+
+/* ---- caches ---------------------------------------------------------------------------------- */
+
+struct sharing {
+    uint32_t owner, cache;
+};
+
+static int compare_sharings(const void *a, const void *b)
+{
+    const struct sharing *left = a, *right = b;
+
+    if (left->owner != right->owner)
+        return left->owner < right->owner ? -1 : 1;
+    return left->cache < right->cache ? -1 : left->cache > right->cache;
+}
+
+/* Each CPU has one last-level cache, so there are no more of these than CPUs. */
+static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owners *owners,
+                              struct sharing sharings[TUTTI_CPUS])
+{
+    struct tutti_cpu_mask taken = {{0}}, mask;
+    uint32_t level = 0, count = 0;
+
+    for (uint32_t i = 0; i < hwloc->nobjects; i++)
+        if (hwloc->objects[i].level > level)
+            level = hwloc->objects[i].level;
+    for (uint32_t i = 0; i < hwloc->nobjects; i++) {
+        uint32_t first = count;
+
+        if (hwloc->objects[i].kind != TUTTI_HWLOC_CACHE || hwloc->objects[i].level != level ||
+            !cpus_of(hwloc, i, &mask) || tutti_cpu_mask_overlaps(&mask, &taken))
+            continue;
+        FOR_EACH_CPU(cpu, &mask) {
+            uint32_t owner = owners->of_cpu[cpu];
+            bool is_new = owner != TUTTI_NO_OBJECT;
+
+            for (uint32_t j = first; is_new && j < count; j++)
+                is_new = sharings[j].owner != owner;
+            if (is_new)
+                sharings[count++] = (struct sharing){.owner = owner, .cache = i};
+        }
+        for (uint32_t word = 0; word < TUTTI_CPU_WORDS; word++)
+            taken.words[word] |= mask.words[word];
+    }
+    qsort(sharings, count, sizeof *sharings, compare_sharings);
+    return count;
+}
+
+/* Those of one owner, of which there are `count`. */
+static int set_caches(struct tutti_hwloc_build *build, const struct sharing *sharings,
+                      uint32_t count)
+{
+    const struct tutti_hwloc_object *objects = build->hwloc->objects;
+    size_t length = 0, used = 0;
+    char *text;
+    int rc;
+
+    for (uint32_t i = 0; i < count; i++)
+        length += strlen(objects[sharings[i].cache].cpuset) + 1;
+    text = malloc(length);
+    if (text == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u caches", count);
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)sprintf(text + used, i == 0 ? "%s" : ";%s",
+                                objects[sharings[i].cache].cpuset);
+    rc = tutti_device_set_text(build->inventory, build->device_of[sharings[0].owner],
+                               TUTTI_PROPERTY_CACHES, build->source, text);
+    free(text);
+    return rc;
+}
+
+static int add_caches(struct tutti_hwloc_build *build, const struct owners *owners)
+{
+    struct sharing *sharings = malloc(TUTTI_CPUS * sizeof *sharings);
+    uint32_t count;
+    int rc = TUTTI_OK;
+
+    if (sharings == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for caches of %u CPUs", TUTTI_CPUS);
+    count = find_sharings(build->hwloc, owners, sharings);
+    for (uint32_t i = 0, next; rc == TUTTI_OK && i < count; i = next) {
+        for (next = i + 1; next < count && sharings[next].owner == sharings[i].owner; )
+            next++;
+        rc = set_caches(build, sharings + i, next - i);
+    }
+    free(sharings);
+    return rc;
+}
+
+/* ---- together -------------------------------------------------------------------------------- */
+
+static int add_owners(struct tutti_hwloc_build *build, struct owners *owners)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    uint32_t count = 0;
+
+    TUTTI_TRY(find_owners(build, owners));
+    for (uint32_t i = 0; i < hwloc->nobjects; i++)
+        if (hwloc->objects[i].kind == owners->kind && owner_of(hwloc, owners, i) == i)
+            TUTTI_TRY(add_cpu(build, i, count++));
+    for (uint32_t i = 0; i < hwloc->nobjects; i++)
+        if (hwloc->objects[i].kind == owners->kind)
+            build->device_of[i] = build->device_of[owner_of(hwloc, owners, i)];
+    return add_caches(build, owners);
+}
+
+int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build)
+{
+    struct owners *owners = malloc(sizeof *owners);
+    int rc;
+
+    if (owners == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for owners of CPUs");
+    owners->kind = has_kind(build->hwloc, TUTTI_HWLOC_NUMA)      ? TUTTI_HWLOC_NUMA
+                   : has_kind(build->hwloc, TUTTI_HWLOC_PACKAGE) ? TUTTI_HWLOC_PACKAGE
+                                                                 : TUTTI_HWLOC_MACHINE;
+    rc = add_owners(build, owners);
+    free(owners);
+    return rc;
+}
+
+/* Of the cpus within an object: the first that has CPUs, or where none has, the first at all. */
+static uint32_t first_cpu_within(const struct tutti_hwloc_build *build, uint32_t object,
+                                 bool *ret_is_only)
+{
+    const struct tutti_inventory *inventory = build->inventory;
+    uint32_t found = TUTTI_NO_DEVICE;
+    bool found_cpus = false;
+
+    *ret_is_only = true;
+    for (uint32_t i = object; i < build->hwloc->objects[object].end; i++) {
+        uint32_t device = build->device_of[i];
+        bool has_cpus;
+
+        if (device == TUTTI_NO_DEVICE || device == found ||
+            build->hwloc->objects[i].kind >= TUTTI_HWLOC_BRIDGE)
+            continue;
+        has_cpus = tutti_device_has(inventory, device, TUTTI_PROPERTY_AFFINITY);
+        if (found != TUTTI_NO_DEVICE && has_cpus == found_cpus) {
+            *ret_is_only = false;
+        } else if (found == TUTTI_NO_DEVICE || has_cpus) {
+            *ret_is_only = true;
+            found = device;
+            found_cpus = has_cpus;
+        }
+    }
+    return found;
+}
+
+uint32_t tutti_hwloc_home(struct tutti_hwloc_build *build, uint32_t object, bool *ret_is_sure)
+{
+    const struct tutti_hwloc_object *objects = build->hwloc->objects;
+    uint32_t at = object;
+
+    /* The machine has a cpu within it always. What is below a node is near no other. */
+    for (; build->home_of[at] == TUTTI_NO_DEVICE; at = objects[at].parent) {
+        build->is_sure[at] = true;
+        build->home_of[at] = build->device_of[at] != TUTTI_NO_DEVICE
+                                 ? build->device_of[at]
+                                 : first_cpu_within(build, at, &build->is_sure[at]);
+        if (build->home_of[at] != TUTTI_NO_DEVICE)
+            break;
+    }
+    for (uint32_t below = object; below != at; below = objects[below].parent) {
+        build->home_of[below] = build->home_of[at];
+        build->is_sure[below] = build->is_sure[at];
+    }
+    *ret_is_sure = build->is_sure[object];
+    return build->home_of[object];
+}
+
+void tutti_hwloc_drop_bare_cpus(struct tutti_hwloc_build *build)
+{
+    struct tutti_inventory *inventory = build->inventory;
+    const struct tutti_device *system = &inventory->devices[0];
+    uint32_t next;
+
+    for (uint32_t cpu = system->first_child; cpu != TUTTI_NO_DEVICE; cpu = next) {
+        next = inventory->devices[cpu].next;
+        if (!tutti_device_has(inventory, cpu, TUTTI_PROPERTY_AFFINITY) &&
+            inventory->devices[cpu].first_child == TUTTI_NO_DEVICE &&
+            system->first_child != system->last_child)
+            tutti_inventory_remove(inventory, cpu);
+    }
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The PCI tree of hwloc's XML. */
+#include "base/result.h"
+#include "topology/formats/hwloc_build.h"
+#include "topology/inventory/pci_ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bridges on the way from a host bridge alternate: a root port or a switch's downstream port, then
+ * what is at the end of its wire, a switch's upstream port. The latter stand for the switches.
+ *
+ *   cpu -- root port -- [upstream -- downstream] -- [upstream -- downstream] -- device
+ *            1              2            3              4            5
+ */
+struct way {
+    bool is_wanted;  /* there is a GPU or NIC on it */
+    uint8_t bridges; /* so many, with this one */
+};
+
+struct link {
+    double gts; /* 0: not known */
+    uint32_t lanes;
+};
+
+static struct link link_of(const struct tutti_hwloc_object *object)
+{
+    struct link link = {0};
+
+    if (object->gbytes_per_s > 0)
+        tutti_pci_link_of_rate(object->gbytes_per_s, &link.gts, &link.lanes);
+    return link;
+}
+
+/* Both ends of a wire tell what they make of it. One that sleeps goes down to 2.5 GT/s, while the
+ * other's driver may tell what it can; only the lanes of such an end count. */
+static struct link link_between(const struct tutti_hwloc_object *device,
+                                const struct tutti_hwloc_object *port)
+{
+    struct link own = link_of(device), other = {0};
+
+    if (port->kind == TUTTI_HWLOC_BRIDGE && !port->is_host_bridge)
+        other = link_of(port);
+    if (own.lanes == 0)
+        return other;
+    if (other.lanes == 0)
+        return own;
+    return (struct link){
+        .gts = other.gts > 2.5 && other.gts < own.gts ? other.gts : own.gts,
+        .lanes = other.lanes < own.lanes ? other.lanes : own.lanes,
+    };
+}
+
+/* ---- one device ------------------------------------------------------------------------------ */
+
+static int add_pci(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent, bool is_sure)
+{
+    const struct tutti_hwloc_object *from = &build->hwloc->objects[object];
+    struct link link = link_between(from, &build->hwloc->objects[from->parent]);
+    const struct {
+        enum tutti_property property;
+        int64_t number;
+    } numbers[] = {
+        {TUTTI_PROPERTY_BUSID, from->busid},
+        {TUTTI_PROPERTY_CLASS, from->pci_class},
+        {TUTTI_PROPERTY_PCI_VENDOR, from->vendor},
+        {TUTTI_PROPERTY_PCI_DEVICE, from->device},
+        {TUTTI_PROPERTY_SUBVENDOR, from->subvendor},
+        {TUTTI_PROPERTY_SUBDEVICE, from->subdevice},
+    };
+    uint32_t pci;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, parent, TUTTI_DEVICE_PCI,
+                                  is_sure ? build->source : TUTTI_SOURCE_ASSUMED, &pci));
+    build->device_of[object] = pci;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        TUTTI_TRY(tutti_device_set_number(build->inventory, pci, numbers[i].property,
+                                          build->source, numbers[i].number));
+    if (link.lanes == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_device_set_real(build->inventory, pci, TUTTI_PROPERTY_LINK_SPEED,
+                                    TUTTI_SOURCE_ASSUMED, link.gts));
+    return tutti_device_set_number(build->inventory, pci, TUTTI_PROPERTY_LINK_WIDTH,
+                                   TUTTI_SOURCE_ASSUMED, link.lanes);
+}
+
+static bool is_io(const struct tutti_hwloc_object *object)
+{
+    return object->kind >= TUTTI_HWLOC_BRIDGE;
+}
+
+/* A device of the operating system that is on no PCI bus. */
+static bool stands_alone(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    return hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV &&
+           !is_io(&hwloc->objects[hwloc->objects[object].parent]);
+}
+
+/* Is it sure which cpu the host bridge above a device is near? */
+static bool is_home_sure(struct tutti_hwloc_build *build, uint32_t object)
+{
+    const struct tutti_hwloc_object *objects = build->hwloc->objects;
+    bool is_sure;
+
+    while (is_io(&objects[object]))
+        object = objects[object].parent;
+    tutti_hwloc_home(build, object, &is_sure);
+    return is_sure;
+}
+
+/* Those that are wanted, in the order of the text, so that parents come first. */
+static int add_object(struct tutti_hwloc_build *build, struct way *ways, uint32_t object)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    const struct tutti_hwloc_object *from = &hwloc->objects[object];
+    bool is_below_io = is_io(&hwloc->objects[from->parent]), is_sure = true;
+    uint32_t parent = is_below_io ? build->device_of[from->parent]
+                                  : tutti_hwloc_home(build, from->parent, &is_sure);
+
+    if (is_below_io)
+        ways[object].bridges = ways[from->parent].bridges;
+    build->device_of[object] = parent;
+    if (from->kind == TUTTI_HWLOC_OSDEV)
+        return tutti_hwloc_add_nic(build, object, parent);
+    if (from->kind == TUTTI_HWLOC_BRIDGE) {
+        ways[object].bridges += !from->is_host_bridge;
+        if (from->is_host_bridge || ways[object].bridges % 2 == 1)
+            return TUTTI_OK;
+    }
+    if (build->inventory->devices[parent].kind == TUTTI_DEVICE_CPU)
+        is_sure = is_home_sure(build, object);
+    TUTTI_TRY(add_pci(build, object, parent, is_sure));
+    if (from->kind == TUTTI_HWLOC_BRIDGE)
+        return TUTTI_OK;
+    if (tutti_hwloc_is_gpu(hwloc, object))
+        return tutti_hwloc_add_gpu(build, object, build->device_of[object]);
+    if (tutti_hwloc_is_nic(hwloc, object))
+        return tutti_hwloc_add_nic(build, object, build->device_of[object]);
+    return TUTTI_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void find_ways(const struct tutti_hwloc *hwloc, struct way *ways)
+{
+    for (uint32_t i = 0; i < hwloc->nobjects; i++) {
+        const struct tutti_hwloc_object *object = &hwloc->objects[i];
+        bool is_wanted = object->kind == TUTTI_HWLOC_PCI
+                             ? tutti_hwloc_is_gpu(hwloc, i) || tutti_hwloc_is_nic(hwloc, i)
+                             : stands_alone(hwloc, i) && tutti_hwloc_is_nic(hwloc, i);
+
+        if (!is_wanted)
+            continue;
+        for (uint32_t at = i; at != TUTTI_NO_OBJECT && is_io(&hwloc->objects[at]);
+             at = hwloc->objects[at].parent)
+            ways[at].is_wanted = true;
+    }
+}
+
+int tutti_hwloc_add_devices(struct tutti_hwloc_build *build)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    struct way *ways = calloc(hwloc->nobjects, sizeof *ways);
+    int rc = TUTTI_OK;
+
+    if (ways == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u objects", hwloc->nobjects);
+    find_ways(hwloc, ways);
+    for (uint32_t i = 0; rc == TUTTI_OK && i < hwloc->nobjects; i++)
+        if (ways[i].is_wanted)
+            rc = add_object(build, ways, i);
+    free(ways);
+    return rc;
+}

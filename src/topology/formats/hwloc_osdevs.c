@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPUs and NICs of hwloc's XML, from the operating system's devices within a PCI device. */
+#include "base/result.h"
+#include "topology/formats/hwloc_build.h"
+#include "topology/inventory/pci_ids.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ports of one device, at most. */
+#define PORTS 16
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+/* Devices of drivers for computing, the one whose numbers we take first: those of NVML and ROCm SMI
+ * do not change with an application's environment. */
+static const char *const drivers[] = {"nvml", "rsmi", "ze", "cuda", "opencl0d"};
+#define NDRIVERS (sizeof drivers / sizeof drivers[0])
+
+/* Which driver's device has such a name, and which number of it; NDRIVERS: none. Parts of a device,
+ * such as ze0.1, are none. */
+static size_t driver_of(const char *name, int64_t *ret_number)
+{
+    for (size_t i = 0; i < NDRIVERS; i++) {
+        const char *digits = name + strlen(drivers[i]);
+
+        if (strncmp(name, drivers[i], strlen(drivers[i])) != 0)
+            continue;
+        if (*digits == '\0' || strlen(digits) > 6 ||
+            digits[strspn(digits, "0123456789")] != '\0')
+            continue;
+        *ret_number = atoi(digits);
+        return i;
+    }
+    return NDRIVERS;
+}
+
+/* OpenCL makes devices of processors, too. */
+static bool computes(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    const struct tutti_hwloc_object *osdev = &hwloc->objects[object];
+    const char *type = tutti_hwloc_info(hwloc, object, "OpenCLDeviceType");
+    int64_t number;
+
+    return osdev->kind == TUTTI_HWLOC_OSDEV && (osdev->osdev & TUTTI_HWLOC_COMPUTES) != 0 &&
+           osdev->name != NULL && driver_of(osdev->name, &number) < NDRIVERS &&
+           (type == NULL || strcmp(type, "GPU") == 0);
+}
+
+bool tutti_hwloc_is_gpu(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    const struct tutti_hwloc_object *pci = &hwloc->objects[object];
+
+    if (pci->kind != TUTTI_HWLOC_PCI)
+        return false;
+    if (tutti_pci_is_gpu(pci->pci_class, pci->vendor))
+        return true;
+    for (uint32_t i = object + 1; i < pci->end; i++)
+        if (computes(hwloc, i))
+            return true;
+    return false;
+}
+
+static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti_property property,
+                    const char *text)
+{
+    return text == NULL || *text == '\0' || tutti_device_has(build->inventory, device, property)
+               ? TUTTI_OK
+               : tutti_device_set_text(build->inventory, device, property, build->source, text);
+}
+
+/* What one driver's device says of the gpu; what an earlier one said stays. */
+static int add_driver(struct tutti_hwloc_build *build, uint32_t object, uint32_t gpu)
+{
+    static const struct {
+        const char *info;
+        enum tutti_property property;
+    } texts[] = {
+        {"GPUModel", TUTTI_PROPERTY_MODEL_NAME}, {"LevelZeroModel", TUTTI_PROPERTY_MODEL_NAME},
+        {"NVIDIAUUID", TUTTI_PROPERTY_UUID},     {"AMDUUID", TUTTI_PROPERTY_UUID},
+        {"LevelZeroUUID", TUTTI_PROPERTY_UUID},
+    };
+    int64_t number;
+
+    driver_of(build->hwloc->objects[object].name, &number);
+    if (!tutti_device_has(build->inventory, gpu, TUTTI_PROPERTY_DEV))
+        TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_DEV, build->source,
+                                          number));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        TUTTI_TRY(set_text(build, gpu, texts[i].property,
+                           tutti_hwloc_info(build->hwloc, object, texts[i].info)));
+    return TUTTI_OK;
+}
+
+int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    const struct tutti_hwloc_object *from = &hwloc->objects[object];
+    int64_t sm = tutti_pci_sm(from->vendor, from->device), number;
+    const char *gcn = tutti_pci_gcn(from->vendor, from->device);
+    uint32_t gpu;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, pci, TUTTI_DEVICE_GPU, build->source, &gpu));
+    for (size_t driver = 0; driver < NDRIVERS; driver++)
+        for (uint32_t i = object + 1; i < from->end; i++)
+            if (computes(hwloc, i) && driver_of(hwloc->objects[i].name, &number) == driver)
+                TUTTI_TRY(add_driver(build, i, gpu));
+    TUTTI_TRY(set_text(build, gpu, TUTTI_PROPERTY_MODEL_NAME,
+                       tutti_hwloc_info(hwloc, object, "PCIDevice")));
+    if (sm != 0)
+        TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_SM,
+                                          TUTTI_SOURCE_ASSUMED, sm));
+    if (gcn == NULL)
+        return TUTTI_OK;
+    return tutti_device_set_text(build->inventory, gpu, TUTTI_PROPERTY_GCN, TUTTI_SOURCE_ASSUMED,
+                                 gcn);
+}
+
+/* ---- NICs ------------------------------------------------------------------------------------ */
+
+/* Names of interfaces that the kernel makes up. */
+static bool is_made_up(const char *name)
+{
+    static const char *const begins[] = {
+        "lo", "br", "docker", "veth", "virbr", "bond", "tun", "tap", "ifb", "dummy", "vmnet",
+    };
+
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return strchr(name, '.') != NULL;
+}
+
+static bool is_net(const struct tutti_hwloc *hwloc, uint32_t object, uint32_t type)
+{
+    const struct tutti_hwloc_object *osdev = &hwloc->objects[object];
+
+    return osdev->kind == TUTTI_HWLOC_OSDEV && (osdev->osdev & type) != 0 && osdev->name != NULL &&
+           !is_made_up(osdev->name);
+}
+
+/* A device's own object comes first in what is within it. */
+bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    for (uint32_t i = object; i < hwloc->objects[object].end; i++)
+        if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK | TUTTI_HWLOC_OPENFABRICS))
+            return true;
+    return false;
+}
+
+/* "248a:0703:001e:39fe"; 0: none. */
+static int64_t parse_guid(const char *text)
+{
+    uint64_t guid = 0;
+
+    for (; text != NULL && *text != '\0'; text++) {
+        char digit[2] = {*text, '\0'};
+
+        if (*text == ':')
+            continue;
+        if (!isxdigit((unsigned char)*text) || guid >> 60 != 0)
+            return 0;
+        guid = guid << 4 | strtoul(digit, NULL, 16);
+    }
+    return (int64_t)guid;
+}
+
+/* Addresses of InfiniBand have 20 bytes, those of Ethernet 6. */
+static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    const char *address = tutti_hwloc_info(hwloc, object, "Address");
+    size_t length = address == NULL ? 0 : strlen(address);
+
+    return length == 20 * 3 - 1 ? "infiniband" : length == 6 * 3 - 1 ? "ethernet" : NULL;
+}
+
+/* What the card's own class says, else the interface beside it on the same function. */
+static const char *layer_of(const struct tutti_hwloc *hwloc, uint32_t card)
+{
+    const char *layer = NULL;
+
+    if (hwloc->objects[card].kind == TUTTI_HWLOC_PCI && hwloc->objects[card].pci_class == 0x020700)
+        return "infiniband";
+    for (uint32_t i = card; layer == NULL && i < hwloc->objects[card].end; i++)
+        if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK))
+            layer = layer_of_address(hwloc, i);
+    return layer;
+}
+
+static int add_net(struct tutti_hwloc_build *build, uint32_t object, uint32_t nic, uint32_t port,
+                   const char *layer)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    int64_t guid = parse_guid(tutti_hwloc_info(hwloc, object, "SysImageGUID"));
+    uint32_t net;
+
+    if (guid == 0)
+        guid = parse_guid(tutti_hwloc_info(hwloc, object, "NodeGUID"));
+    TUTTI_TRY(tutti_inventory_add(build->inventory, nic, TUTTI_DEVICE_NET, build->source, &net));
+    TUTTI_TRY(set_text(build, net, TUTTI_PROPERTY_NET_NAME, hwloc->objects[object].name));
+    TUTTI_TRY(tutti_device_set_number(build->inventory, net, TUTTI_PROPERTY_PORT, build->source,
+                                      port));
+    if (guid != 0)
+        TUTTI_TRY(tutti_device_set_number(build->inventory, net, TUTTI_PROPERTY_GUID,
+                                          build->source, guid));
+    return set_text(build, net, TUTTI_PROPERTY_LAYER, layer);
+}
+
+/* A net for each port that is up, or is not known to be down. */
+static int add_ports(struct tutti_hwloc_build *build, uint32_t object, uint32_t nic,
+                     const char *layer)
+{
+    bool has_states = false;
+
+    for (uint32_t port = 1; port <= PORTS; port++) {
+        char info[32];
+        const char *state;
+
+        snprintf(info, sizeof info, "Port%uState", port);
+        state = tutti_hwloc_info(build->hwloc, object, info);
+        has_states = has_states || state != NULL;
+        if (state != NULL && strcmp(state, "4") == 0) /* IBV_PORT_ACTIVE */
+            TUTTI_TRY(add_net(build, object, nic, port, layer));
+    }
+    return has_states ? TUTTI_OK : add_net(build, object, nic, 1, layer);
+}
+
+static int add_interface(struct tutti_hwloc_build *build, uint32_t object, uint32_t nic)
+{
+    const char *text = tutti_hwloc_info(build->hwloc, object, "Port");
+    long port = text == NULL ? 1 : strtol(text, NULL, 10);
+
+    return add_net(build, object, nic, port >= 1 && port <= PORTS ? (uint32_t)port : 1,
+                   layer_of_address(build->hwloc, object));
+}
+
+/* Where a card has devices for RDMA, its interfaces are other doors to the same ports. */
+int tutti_hwloc_add_nic(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent)
+{
+    const struct tutti_hwloc *hwloc = build->hwloc;
+    uint32_t end = hwloc->objects[object].end, nic;
+    const char *layer = layer_of(hwloc, object);
+    bool has_rdma = false;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, parent, TUTTI_DEVICE_NIC, build->source, &nic));
+    for (uint32_t i = object; i < end; i++) {
+        if (!is_net(hwloc, i, TUTTI_HWLOC_OPENFABRICS))
+            continue;
+        has_rdma = true;
+        TUTTI_TRY(add_ports(build, i, nic, layer));
+    }
+    for (uint32_t i = object; !has_rdma && i < end; i++)
+        if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK))
+            TUTTI_TRY(add_interface(build, i, nic));
+    return TUTTI_OK;
+}
