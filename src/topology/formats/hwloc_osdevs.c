@@ -141,9 +141,13 @@ static bool is_net(const struct tutti_hwloc *hwloc, uint32_t object, uint32_t ty
            !is_made_up(osdev->name);
 }
 
-/* A device's own object comes first in what is within it. */
+/* What hangs on USB is a server's own controller, and RDMA without a card is made of software. */
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object)
 {
+    if (hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV)
+        return is_net(hwloc, object, TUTTI_HWLOC_NETWORK);
+    if (hwloc->objects[object].pci_class >> 8 == 0x0c03)
+        return false;
     for (uint32_t i = object; i < hwloc->objects[object].end; i++)
         if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK | TUTTI_HWLOC_OPENFABRICS))
             return true;
@@ -176,7 +180,8 @@ static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t ob
     return length == 20 * 3 - 1 ? "infiniband" : length == 6 * 3 - 1 ? "ethernet" : NULL;
 }
 
-/* What the card's own class says, else the interface beside it on the same function. */
+/* What the card's own class says, else the interface beside it on the same function: a guess, for a
+ * card may have ports of both kinds. */
 static const char *layer_of(const struct tutti_hwloc *hwloc, uint32_t card)
 {
     const char *layer = NULL;
@@ -205,7 +210,9 @@ static int add_net(struct tutti_hwloc_build *build, uint32_t object, uint32_t ni
     if (guid != 0)
         TUTTI_TRY(tutti_device_set_number(build->inventory, net, TUTTI_PROPERTY_GUID,
                                           build->source, guid));
-    return set_text(build, net, TUTTI_PROPERTY_LAYER, layer);
+    return layer == NULL ? TUTTI_OK
+                         : tutti_device_set_text(build->inventory, net, TUTTI_PROPERTY_LAYER,
+                                                 TUTTI_SOURCE_ASSUMED, layer);
 }
 
 /* A net for each port that is up, or is not known to be down. */
