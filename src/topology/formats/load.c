@@ -73,7 +73,7 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
     if (form == FORMS)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s begins with <%.*s>; a machine is XML that begins "
                           "with <system>, as NCCL writes it for NCCL_TOPO_DUMP_FILE, or with "
-                          "<topology>, as hwloc's lstopo does", name,
+                          "<topology>, as lstopo does", name,
                           (int)(used < SHOWN ? used : SHOWN), element);
     TUTTI_TRY(forms[form].read(name, text, length, TUTTI_SOURCE_FILE, &inventory));
     rc = tutti_inventory_complete(inventory);
@@ -102,8 +102,8 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
     int rc;
 
     snprintf(cure, sizeof cure, "give a file of at most %u MiB with NCCL's or hwloc's XML or "
-             "lines, a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known "
-             "name such as \"%s\"",
+             "lines, a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\", or a known name "
+             "such as \"%s\"",
              TUTTI_XML_BYTES >> 20, tutti_known_machine(0)->name);
     TUTTI_TRY(tutti_file_read(name, TUTTI_XML_BYTES, cure, &text, &length));
     rc = tutti_inventory_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,

@@ -106,14 +106,34 @@ static void what_a_file_leaves_to_the_driver_is_filled_in(void **state)
     fclose(file);
 }
 
+static void xml_of_hwloc_is_known_by_its_outermost_element(void **state)
+{
+    struct tutti_inventory *inventory;
+    char name[64];
+    FILE *file = file_of("<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+                         "<topology version=\"2.0\"><object type=\"Machine\" "
+                         "cpuset=\"0x3\" nodeset=\"0x1\"><object type=\"NUMANode\" "
+                         "os_index=\"0\" cpuset=\"0x3\" nodeset=\"0x1\"/></object></topology>",
+                         name, sizeof name);
+    uint32_t cpu;
+
+    (void)state;
+    assert_int_equal(tutti_inventory_load(name, &inventory), TUTTI_OK);
+    cpu = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
+    assert_int_not_equal(cpu, TUTTI_NO_DEVICE);
+    assert_string_equal(tutti_device_text(inventory, cpu, TUTTI_PROPERTY_AFFINITY), "00000003");
+    tutti_inventory_destroy(inventory);
+    fclose(file);
+}
+
 static void what_is_none_of_them_is_refused_with_what_to_give(void **state)
 {
     static const struct {
         const char *content, *says; /* NULL: a name without a file */
     } cases[] = {
         {NULL, "open no-such-machine: No such file or directory; give a file of at most 16 MiB "
-               "with NCCL's XML or lines, a line such as \"8 gpus h100 nvswitch, 8 nics 400G, "
-               "2 cpus\", or a known name such as \"dgx-1v\""},
+               "with NCCL's or hwloc's XML or lines, a line such as \"8 gpus h100 nvswitch, "
+               "8 nics 400G, 2 cpus\", or a known name such as \"dgx-1v\""},
         {"", ":1:1: nothing is said; give a line such as"},
         {"8 gpus\n8 apples\n", ":2:3: \"apples\"; expected cpus, switches, gpus or nics"},
         {"<graphs version=\"1\">", " begins with <graphs>; a machine is XML that begins with "},
@@ -147,6 +167,7 @@ int main(void)
         cmocka_unit_test(a_file_is_what_its_content_says),
         cmocka_unit_test(a_line_and_a_known_name_need_no_file),
         cmocka_unit_test(what_a_file_leaves_to_the_driver_is_filled_in),
+        cmocka_unit_test(xml_of_hwloc_is_known_by_its_outermost_element),
         cmocka_unit_test(what_is_none_of_them_is_refused_with_what_to_give),
     };
 
