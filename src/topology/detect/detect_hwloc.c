@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The hwloc phase: what the library finds is exported and read as a file of it would be, so
+ * recorded machines and this one go through the same code. */
+#include "base/result.h"
+#include "topology/detect/phases.h"
+#include "topology/formats/hwloc_xml.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- another root ---------------------------------------------------------------------------- */
+
+/* hwloc's only door to another root. Without its component for x86, which asks this processor. */
+static const struct variable {
+    const char *name, *value; /* NULL: the root */
+} variables[] = {
+    {"HWLOC_FSROOT", NULL},
+    {"HWLOC_THISSYSTEM", "0"},
+    {"HWLOC_COMPONENTS", "linux,stop"},
+};
+#define NVARIABLES (sizeof variables / sizeof variables[0])
+
+struct environment {
+    char *kept[NVARIABLES]; /* NULL: not set before */
+};
+
+static void restore_environment(struct environment *environment)
+{
+    for (size_t i = 0; i < NVARIABLES; i++) {
+        if (environment->kept[i] != NULL)
+            setenv(variables[i].name, environment->kept[i], 1);
+        else
+            unsetenv(variables[i].name);
+        free(environment->kept[i]);
+    }
+}
+
+static int change_environment(const char *root, struct environment *ret_environment)
+{
+    bool is_done = true;
+
+    *ret_environment = (struct environment){0};
+    for (size_t i = 0; i < NVARIABLES; i++) {
+        const char *value = getenv(variables[i].name);
+
+        ret_environment->kept[i] = value == NULL ? NULL : strdup(value);
+        is_done = is_done && (value == NULL || ret_environment->kept[i] != NULL) &&
+                  setenv(variables[i].name,
+                         variables[i].value != NULL ? variables[i].value : root, 1) == 0;
+    }
+    if (is_done)
+        return TUTTI_OK;
+    restore_environment(ret_environment);
+    return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to set hwloc's environment");
+}
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+/* All CPUs, also those that this process may not use: what there is, and what one may use, are two
+ * questions. Components that open drivers for computing take seconds, and other phases ask these.
+ * The one for PCI tells what the one for Linux does, by a library that does not free its memory. */
+static int load(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
+{
+    static const char *const unwanted[] = {"cuda", "nvml", "opencl", "gl", "pci"};
+
+    if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+        hwloc_topology_set_io_types_filter(topology, devices) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc takes no settings: %s", strerror(errno));
+    /* One that this hwloc was built without cannot be left out, and need not. */
+    for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
+        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                      unwanted[i]);
+    if (hwloc_topology_load(topology) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc finds no topology of this machine: %s",
+                          strerror(errno));
+    return TUTTI_OK;
+}
+
+static int read_topology(hwloc_topology_t topology, struct tutti_inventory **ret_inventory)
+{
+    char *text;
+    int length, rc;
+
+    if (hwloc_topology_export_xmlbuffer(topology, &text, &length, 0) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc exports no XML: %s", strerror(errno));
+    rc = tutti_hwloc_xml_read("hwloc", text, strlen(text), TUTTI_SOURCE_HWLOC, ret_inventory);
+    hwloc_free_xmlbuffer(topology, text);
+    return rc;
+}
+
+static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **ret_inventory)
+{
+    hwloc_topology_t topology;
+    int rc;
+
+    if (hwloc_topology_init(&topology) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc does not start: %s", strerror(errno));
+    rc = load(topology, devices);
+    if (rc == TUTTI_OK)
+        rc = read_topology(topology, ret_inventory);
+    hwloc_topology_destroy(topology);
+    return rc;
+}
+
+/* Of a root without CPUs hwloc tells this machine's, which would be wrong. */
+static bool has_cpus(const char *root)
+{
+    char path[PATH_MAX];
+
+    return (size_t)snprintf(path, sizeof path, "%s/sys/devices/system/cpu", root) < sizeof path &&
+           access(path, R_OK) == 0;
+}
+
+static int detect(const char *root, enum hwloc_type_filter_e devices,
+                  struct tutti_inventory *inventory)
+{
+    struct tutti_inventory *found, empty;
+    struct environment environment;
+    int rc;
+
+    if (*root != '\0') {
+        if (!has_cpus(root))
+            return TUTTI_OK;
+        TUTTI_TRY(change_environment(root, &environment));
+    }
+    rc = ask_hwloc(devices, &found);
+    if (*root != '\0')
+        restore_environment(&environment);
+    if (rc != TUTTI_OK)
+        return rc;
+    empty = *inventory;
+    *inventory = *found;
+    *found = empty;
+    tutti_inventory_destroy(found);
+    return TUTTI_OK;
+}
+
+int tutti_detect_hwloc(const char *root, struct tutti_inventory *inventory)
+{
+    return detect(root, HWLOC_TYPE_FILTER_KEEP_IMPORTANT, inventory);
+}
+
+int tutti_detect_hwloc_cpus(const char *root, struct tutti_inventory *inventory)
+{
+    return detect(root, HWLOC_TYPE_FILTER_KEEP_NONE, inventory);
+}

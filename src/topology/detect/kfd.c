@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AMD's GPUs as their kernel driver lists them, without any library: /sys/class/kfd. Its nodes are
+ * CPUs and GPUs, each with its links to others. */
+#include "base/result.h"
+#include "topology/detect/phases.h"
+#include "topology/detect/place.h"
+#include "topology/detect/sysfs.h"
+#include "topology/inventory/pci_ids.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES "sys/class/kfd/kfd/topology/nodes"
+#define MOST_NODES 1024
+/* CRAT's numbers, and what the driver says one hop of xGMI weighs. */
+#define LINK_XGMI 11
+#define HOP_WEIGHT 15
+
+struct node {
+    int64_t number; /* the folder's name */
+    bool is_gpu;
+    int64_t busid;
+    uint32_t gpu;   /* in the inventory */
+};
+
+struct nodes {
+    struct node *list;
+    uint32_t count;
+};
+
+/* A line "name value" of a file of properties; `fallback` where there is none. */
+static int64_t property(const char *text, const char *name, int64_t fallback)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = text; at != NULL; at = strchr(at, '\n')) {
+        char digits[24];
+
+        at += *at == '\n';
+        if (strncmp(at, name, length) != 0 || at[length] != ' ')
+            continue;
+        snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at + length + 1, "\n"),
+                 at + length + 1);
+        if (*digits != '-' && digits[strspn(digits, "0123456789")] == '\0')
+            return (int64_t)strtoull(digits, NULL, 10);
+        return fallback;
+    }
+    return fallback;
+}
+
+/* location_id is bus, device, function. */
+static void read_node(const char *root, int64_t number, struct node *ret_node)
+{
+    char text[TUTTI_SYSFS_BYTES];
+    uint64_t domain, location;
+
+    *ret_node = (struct node){.number = number, .gpu = TUTTI_NO_DEVICE};
+    if (!tutti_sysfs_read(root, text, NODES "/%d/properties", (int)number) ||
+        property(text, "simd_count", 0) == 0)
+        return;
+    domain = (uint64_t)property(text, "domain", 0) & UINT32_MAX;
+    location = (uint64_t)property(text, "location_id", 0);
+    ret_node->is_gpu = location != 0;
+    ret_node->busid = (int64_t)(domain << 20 | (location >> 8 & 0xff) << 12 |
+                                (location >> 3 & 0x1f) << 4 | (location & 0x7));
+}
+
+/* 90402 is gfx942, 90010 is gfx90a: decimal pairs, written as one digit each but the first. */
+static int set_architecture(struct tutti_inventory *inventory, uint32_t gpu, int64_t version)
+{
+    char text[32];
+
+    if (version <= 0 || version > 999999)
+        return TUTTI_OK;
+    snprintf(text, sizeof text, "gfx%d%x%x", (int)(version / 10000),
+             (unsigned)(version / 100 % 100), (unsigned)(version % 100));
+    return tutti_device_set_text(inventory, gpu, TUTTI_PROPERTY_GCN, TUTTI_SOURCE_SYSFS, text);
+}
+
+static int add_gpu(const char *root, struct tutti_inventory *inventory, struct node *node,
+                   int64_t dev)
+{
+    char text[TUTTI_SYSFS_BYTES], uuid[24];
+    uint64_t unique;
+    uint32_t pci;
+
+    if (!tutti_sysfs_read(root, text, NODES "/%d/properties", (int)node->number))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_place_pci(root, inventory, node->busid, TUTTI_SOURCE_SYSFS, &pci));
+    node->gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+    if (node->gpu == TUTTI_NO_DEVICE)
+        TUTTI_TRY(tutti_inventory_add(inventory, pci, TUTTI_DEVICE_GPU, TUTTI_SOURCE_SYSFS,
+                                      &node->gpu));
+    TUTTI_TRY(tutti_device_set_number(inventory, node->gpu, TUTTI_PROPERTY_DEV, TUTTI_SOURCE_SYSFS,
+                                      dev));
+    unique = (uint64_t)property(text, "unique_id", 0);
+    if (unique != 0) {
+        snprintf(uuid, sizeof uuid, "%016llx", (unsigned long long)unique);
+        TUTTI_TRY(tutti_device_set_text(inventory, node->gpu, TUTTI_PROPERTY_UUID,
+                                        TUTTI_SOURCE_SYSFS, uuid));
+    }
+    return set_architecture(inventory, node->gpu, property(text, "gfx_target_version", 0));
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+/* The link of a gpu to that address, made where nobody has found it yet. */
+static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int64_t busid,
+                            uint32_t *ret_link)
+{
+    for (uint32_t i = inventory->devices[gpu].first_child; i != TUTTI_NO_DEVICE;
+         i = inventory->devices[i].next)
+        if (inventory->devices[i].kind == TUTTI_DEVICE_NVLINK &&
+            tutti_device_number(inventory, i, TUTTI_PROPERTY_TARGET, -1) == busid) {
+            *ret_link = i;
+            return TUTTI_OK;
+        }
+    TUTTI_TRY(tutti_inventory_add(inventory, gpu, TUTTI_DEVICE_NVLINK, TUTTI_SOURCE_SYSFS,
+                                  ret_link));
+    return tutti_device_set_number(inventory, *ret_link, TUTTI_PROPERTY_TARGET, TUTTI_SOURCE_SYSFS,
+                                   busid);
+}
+
+/* The least that goes over a link is that of one lane bundle, the most that of all between the two;
+ * older drivers say neither. */
+static int add_link(struct tutti_inventory *inventory, const struct node *from,
+                    const struct node *to, const char *text)
+{
+    int64_t most = property(text, "max_bandwidth", 0), least = property(text, "min_bandwidth", 0);
+    bool is_sure = least > 0 && most % least == 0 && most / least >= 1 && most / least <= 16;
+    int64_t target_class;
+    uint32_t link;
+
+    TUTTI_TRY(find_or_add_link(inventory, from->gpu, to->busid, &link));
+    target_class = tutti_device_number(inventory, inventory->devices[to->gpu].parent,
+                                       TUTTI_PROPERTY_CLASS, -1);
+    if (target_class >= 0)
+        TUTTI_TRY(tutti_device_set_number(inventory, link, TUTTI_PROPERTY_TCLASS,
+                                          TUTTI_SOURCE_SYSFS, target_class));
+    return tutti_device_set_number(inventory, link, TUTTI_PROPERTY_LINKS,
+                                   is_sure ? TUTTI_SOURCE_SYSFS : TUTTI_SOURCE_ASSUMED,
+                                   is_sure ? most / least : 1);
+}
+
+static const struct node *node_of(const struct nodes *nodes, int64_t number)
+{
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i].number == number)
+            return &nodes->list[i];
+    return NULL;
+}
+
+/* Those of xGMI to another GPU, without any other between. */
+static int add_links(const char *root, struct tutti_inventory *inventory,
+                     const struct nodes *nodes, const struct node *from)
+{
+    char folder[128], text[TUTTI_SYSFS_BYTES];
+    struct dirent **names;
+    int count, rc = TUTTI_OK;
+
+    snprintf(folder, sizeof folder, NODES "/%d/io_links", (int)from->number);
+    count = tutti_sysfs_names(root, folder, &names);
+    for (int i = 0; rc == TUTTI_OK && i < count; i++) {
+        const struct node *to;
+
+        if (!tutti_sysfs_read(root, text, "%s/%s/properties", folder, names[i]->d_name) ||
+            property(text, "type", 0) != LINK_XGMI ||
+            property(text, "weight", HOP_WEIGHT) > HOP_WEIGHT)
+            continue;
+        to = node_of(nodes, property(text, "node_to", -1));
+        if (to != NULL && to != from && to->gpu != TUTTI_NO_DEVICE)
+            rc = add_link(inventory, from, to, text);
+    }
+    tutti_sysfs_free(names, count);
+    return rc;
+}
+
+/* ---- together -------------------------------------------------------------------------------- */
+
+static int add_nodes(const char *root, struct tutti_inventory *inventory, struct nodes *nodes)
+{
+    int64_t dev = 0;
+
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i].is_gpu)
+            TUTTI_TRY(add_gpu(root, inventory, &nodes->list[i], dev++));
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i].gpu != TUTTI_NO_DEVICE)
+            TUTTI_TRY(add_links(root, inventory, nodes, &nodes->list[i]));
+    return TUTTI_OK;
+}
+
+int tutti_detect_kfd(const char *root, struct tutti_inventory *inventory)
+{
+    struct nodes nodes = {0};
+    struct dirent **names;
+    int count = tutti_sysfs_names(root, NODES, &names), rc;
+
+    if (count == 0)
+        return TUTTI_OK;
+    nodes.list = calloc((size_t)count, sizeof *nodes.list);
+    if (nodes.list == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %d nodes of KFD", count);
+    } else {
+        for (int i = 0; i < count && nodes.count < MOST_NODES; i++) {
+            int64_t number;
+
+            if (tutti_number_parse(names[i]->d_name, &number) && number >= 0 && number < INT32_MAX)
+                read_node(root, number, &nodes.list[nodes.count++]);
+        }
+        rc = add_nodes(root, inventory, &nodes);
+    }
+    free(nodes.list);
+    tutti_sysfs_free(names, count);
+    return rc;
+}

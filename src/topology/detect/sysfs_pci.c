@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the kernel says of PCI devices: the links to them, and their NUMA nodes. */
+#include "base/result.h"
+#include "topology/detect/phases.h"
+#include "topology/detect/sysfs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More lanes than a link can have: 255 where a guest does not see its link. */
+#define MOST_LANES 32
+
+struct wire {
+    double gts;     /* 0: not known */
+    uint32_t lanes;
+};
+
+static double read_speed(const char *root, const char *address, const char *file)
+{
+    char text[TUTTI_SYSFS_BYTES];
+    double gts;
+
+    if (!tutti_sysfs_read(root, text, "sys/bus/pci/devices/%s/%s", address, file))
+        return 0;
+    text[strspn(text, "0123456789.")] = '\0';
+    return tutti_real_parse(text, &gts) && gts > 0 && gts < 1e4 ? gts : 0;
+}
+
+static uint32_t read_lanes(const char *root, const char *address, const char *file)
+{
+    char text[TUTTI_SYSFS_BYTES];
+    int64_t lanes;
+
+    return tutti_sysfs_read(root, text, "sys/bus/pci/devices/%s/%s", address, file) &&
+                   tutti_number_parse(text, &lanes) && lanes > 0 && lanes <= MOST_LANES
+               ? (uint32_t)lanes
+               : 0;
+}
+
+/* A device that sleeps lowers its speed, never its lanes; fewer lanes than it can have are the
+ * slot's. */
+static struct wire read_end(const char *root, const char *address)
+{
+    struct wire wire = {
+        .gts = read_speed(root, address, "max_link_speed"),
+        .lanes = read_lanes(root, address, "current_link_width"),
+    };
+
+    if (wire.gts <= 0)
+        wire.gts = read_speed(root, address, "current_link_speed");
+    if (wire.lanes == 0)
+        wire.lanes = read_lanes(root, address, "max_link_width");
+    return wire;
+}
+
+/* The address of the port that a device's wire comes from. */
+static bool find_port(const char *root, const char *address, char ret_port[32])
+{
+    char path[TUTTI_SYSFS_BYTES];
+    int64_t busid;
+    char *slash;
+
+    if (!tutti_sysfs_link(root, path, "sys/bus/pci/devices/%s", address))
+        return false;
+    slash = strrchr(path, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    slash = strrchr(path, '/');
+    if (slash == NULL || !tutti_busid_parse(slash + 1, &busid))
+        return false;
+    tutti_busid_write(busid, ret_port, 32);
+    return true;
+}
+
+static struct wire read_wire(const char *root, const char *address)
+{
+    struct wire wire = read_end(root, address), other = {0};
+    char port[32];
+
+    if (find_port(root, address, port))
+        other = read_end(root, port);
+    if (wire.gts <= 0 || (other.gts > 0 && other.gts < wire.gts))
+        wire.gts = other.gts;
+    if (wire.lanes == 0 || (other.lanes != 0 && other.lanes < wire.lanes))
+        wire.lanes = other.lanes;
+    return wire;
+}
+
+/* A device whose place was a guess goes where the kernel says that it is. */
+static int place(const char *root, struct tutti_inventory *inventory, uint32_t pci,
+                 const char *address)
+{
+    uint32_t cpu = TUTTI_NO_DEVICE;
+    char text[TUTTI_SYSFS_BYTES];
+    int64_t node;
+
+    if (inventory->devices[pci].found_by != TUTTI_SOURCE_ASSUMED ||
+        !tutti_sysfs_read(root, text, "sys/bus/pci/devices/%s/numa_node", address) ||
+        !tutti_number_parse(text, &node) || node < 0)
+        return TUTTI_OK;
+    while ((cpu = tutti_inventory_next_of(inventory, cpu, TUTTI_DEVICE_CPU)) != TUTTI_NO_DEVICE) {
+        if (tutti_device_number(inventory, cpu, TUTTI_PROPERTY_NUMA, -1) != node)
+            continue;
+        inventory->devices[pci].found_by = TUTTI_SOURCE_SYSFS;
+        return inventory->devices[pci].parent == cpu ? TUTTI_OK
+                                                     : tutti_inventory_move(inventory, pci, cpu);
+    }
+    return TUTTI_OK;
+}
+
+static int tell_of(const char *root, struct tutti_inventory *inventory, uint32_t pci)
+{
+    char address[32];
+    struct wire wire;
+
+    tutti_busid_write(inventory->devices[pci].value[TUTTI_PROPERTY_BUSID].number, address,
+                      sizeof address);
+    TUTTI_TRY(place(root, inventory, pci, address));
+    wire = read_wire(root, address);
+    if (wire.gts > 0)
+        TUTTI_TRY(tutti_device_set_real(inventory, pci, TUTTI_PROPERTY_LINK_SPEED,
+                                        TUTTI_SOURCE_SYSFS, wire.gts));
+    if (wire.lanes == 0)
+        return TUTTI_OK;
+    return tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_LINK_WIDTH, TUTTI_SOURCE_SYSFS,
+                                   wire.lanes);
+}
+
+int tutti_detect_sysfs_pci(const char *root, struct tutti_inventory *inventory)
+{
+    /* By their numbers, for devices move in the tree on the way. */
+    for (uint32_t i = 0; i < inventory->count; i++)
+        if (inventory->devices[i].kind == TUTTI_DEVICE_PCI && tutti_inventory_has(inventory, i) &&
+            tutti_device_has(inventory, i, TUTTI_PROPERTY_BUSID))
+            TUTTI_TRY(tell_of(root, inventory, i));
+    return TUTTI_OK;
+}
