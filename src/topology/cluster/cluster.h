@@ -94,9 +94,9 @@ struct tutti_cluster_orders {
 };
 
 /* Search each kind and join domains: a ring goes through one domain after the other, a tree joins
- * their roots by one of two binary trees in turns (Sanders, Speck, Traeff, 2009). nchannels: at most;
- * 0: 32. Several ranks of one gpu follow each other; ranks without one come after the gpus of their
- * domain. */
+ * their roots by one of two binary trees in turns (Sanders, Speck, Traeff, 2009). nchannels: at
+ * most; 0: 32. Several ranks of one gpu follow each other; ranks without one come after the gpus of
+ * their domain. */
 int tutti_cluster_search(const struct tutti_cluster *cluster, uint32_t nchannels,
                          struct tutti_cluster_orders *ret_orders);
 void tutti_cluster_orders_fini(struct tutti_cluster_orders *orders);

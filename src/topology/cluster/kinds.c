@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which domains are alike, and the graph of each kind. A domain's signature lists, host by host, the
- * texts that its ranks have given and the gpus that they use; domains of one signature are of one
- * kind, and share a graph in which gpus are told apart by host and bus id.
+ * Which domains are alike, and the graph of each kind. A domain's signature lists, host by host,
+ * the texts that its ranks have given and the gpus that they use; domains of one signature are of
+ * one kind, and share a graph in which gpus are told apart by host and bus id.
  */
 #include "topology/cluster/kinds.h"
 
@@ -98,7 +98,8 @@ static bool is_same_kind(const struct listing *listing, uint32_t a, uint32_t b)
 
 /* ---- the graph of a kind --------------------------------------------------------------------- */
 
-/* Hosts of a domain with one fabric: what they say of themselves, told apart by the host's place. */
+/* Hosts of a domain with one fabric: what they say of themselves, told apart by the host's place.
+ * */
 static int add_text(const struct tutti_cluster *cluster, const struct entry *entry,
                     bool has_fabric, struct tutti_inventory *into)
 {

@@ -84,7 +84,7 @@ static int64_t rail_of(const struct tutti_graph *graph, const struct tutti_chann
                                TUTTI_PROPERTY_RAIL, -1);
 }
 
-static void order_by_rail(const struct tutti_graph *graph, struct tutti_plan *plan)
+static void order_by_rail(const struct tutti_graph *graph, struct tutti_channels *plan)
 {
     for (uint32_t i = 1; i < plan->nchannels; i++) {
         struct tutti_channel channel = plan->channel[i];
@@ -103,7 +103,7 @@ static bool has_nets(const struct tutti_graph *graph)
 
 /* One plan per kind; NULL for kinds without gpus. */
 static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pattern,
-                      uint32_t nchannels, struct tutti_plan **plans)
+                      uint32_t nchannels, struct tutti_channels **plans)
 {
     for (uint32_t i = 0; i < cluster->nkinds; i++) {
         const struct tutti_cluster_kind *kind = &cluster->kind[i];
@@ -120,7 +120,7 @@ static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pa
 }
 
 /* As many channels as the kind with the fewest has, as wide as those of the narrowest. */
-static void measure_plans(const struct tutti_cluster *cluster, struct tutti_plan *const *plans,
+static void measure_plans(const struct tutti_cluster *cluster, struct tutti_channels *const *plans,
                           uint32_t *ret_nchannels, double *ret_bytes_per_s)
 {
     uint32_t nchannels = UINT32_MAX;
@@ -147,14 +147,14 @@ static uint32_t append_slot(const struct roll *roll, uint32_t slot, uint32_t *or
     return count;
 }
 
-static void join_ring(const struct roll *roll, struct tutti_plan *const *plans, uint32_t channel,
-                      uint32_t *order)
+static void join_ring(const struct roll *roll, struct tutti_channels *const *plans,
+                      uint32_t channel, uint32_t *order)
 {
     const struct tutti_cluster *cluster = roll->cluster;
     uint32_t count = 0;
 
     for (uint32_t domain = 0; domain < cluster->ndomains; domain++) {
-        const struct tutti_plan *plan = plans[cluster->domains[domain].kind];
+        const struct tutti_channels *plan = plans[cluster->domains[domain].kind];
         uint32_t begin = roll->begin[domain];
 
         for (uint32_t i = 0; plan != NULL && i < plan->ngpus; i++)
@@ -181,8 +181,8 @@ static uint32_t binary_parent(uint32_t index, uint32_t n)
     return parent < n ? parent : index ^ bit;
 }
 
-/* Of two trees in turns: leaves of the one are inner in the other. With an even number the second is
- * the mirror image, else the first moved on by one. */
+/* Of two trees in turns: leaves of the one are inner in the other. With an even number the second
+ * is the mirror image, else the first moved on by one. */
 static uint32_t domain_parent(uint32_t domain, uint32_t n, uint32_t channel)
 {
     uint32_t parent, moved = (domain + n - 1) % n;
@@ -203,7 +203,7 @@ static uint32_t head_of(const struct roll *roll, uint32_t slot)
     return roll->rank[roll->begins[slot]];
 }
 
-static uint32_t root_of(const struct roll *roll, const struct tutti_plan *plan, uint32_t domain,
+static uint32_t root_of(const struct roll *roll, const struct tutti_channels *plan, uint32_t domain,
                         uint32_t channel)
 {
     uint32_t gpu = 0;
@@ -225,13 +225,13 @@ static void hang_slot(const struct roll *roll, uint32_t slot, uint32_t parent, i
     }
 }
 
-static void join_tree(const struct roll *roll, struct tutti_plan *const *plans, uint32_t channel,
-                      int32_t *tree)
+static void join_tree(const struct roll *roll, struct tutti_channels *const *plans,
+                      uint32_t channel, int32_t *tree)
 {
     const struct tutti_cluster *cluster = roll->cluster;
 
     for (uint32_t domain = 0; domain < cluster->ndomains; domain++) {
-        const struct tutti_plan *plan = plans[cluster->domains[domain].kind];
+        const struct tutti_channels *plan = plans[cluster->domains[domain].kind];
         uint32_t begin = roll->begin[domain], ngpus = kind_of(cluster, domain)->ngpus;
         uint32_t root = root_of(roll, plan, domain, channel), above = UINT32_MAX;
         uint32_t parent = domain_parent(domain, cluster->ndomains, channel);
@@ -253,7 +253,7 @@ static void join_tree(const struct roll *roll, struct tutti_plan *const *plans, 
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static int set_rings(const struct roll *roll, struct tutti_plan *const *plans,
+static int set_rings(const struct roll *roll, struct tutti_channels *const *plans,
                      struct tutti_cluster_orders *orders)
 {
     uint32_t n = roll->cluster->nranks;
@@ -268,7 +268,7 @@ static int set_rings(const struct roll *roll, struct tutti_plan *const *plans,
     return TUTTI_OK;
 }
 
-static int set_trees(const struct roll *roll, struct tutti_plan *const *plans,
+static int set_trees(const struct roll *roll, struct tutti_channels *const *plans,
                      struct tutti_cluster_orders *orders)
 {
     uint32_t n = roll->cluster->nranks;
@@ -287,7 +287,7 @@ static int set_orders(const struct roll *roll, enum tutti_pattern pattern, uint3
                       struct tutti_cluster_orders *orders)
 {
     const struct tutti_cluster *cluster = roll->cluster;
-    struct tutti_plan **plans = calloc(cluster->nkinds, sizeof *plans);
+    struct tutti_channels **plans = calloc(cluster->nkinds, sizeof *plans);
     int rc;
 
     if (plans == NULL)

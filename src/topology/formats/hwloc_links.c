@@ -74,7 +74,16 @@ static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, 
     return *ret_is_sure ? (int64_t)(mbytes_per_s / one) : 1;
 }
 
-/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. */
+/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. What else is no GPU is a
+ * switch, also where its configuration could not be read and its class is 0. */
+static int64_t class_of_target(const struct links *links, uint32_t target, uint32_t pci)
+{
+    if (pci == TUTTI_NO_OBJECT)
+        return TUTTI_PCI_NVLINK_TO_CPU;
+    return gpu_of(links, target) == TUTTI_NO_DEVICE ? TUTTI_PCI_NVSWITCH
+                                                    : links->build->hwloc->objects[pci].pci_class;
+}
+
 static int add_link(const struct links *links, uint32_t gpu, uint32_t target, bool is_nvlink,
                     uint64_t mbytes_per_s)
 {
@@ -82,8 +91,7 @@ static int add_link(const struct links *links, uint32_t gpu, uint32_t target, bo
     const struct tutti_hwloc *hwloc = links->build->hwloc;
     uint32_t pci = tutti_hwloc_around(hwloc, target, TUTTI_HWLOC_PCI), link;
     int64_t busid = pci == TUTTI_NO_OBJECT ? -1 : hwloc->objects[pci].busid;
-    int64_t target_class = pci == TUTTI_NO_OBJECT ? TUTTI_PCI_NVLINK_TO_CPU
-                                                  : hwloc->objects[pci].pci_class;
+    int64_t target_class = class_of_target(links, target, pci);
     enum tutti_source source = links->build->source;
     bool is_sure;
     int64_t count = count_links(links->build, gpu, is_nvlink, mbytes_per_s, &is_sure);

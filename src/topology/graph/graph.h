@@ -48,7 +48,7 @@ struct tutti_graph_node {
     uint32_t device;  /* in the inventory; TUTTI_NO_DEVICE: of several, or of none */
     uint32_t host;
     uint32_t cpu;     /* the cpu node that it hangs below, its own for a cpu; TUTTI_NO_NODE */
-    uint32_t number;  /* among those of its kind, from 0 on: gpus and nets as the driver counts them */
+    uint32_t number;  /* among those of its kind, from 0 on; gpus and nets as their drivers count */
     uint32_t first_link, nlinks; /* those that leave it */
 };
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "topology/graph/speeds.h"
+#include "topology/inventory/pci_ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,6 @@ static const double usual_latency_s[TUTTI_LINK_COUNT] = {
     [TUTTI_LINK_NVLINK] = 0.5e-6, [TUTTI_LINK_C2C] = 0.4e-6,  [TUTTI_LINK_PCI] = 0.3e-6,
     [TUTTI_LINK_SYS] = 0.2e-6,    [TUTTI_LINK_PORT] = 1.0e-6, [TUTTI_LINK_FABRIC] = 0.5e-6,
 };
-
-/* PCI classes of what NVLinks lead to. */
-enum { CLASS_BRIDGE = 0x0680, CLASS_NVSWITCH = 0x068000, CLASS_POWER_CPU = 0x068001 };
 
 struct links {
     struct tutti_graph *graph;
@@ -106,8 +104,8 @@ static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gp
     int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
     int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
 
-    return find_gpu(inventory, gpu, target) == TUTTI_NO_DEVICE && class != CLASS_POWER_CPU &&
-           (class >> 8 == CLASS_BRIDGE || target >> 20 >= 0xfffffff);
+    return find_gpu(inventory, gpu, target) == TUTTI_NO_DEVICE && class != TUTTI_PCI_NVLINK_TO_CPU &&
+           (class >> 8 == TUTTI_PCI_NVSWITCH >> 8 || target >> 20 >= 0xfffffff);
 }
 
 bool tutti_gpu_has_switch(const struct tutti_inventory *inventory, uint32_t gpu)
@@ -176,7 +174,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
         rate = other_rate < rate ? other_rate : rate;
     } else if (leads_to_switch(inventory, gpu, nvlink)) {
         to = switch_of(graph, gpu);
-    } else if (class == CLASS_POWER_CPU) {
+    } else if (class == TUTTI_PCI_NVLINK_TO_CPU) {
         to = tutti_graph_find(graph, tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU));
     }
     if (to == TUTTI_NO_NODE) { /* a gpu that is not ours to use */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define GB 1e9
+/* Class and subclass of an InfiniBand card. */
+enum { PCI_INFINIBAND = 0x0207 };
 
 struct generation {
     int64_t least; /* compute capability, or CPU model */
@@ -136,6 +138,15 @@ double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu)
     return 10 * GB;
 }
 
+static bool is_infiniband(const struct tutti_inventory *inventory, uint32_t net)
+{
+    uint32_t pci = tutti_inventory_above(inventory, net, TUTTI_DEVICE_PCI);
+
+    return strcmp(tutti_device_text(inventory, net, TUTTI_PROPERTY_LAYER), "infiniband") == 0 ||
+           (pci != TUTTI_NO_DEVICE &&
+            tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0) >> 8 == PCI_INFINIBAND);
+}
+
 double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                        enum tutti_source *ret_source)
 {
@@ -143,7 +154,9 @@ double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
 
     *ret_source = mbits > 0 ? inventory->devices[net].value[TUTTI_PROPERTY_SPEED].found_by
                             : TUTTI_SOURCE_ASSUMED;
-    return (mbits > 0 ? (double)mbits : 10000) * 1e6 / 8;
+    if (mbits <= 0)
+        mbits = is_infiniband(inventory, net) ? 100000 : 10000;
+    return (double)mbits * 1e6 / 8;
 }
 
 bool tutti_speed_has_p2p_overhead(const struct tutti_inventory *inventory, uint32_t cpu)

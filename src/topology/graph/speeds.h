@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What links carry when nobody has measured: rates that programs reach, not those of data sheets.
- * They are those that NCCL 2.29 and RCCL 2.22 reckon with, so that plans can be held against theirs.
+ * They are those that NCCL 2.29 and RCCL 2.22 reckon with, so that plans can be held against
+ * theirs.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 #define TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
@@ -21,7 +22,7 @@ double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
 /* Between two NUMA nodes of such a CPU. */
 double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu);
 
-/* A port; 10 Gbit/s where nothing is known. */
+/* A port; where nothing is known 100 Gbit/s on InfiniBand, else 10. */
 double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                        enum tutti_source *ret_source);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shares of any size become channels of one width. For a width, each column gives as many channels
  * as its share has room for; what links have left is filled with the cheapest rings or trees that
- * still fit. Few wide channels are tried before many narrow ones, which win only if they carry more.
+ * still fit. Few wide channels are tried before many narrow ones, which win only if they carry
+ * more.
  */
 #include "topology/search/channels.h"
 
@@ -212,7 +213,7 @@ static uint32_t net_number(const struct tutti_paths *paths, const struct market 
 }
 
 static int copy_channels(const struct packing *packing, const struct tutti_paths *paths,
-                         uint32_t copies, struct tutti_plan *plan)
+                         uint32_t copies, struct tutti_channels *plan)
 {
     const struct market *market = &packing->search->market;
     double *load = calloc(market->nlinks + 1, sizeof *load);
@@ -242,7 +243,7 @@ static int copy_channels(const struct packing *packing, const struct tutti_paths
     return TUTTI_OK;
 }
 
-static int copy_bounds(const struct search *search, struct tutti_plan *plan)
+static int copy_bounds(const struct search *search, struct tutti_channels *plan)
 {
     const struct market *market = &search->market;
     double sum = 0;
@@ -271,11 +272,11 @@ static int copy_bounds(const struct search *search, struct tutti_plan *plan)
 }
 
 static int make_plan(struct packing *packing, const struct tutti_paths *paths,
-                     const struct tutti_search_options *options, struct tutti_plan **ret_plan)
+                     const struct tutti_search_options *options, struct tutti_channels **ret_plan)
 {
     const struct search *search = packing->search;
     const struct market *market = &search->market;
-    struct tutti_plan *plan = calloc(1, sizeof *plan);
+    struct tutti_channels *plan = calloc(1, sizeof *plan);
     uint32_t copies = 1;
     int rc = TUTTI_OK;
 
@@ -305,8 +306,9 @@ drop_plan:
     return rc;
 }
 
-int tutti_channels_plan(struct search *search, const struct tutti_paths *paths,
-                        const struct tutti_search_options *options, struct tutti_plan **ret_plan)
+int tutti_channels_make(struct search *search, const struct tutti_paths *paths,
+                        const struct tutti_search_options *options,
+                        struct tutti_channels **ret_plan)
 {
     struct packing packing = {.search = search};
     double width;
@@ -335,7 +337,7 @@ drop_packing:
     return rc;
 }
 
-void tutti_channels_destroy(struct tutti_plan *plan)
+void tutti_channels_destroy(struct tutti_channels *plan)
 {
     if (plan == NULL)
         return;
@@ -347,7 +349,7 @@ void tutti_channels_destroy(struct tutti_plan *plan)
     free(plan);
 }
 
-double tutti_plan_allreduce(const struct tutti_plan *plan, double bytes_per_s)
+double tutti_channels_allreduce(const struct tutti_channels *plan, double bytes_per_s)
 {
     double n = plan->ngpus;
 

@@ -19,8 +19,8 @@ struct search {
     double *price, *calm_price, *cost, *row;
 };
 
-int tutti_channels_plan(struct search *search, const struct tutti_paths *paths,
+int tutti_channels_make(struct search *search, const struct tutti_paths *paths,
                         const struct tutti_search_options *options,
-                        struct tutti_plan **ret_plan);
+                        struct tutti_channels **ret_plan);
 
 #endif

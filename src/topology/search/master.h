@@ -5,8 +5,8 @@
  *
  *   maximise  sum of x over columns      with  sum of use[row] x <= 1 for each row, x >= 0
  *
- * Rows are made a little unequal (by less than 1e-6), so that no two of them bind at once by chance:
- * so it never runs in circles. Plain arithmetic in a fixed order: the same everywhere.
+ * Rows are made a little unequal (by less than 1e-6), so that no two of them bind at once by
+ * chance: so it never runs in circles. Plain arithmetic in a fixed order: the same everywhere.
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_MASTER_H
 #define TUTTI_TOPOLOGY_SEARCH_MASTER_H

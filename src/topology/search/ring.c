@@ -95,8 +95,8 @@ static double blur(uint32_t attempt, uint32_t from, uint32_t to)
     return attempt == 0 ? 1 : 1 + (double)(mixed >> 8) / (1 << 24);
 }
 
-/* Always on to the nearest gpu that is left; of equally near ones the next by number. Later attempts
- * see distances blurred, so that they begin elsewhere. */
+/* Always on to the nearest gpu that is left; of equally near ones the next by number. Later
+ * attempts see distances blurred, so that they begin elsewhere. */
 static void go_to_nearest(struct tour *tour, uint32_t first, uint32_t attempt)
 {
     bool is_used[TUTTI_SEARCH_GPUS] = {false};

@@ -224,7 +224,7 @@ static void close_search(struct search *search)
 }
 
 int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
-                 const struct tutti_search_options *options, struct tutti_plan **ret_plan)
+                 const struct tutti_search_options *options, struct tutti_channels **ret_plan)
 {
     struct search search = {.pattern = pattern};
     int rc;
@@ -232,7 +232,7 @@ int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
     TUTTI_TRY_OR(drop_search, rc, open_search(&search, paths, options));
     TUTTI_TRY_OR(drop_search, rc,
                  search.market.nlinks == 0 ? take_free_column(&search) : solve(&search));
-    rc = tutti_channels_plan(&search, paths, options, ret_plan);
+    rc = tutti_channels_make(&search, paths, options, ret_plan);
 
 drop_search:
     close_search(&search);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rings and trees for channels: which orders of the gpus carry most when all run at once.
  *
- * A channel of a ring sends its share of the bytes along the path of each gpu to the next; a channel
- * of a tree along the path of each gpu to its parent and back. Links carry what they can. How much
- * all rings, or all trees, together can carry is a linear programme with a variable for each of
- * them. It is solved by generating columns: a price for each link, the ring that is cheapest at
- * these prices, new prices (Gilmore and Gomory, 1961). The prices prove how good the result is: if no
- * ring costs less than 1, all rings together carry no more than the price of all links. The links
- * that have a price are what bounds.
+ * A channel of a ring sends its share of the bytes along the path of each gpu to the next; a
+ * channel of a tree along the path of each gpu to its parent and back. Links carry what they can.
+ * How much all rings, or all trees, together can carry is a linear programme with a variable for
+ * each of them. It is solved by generating columns: a price for each link, the ring that is
+ * cheapest at these prices, new prices (Gilmore and Gomory, 1961). The prices prove how good the
+ * result is: if no ring costs less than 1, all rings together carry no more than the price of all
+ * links. The links that have a price are what bounds.
  *
  * The cheapest tree is exact for any number of gpus. The cheapest ring is exact up to
- * TUTTI_SEARCH_EXACT_GPUS (Held and Karp, 1962) and else looked for by exchanging edges, with a bound
- * from the cheapest set of cycles.
+ * TUTTI_SEARCH_EXACT_GPUS (Held and Karp, 1962) and else looked for by exchanging edges, with a
+ * bound from the cheapest set of cycles.
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_SEARCH_H
 #define TUTTI_TOPOLOGY_SEARCH_SEARCH_H
@@ -33,18 +33,18 @@ enum tutti_pattern {
 const char *tutti_pattern_name(enum tutti_pattern pattern);
 
 struct tutti_channel {
-    /* Ring: indexes of `gpus` of the plan, in the order of the ring. Trees: the parent of each gpu of
-     * the plan, as an index; TUTTI_NO_NODE at the root. */
+    /* Ring: indexes of `gpus` of the plan, in the order of the ring. Trees: the parent of each gpu
+     * of the plan, as an index; TUTTI_NO_NODE at the root. */
     uint32_t *gpu;
     /* Numbers of the nets by which the channel enters and leaves the host; TUTTI_NO_NODE: none. A
      * ring enters at its first gpu and leaves from its last, a tree does both at its root. */
     uint32_t net_in, net_out;
-    enum tutti_path_class intra, inter; /* the worst between gpus, and to nets; LOC: there are none */
+    enum tutti_path_class intra, inter; /* the worst between gpus, and to nets; LOC: none */
     uint32_t bound_link;     /* the fullest of its links; TUTTI_NO_NODE: it crosses none */
 };
 
 /* Channels of one pattern, all of the same width. */
-struct tutti_plan {
+struct tutti_channels {
     enum tutti_pattern pattern;
     uint32_t ngpus;
     uint32_t *gpus;           /* numbers, ascending */
@@ -73,11 +73,11 @@ struct tutti_search_options {
 /* The same on all ranks that have equal graphs. TUTTI_ERR_ARGUMENT: no gpu, no net, or no way
  * between some. */
 int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
-                 const struct tutti_search_options *options, struct tutti_plan **ret_plan);
-void tutti_channels_destroy(struct tutti_plan *plan);
+                 const struct tutti_search_options *options, struct tutti_channels **ret_plan);
+void tutti_channels_destroy(struct tutti_channels *plan);
 
 /* What an all-reduce gets out of it, in bytes of the buffer per second: a ring sends each byte
  * 2 (n - 1) / n times along, a tree both ways at once. */
-double tutti_plan_allreduce(const struct tutti_plan *plan, double bytes_per_s);
+double tutti_channels_allreduce(const struct tutti_channels *plan, double bytes_per_s);
 
 #endif

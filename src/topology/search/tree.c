@@ -215,8 +215,8 @@ static void contract(const struct branching *branching, double *ret_cost, uint32
         }
 }
 
-/* Everyone takes the cheapest parent; where that makes a cycle, the cycle becomes one place, and the
- * problem a smaller one. */
+/* Everyone takes the cheapest parent; where that makes a cycle, the cycle becomes one place, and
+ * the problem a smaller one. */
 static int branch(struct branching *branching)
 {
     uint32_t n = branching->n, *edge = calloc((size_t)n * n, sizeof *edge);

@@ -71,7 +71,7 @@ static void machines_whose_best_is_known_get_it(void **state)
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         struct machine machine = open_machine(known[i].line);
         struct tutti_search_options options = {.has_peers = known[i].has_peers};
-        struct tutti_plan *plan;
+        struct tutti_channels *plan;
 
         if (tutti_search(machine.paths, known[i].pattern, &options, &plan) != 0)
             fail_msg("%s: %s", known[i].line, tutti_last_message());
@@ -103,7 +103,7 @@ static const char *const machines[] = {
 
 #define MACHINES (sizeof(machines) / sizeof(machines[0]))
 
-static uint32_t node_of(const struct tutti_graph *graph, const struct tutti_plan *plan,
+static uint32_t node_of(const struct tutti_graph *graph, const struct tutti_channels *plan,
                         uint32_t index)
 {
     return tutti_graph_gpu(graph, plan->gpus[index]);
@@ -119,7 +119,7 @@ static void load_path(const struct tutti_paths *paths, uint32_t from, uint32_t t
         load[paths->hop[path->first + h].link] += times * paths->hop[path->first + h].demand;
 }
 
-static void load_ring(const struct tutti_paths *paths, const struct tutti_plan *plan,
+static void load_ring(const struct tutti_paths *paths, const struct tutti_channels *plan,
                       const struct tutti_channel *channel, double *load)
 {
     const struct tutti_graph *graph = paths->graph;
@@ -142,7 +142,7 @@ static void load_ring(const struct tutti_paths *paths, const struct tutti_plan *
     }
 }
 
-static void load_tree(const struct tutti_paths *paths, const struct tutti_plan *plan,
+static void load_tree(const struct tutti_paths *paths, const struct tutti_channels *plan,
                       const struct tutti_channel *channel, double *load)
 {
     const struct tutti_graph *graph = paths->graph;
@@ -173,7 +173,7 @@ static void load_tree(const struct tutti_paths *paths, const struct tutti_plan *
 }
 
 static void check_plan(const char *line, const struct tutti_paths *paths,
-                       const struct tutti_plan *plan)
+                       const struct tutti_channels *plan)
 {
     const struct tutti_graph *graph = paths->graph;
     double *load = calloc(graph->nlinks + 1, sizeof *load), share = 0;
@@ -211,7 +211,7 @@ static void links_carry_what_plans_put_on_them(void **state)
                 struct tutti_search_options options = {
                     .has_peers = way > 0, .may_cross = way == 2,
                     .nchannels = way == 3 ? 2 : 0, .channel_bytes_per_s = way == 2 ? 5e9 : 0};
-                struct tutti_plan *plan;
+                struct tutti_channels *plan;
 
                 if (tutti_search(machine.paths, pattern, &options, &plan) != 0)
                     fail_msg("%s: %s", machines[m], tutti_last_message());
@@ -231,7 +231,7 @@ static void links_carry_what_plans_put_on_them(void **state)
 /* ---- the proof, looked at independently ------------------------------------------------------ */
 
 /* The bound's shares are prices of links: per byte, share * bound / capacity. */
-static double *prices_of(const struct tutti_graph *graph, const struct tutti_plan *plan)
+static double *prices_of(const struct tutti_graph *graph, const struct tutti_channels *plan)
 {
     double *price = calloc(graph->nlinks + 1, sizeof *price);
 
@@ -331,7 +331,7 @@ static void no_ring_and_no_tree_is_cheaper_than_the_proof_says(void **state)
 
         for (int pattern = RING; pattern <= TREE; pattern++) {
             struct tutti_search_options options = {0};
-            struct tutti_plan *plan;
+            struct tutti_channels *plan;
             double *price, least;
 
             assert_int_equal(tutti_search(machine.paths, pattern, &options, &plan), 0);
@@ -354,7 +354,7 @@ static void the_same_machine_gets_the_same_plan(void **state)
     (void)state;
     for (size_t m = 0; m < MACHINES; m++) {
         struct tutti_search_options options = {.has_peers = true};
-        struct tutti_plan *plan[2];
+        struct tutti_channels *plan[2];
 
         for (int i = 0; i < 2; i++) {
             struct machine machine = open_machine(machines[m]);
@@ -377,7 +377,7 @@ static void some_gpus_of_a_host_may_be_left_out(void **state)
     static const uint32_t gpus[] = {0, 2, 3, 7};
     struct machine machine = open_machine("8 gpus h100 nvswitch 18, 2 cpus");
     struct tutti_search_options options = {.gpus = gpus, .ngpus = 4};
-    struct tutti_plan *plan;
+    struct tutti_channels *plan;
 
     (void)state;
     assert_int_equal(tutti_search(machine.paths, RING, &options, &plan), 0);
@@ -406,7 +406,7 @@ static void what_cannot_be_searched_is_refused_with_the_reason(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct machine machine = open_machine(refused[i].line);
-        struct tutti_plan *plan = NULL;
+        struct tutti_channels *plan = NULL;
 
         assert_int_equal(tutti_search(machine.paths, RING, &refused[i].options, &plan),
                          TUTTI_ERR_ARGUMENT);
