@@ -18,6 +18,8 @@
 #include <string.h>
 
 #define HIDDEN ((int64_t)0xfffffff << 20 | 0xff << 12 | 0xff << 4)
+/* nvmlGpuP2PStatus_t: the chip set lets GPUs not reach one another. */
+enum { P2P_CHIPSET_NOT_SUPPORTED = 1 };
 
 /* nvmlDevice_t points into the machine's GPUs. */
 static struct sim_machine machine;
@@ -381,7 +383,10 @@ int nvmlDeviceGetP2PStatus(struct tutti_nvml_gpu *handle, struct tutti_nvml_gpu 
         return code;
     if (handle == peer || capability < 0 || capability > 4)
         return TUTTI_NVML_INVALID_ARGUMENT;
-    *ret_status = TUTTI_NVML_P2P_OK;
+    *ret_status = number(gpu_of(handle)->gpu, TUTTI_PROPERTY_P2P, 1) != 0 &&
+                          number(gpu_of(peer)->gpu, TUTTI_PROPERTY_P2P, 1) != 0
+                      ? TUTTI_NVML_P2P_OK
+                      : P2P_CHIPSET_NOT_SUPPORTED;
     return TUTTI_NVML_SUCCESS;
 }
 

@@ -72,6 +72,8 @@ static void same_gpus(const char *name, const struct tutti_inventory *a,
         if (j == TUTTI_NO_DEVICE)
             fail_msg("%s: gpu %u was not found", name, i);
         same_number(name, a, i, b, j, TUTTI_PROPERTY_SM);
+        assert_int_equal(tutti_device_number(b, j, TUTTI_PROPERTY_P2P, 1),
+                         tutti_device_number(a, i, TUTTI_PROPERTY_P2P, 1));
         for (size_t k = 0; k < sizeof of_pci / sizeof of_pci[0]; k++)
             same_number(name, a, pci, b, b->devices[j].parent, of_pci[k]);
         /* Speeds are exact in both. */

@@ -60,6 +60,8 @@ static int set_gpu(struct tutti_inventory *inventory, uint32_t gpu,
                                         facts->name));
     if (facts->uuid[0] != '\0')
         TUTTI_TRY(tutti_device_set_text(inventory, gpu, TUTTI_PROPERTY_UUID, SOURCE, facts->uuid));
+    if (facts->refuses_peers)
+        TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_P2P, SOURCE, 0));
     if (facts->fabric != 0)
         TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_FABRIC, SOURCE,
                                           (int64_t)facts->fabric));

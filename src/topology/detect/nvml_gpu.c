@@ -229,6 +229,29 @@ static void read_fabric(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
     facts->fabric = hash != 0 ? hash : 1;
 }
 
+/* A GPU that lets no other one read its memory: the chip set, the model or a VM forbids it. */
+static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_nvml_facts *facts)
+{
+    const struct tutti_nvml *nvml = inquiry->nvml;
+    unsigned count = 0, nrefused = 0, nallowed = 0;
+
+    if (!is_told(inquiry, "number of GPUs", nvml->device_count(&count)))
+        return;
+    for (unsigned peer = 0; peer < count; peer++) {
+        struct tutti_nvml_gpu *other;
+        int status;
+
+        if (peer == index || nvml->device(peer, &other) != TUTTI_NVML_SUCCESS ||
+            !is_told(inquiry, "peer access",
+                     tutti_nvml_call(nvml, p2p_status, inquiry->gpu, other, TUTTI_NVML_P2P_READ,
+                                     &status)))
+            continue;
+        nallowed += status == TUTTI_NVML_P2P_OK;
+        nrefused += status != TUTTI_NVML_P2P_OK;
+    }
+    facts->refuses_peers = nrefused > 0 && nallowed == 0;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static void read_identity(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
@@ -286,5 +309,6 @@ enum tutti_nvml_reading tutti_nvml_read_gpu(const struct tutti_nvml *nvml, unsig
     read_links(&inquiry, facts);
     read_c2c(&inquiry, facts);
     read_fabric(&inquiry, facts);
+    read_peers(&inquiry, index, facts);
     return inquiry.loss == 0 ? TUTTI_NVML_READ : unusable(&inquiry, inquiry.loss);
 }

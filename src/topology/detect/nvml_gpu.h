@@ -33,6 +33,7 @@ struct tutti_nvml_facts {
     uint32_t c2c_links, c2c_mbytes_per_s;
     uint64_t fabric; /* equal on GPUs of one clique, and on no others; 0: none */
     bool is_split;   /* into MIG instances */
+    bool refuses_peers; /* no other GPU may read its memory */
 };
 
 enum tutti_nvml_reading {

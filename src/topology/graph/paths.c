@@ -175,13 +175,16 @@ static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, 
     bool is_direct = class == TUTTI_PATH_PIX || class == TUTTI_PATH_PXB ||
                      class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C;
 
+    bool is_gpu_gpu = a->kind == TUTTI_NODE_GPU && b->kind == TUTTI_NODE_GPU;
+    enum tutti_property leave = is_gpu_gpu ? TUTTI_PROPERTY_P2P : TUTTI_PROPERTY_GDR;
+
     if (class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C)
         if (!is_gpu_net)
             return false;
     /* Without direct access data goes through the CPU's memory. */
-    return !(is_gpu_net && is_direct) ||
-           (tutti_device_number(inventory, a->device, TUTTI_PROPERTY_GDR, 1) != 0 &&
-            tutti_device_number(inventory, b->device, TUTTI_PROPERTY_GDR, 1) != 0);
+    return !((is_gpu_net || is_gpu_gpu) && is_direct) ||
+           (tutti_device_number(inventory, a->device, leave, 1) != 0 &&
+            tutti_device_number(inventory, b->device, leave, 1) != 0);
 }
 
 /* ---- the widest ways from one end by one rule ------------------------------------------------ */

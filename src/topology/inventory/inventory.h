@@ -90,6 +90,7 @@ enum tutti_property_form {
     X(GPU_ARCH, "arch", TUTTI_ON(GPU), NUMBER, "as AMD's files have it")                           \
     X(RANK, "rank", TUTTI_ON(GPU), NUMBER, "that uses it")                                         \
     X(GDR, "gdr", TUTTI_ON(GPU) | TUTTI_ON(NET), NUMBER, "1: NICs reach the GPU's memory")         \
+    X(P2P, "p2p", TUTTI_ON(GPU), NUMBER, "0: other GPUs do not reach its memory over PCI")         \
     X(UUID, "uuid", TUTTI_ON(GPU), TEXT, "the driver's lasting name of it")                        \
     X(FABRIC, "fabric", TUTTI_ON(GPU), HEX,                                                        \
       "GPUs of several hosts behind one NVSwitch have it alike")                                   \

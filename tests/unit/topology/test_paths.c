@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 #include "base/result.h"
-#include "machines.h"
+#include "support/machines.h"
+#include "topology/formats/line.h"
 
 /* "gpu 3", "net 0", "cpu 1" by number. */
 static uint32_t node_named(const struct tutti_graph *graph, const char *name)

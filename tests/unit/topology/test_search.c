@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/result.h"
-#include "machines.h"
+#include "support/machines.h"
 #include "topology/search/search.h"
 
 #define RING TUTTI_PATTERN_RING
@@ -103,103 +103,6 @@ static const char *const machines[] = {
 
 #define MACHINES (sizeof(machines) / sizeof(machines[0]))
 
-static uint32_t node_of(const struct tutti_graph *graph, const struct tutti_channels *plan,
-                        uint32_t index)
-{
-    return tutti_graph_gpu(graph, plan->gpus[index]);
-}
-
-static void load_path(const struct tutti_paths *paths, uint32_t from, uint32_t to, double times,
-                      double *load)
-{
-    const struct tutti_path *path = tutti_paths_between(paths, from, to);
-
-    assert_true(path->class < TUTTI_PATH_NET);
-    for (uint32_t h = 0; h < path->nhops; h++)
-        load[paths->hop[path->first + h].link] += times * paths->hop[path->first + h].demand;
-}
-
-static void load_ring(const struct tutti_paths *paths, const struct tutti_channels *plan,
-                      const struct tutti_channel *channel, double *load)
-{
-    const struct tutti_graph *graph = paths->graph;
-    bool is_seen[256] = {false}, has_net = channel->net_in != TUTTI_NO_NODE;
-    uint32_t first = node_of(graph, plan, channel->gpu[0]);
-    uint32_t last = node_of(graph, plan, channel->gpu[plan->ngpus - 1]);
-
-    for (uint32_t i = 0; i < plan->ngpus; i++) {
-        assert_true(channel->gpu[i] < plan->ngpus && !is_seen[channel->gpu[i]]);
-        is_seen[channel->gpu[i]] = true;
-        if (i > 0)
-            load_path(paths, node_of(graph, plan, channel->gpu[i - 1]),
-                      node_of(graph, plan, channel->gpu[i]), 1, load);
-    }
-    if (has_net) {
-        load_path(paths, tutti_graph_net(graph, channel->net_in), first, 1, load);
-        load_path(paths, last, tutti_graph_net(graph, channel->net_out), 1, load);
-    } else if (plan->ngpus > 1) {
-        load_path(paths, last, first, 1, load);
-    }
-}
-
-static void load_tree(const struct tutti_paths *paths, const struct tutti_channels *plan,
-                      const struct tutti_channel *channel, double *load)
-{
-    const struct tutti_graph *graph = paths->graph;
-    bool is_both_ways = plan->pattern == TUTTI_PATTERN_TREE;
-    uint32_t nroots = 0;
-
-    for (uint32_t i = 0; i < plan->ngpus; i++) {
-        uint32_t gpu = node_of(graph, plan, i), at = i, parent = channel->gpu[i];
-
-        for (uint32_t depth = 0; at != TUTTI_NO_NODE; depth++) {
-            assert_true(at < plan->ngpus && depth < plan->ngpus); /* no cycle */
-            at = channel->gpu[at];
-        }
-        if (parent != TUTTI_NO_NODE) {
-            load_path(paths, node_of(graph, plan, parent), gpu, 1, load);
-            if (is_both_ways)
-                load_path(paths, gpu, node_of(graph, plan, parent), 1, load);
-            continue;
-        }
-        nroots++;
-        if (channel->net_in == TUTTI_NO_NODE)
-            continue;
-        load_path(paths, tutti_graph_net(graph, channel->net_in), gpu, is_both_ways ? 2 : 1, load);
-        load_path(paths, gpu, tutti_graph_net(graph, channel->net_out), is_both_ways ? 2 : 1,
-                  load);
-    }
-    assert_int_equal(nroots, 1);
-}
-
-static void check_plan(const char *line, const struct tutti_paths *paths,
-                       const struct tutti_channels *plan)
-{
-    const struct tutti_graph *graph = paths->graph;
-    double *load = calloc(graph->nlinks + 1, sizeof *load), share = 0;
-
-    assert_true(plan->nchannels > 0);
-    for (uint32_t c = 0; c < plan->nchannels; c++)
-        (plan->pattern == TUTTI_PATTERN_RING ? load_ring : load_tree)(paths, plan,
-                                                                      &plan->channel[c], load);
-    for (uint32_t i = 0; i < graph->nlinks && isfinite(plan->bytes_per_s); i++)
-        if (load[i] * plan->channel_bytes_per_s > graph->links[i].bytes_per_s * (1 + 1e-9)) {
-            char name[256];
-
-            tutti_graph_link_name(graph, i, name, sizeof name);
-            fail_msg("%s: %s: %s carries %g of %g GB/s", line, tutti_pattern_name(plan->pattern),
-                     name, load[i] * plan->channel_bytes_per_s / 1e9,
-                     graph->links[i].bytes_per_s / 1e9);
-        }
-    for (uint32_t i = 0; i < plan->nbounds; i++)
-        share += plan->bound_share[i];
-    assert_true(plan->nbounds == 0 || fabs(share - 1) < 1e-3);
-    if (plan->bytes_per_s > plan->bound_bytes_per_s * (1 + 1e-6))
-        fail_msg("%s: %s: %g GB/s, but the bound is %g", line, tutti_pattern_name(plan->pattern),
-                 plan->bytes_per_s / 1e9, plan->bound_bytes_per_s / 1e9);
-    free(load);
-}
-
 static void links_carry_what_plans_put_on_them(void **state)
 {
     (void)state;
@@ -215,7 +118,7 @@ static void links_carry_what_plans_put_on_them(void **state)
 
                 if (tutti_search(machine.paths, pattern, &options, &plan) != 0)
                     fail_msg("%s: %s", machines[m], tutti_last_message());
-                check_plan(machines[m], machine.paths, plan);
+                check_channels(machines[m], machine.paths, plan);
                 assert_true(plan->nchannels <= (way == 3 ? 2 : 32));
                 /* Channels of one width lose little against shares of any. */
                 if (way < 3 && plan->bytes_per_s < 0.9 * plan->bound_bytes_per_s)
@@ -384,7 +287,7 @@ static void some_gpus_of_a_host_may_be_left_out(void **state)
     assert_int_equal(plan->ngpus, 4);
     assert_memory_equal(plan->gpus, gpus, sizeof gpus);
     assert_true(is_near(plan->bytes_per_s, 370.8e9));
-    check_plan("4 of 8", machine.paths, plan);
+    check_channels("4 of 8", machine.paths, plan);
     tutti_channels_destroy(plan);
     close_machine(&machine);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Machines for tests, and whether what a search says of one is so. */
+#ifndef TUTTI_TESTS_MACHINES_H
+#define TUTTI_TESTS_MACHINES_H
+
+#include "topology/search/search.h"
+
+struct machine {
+    struct tutti_inventory *inventory;
+    struct tutti_graph *graph;
+    struct tutti_paths *paths;
+};
+
+/* From whatever tutti_inventory_load takes. Fails the test with the reason where it is not good. */
+struct machine open_machine(const char *what);
+void close_machine(struct machine *machine);
+
+/* Fails the test if orders are not whole, or links do not carry what these channels put on them, or
+ * they carry more than their bound. `what` is named then. */
+void check_channels(const char *what, const struct tutti_paths *paths,
+                    const struct tutti_channels *channels);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From devices to nodes and links: what is joined, what links carry, who belongs together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/result.h"
+#include "support/machines.h"
+#include "topology/formats/nccl_xml.h"
+#include "topology/graph/groups.h"
+
+static struct tutti_graph *graph_of_xml(const char *text)
+{
+    struct tutti_inventory *inventory;
+    struct tutti_graph *graph;
+
+    if (tutti_nccl_xml_read("xml", text, strlen(text), TUTTI_SOURCE_FILE, &inventory) != 0 ||
+        tutti_graph_build(inventory, &graph) != 0)
+        fail_msg("%s", tutti_last_message());
+    tutti_inventory_destroy(inventory);
+    return graph;
+}
+
+/* The link between two nodes, by their names; NULL: none. */
+static const struct tutti_graph_link *find_link(const struct tutti_graph *graph, const char *from,
+                                                const char *to)
+{
+    for (uint32_t i = 0; i < graph->nlinks; i++) {
+        char a[128], b[128];
+
+        tutti_graph_node_name(graph, graph->links[i].from, a, sizeof a);
+        tutti_graph_node_name(graph, graph->links[i].to, b, sizeof b);
+        if (strcmp(a, from) == 0 && strcmp(b, to) == 0)
+            return &graph->links[i];
+    }
+    return NULL;
+}
+
+static void check_link(const struct tutti_graph *graph, const char *from, const char *to,
+                       double gb_per_s, enum tutti_source source)
+{
+    const struct tutti_graph_link *link = find_link(graph, from, to), *back;
+
+    if (link == NULL)
+        fail_msg("no link from %s to %s", from, to);
+    if (link->bytes_per_s < gb_per_s * 1e9 * 0.9999 || link->bytes_per_s > gb_per_s * 1e9 * 1.0001)
+        fail_msg("%s to %s carries %g GB/s, not %g", from, to, link->bytes_per_s / 1e9, gb_per_s);
+    assert_int_equal(link->found_by, source);
+    back = &graph->links[link->reverse];
+    assert_ptr_equal(&graph->links[back->reverse], link);
+    assert_int_equal(back->from, link->to);
+    assert_int_equal(back->to, link->from);
+}
+
+#define GPU(bus, dev, links) \
+    "<pci busid=\"0000:" bus ":00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" " \
+    "link_width=\"16\"><gpu dev=\"" dev "\" sm=\"80\">" links "</gpu></pci>"
+
+static void nvlinks_lead_to_gpus_switches_and_cpus_and_others_are_left_out(void **state)
+{
+    struct tutti_graph *graph = graph_of_xml(
+        "<system version=\"1\"><cpu numaid=\"0\" arch=\"ppc64\">"
+        /* The second leads to itself, the third to one that is not there. */
+        GPU("01", "0", "<nvlink target=\"0000:02:00.0\" count=\"4\" tclass=\"0x030200\"/>"
+                       "<nvlink target=\"0000:01:00.0\" count=\"8\" tclass=\"0x030200\"/>"
+                       "<nvlink target=\"0000:99:00.0\" count=\"8\" tclass=\"0x030200\"/>"
+                       "<nvlink target=\"0004:05:00.0\" count=\"3\" tclass=\"0x068001\"/>")
+        GPU("02", "1", "<nvlink target=\"0000:01:00.0\" count=\"4\" tclass=\"0x030200\"/>"
+                       "<nvlink target=\"0000:c1:00.0\" count=\"2\" tclass=\"0x068000\"/>"
+                       "<nvlink target=\"0000:c2:00.0\" count=\"2\" tclass=\"0x068000\"/>")
+        /* The second is listed at this end alone. */
+        GPU("03", "2", "<nvlink target=\"fffffff:ff:ff.0\" count=\"6\" tclass=\"0x068000\"/>"
+                       "<nvlink target=\"0000:01:00.0\" count=\"1\"/>")
+        "</cpu></system>");
+
+    (void)state;
+    assert_int_equal(graph->count[TUTTI_NODE_NVSWITCH], 1);
+    check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_FILE);
+    check_link(graph, "gpu 0", "cpu 0", 60, TUTTI_SOURCE_FILE);
+    check_link(graph, "gpu 1", "nvswitch", 80, TUTTI_SOURCE_FILE);
+    check_link(graph, "gpu 2", "nvswitch", 120, TUTTI_SOURCE_FILE);
+    check_link(graph, "gpu 2", "gpu 0", 20, TUTTI_SOURCE_FILE);
+    assert_null(find_link(graph, "gpu 0", "gpu 0"));
+    assert_null(find_link(graph, "gpu 0", "nvswitch"));
+    tutti_graph_destroy(graph);
+}
+
+static void what_is_not_known_of_pci_is_assumed_by_what_is_there(void **state)
+{
+    struct tutti_graph *graph = graph_of_xml(
+        "<system version=\"1\"><cpu numaid=\"1\" vendor=\"AuthenticAMD\" arch=\"x86_64\">"
+        "<pci busid=\"0000:10:00.0\" class=\"0x060400\" link_speed=\"\" link_width=\"0\">"
+        "<pci busid=\"0000:11:00.0\" class=\"0x030200\" link_speed=\"Unknown\" link_width=\"0\">"
+        "<gpu dev=\"0\" sm=\"90\"/></pci>"
+        "<pci busid=\"0000:12:00.0\" class=\"0x020700\"><nic>"
+        "<net name=\"a\" dev=\"0\" speed=\"200000\"/><net name=\"b\" dev=\"1\"/></nic></pci>"
+        "<pci busid=\"0000:13:00.0\" class=\"0x020000\" link_speed=\"8.0 GT/s PCIe\" "
+        "link_width=\"8\"><nic><net name=\"c\" dev=\"2\" speed=\"0\"/></nic></pci>"
+        "</pci></cpu><cpu numaid=\"0\" vendor=\"AuthenticAMD\" arch=\"x86_64\">"
+        "<nic><net name=\"d\" dev=\"3\" speed=\"1000\" latency=\"7.5\"/></nic></cpu></system>");
+
+    (void)state;
+    check_link(graph, "gpu 0", "pci 0000:10:00.0", 48, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "pci 0000:10:00.0", "cpu 1", 12, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "nic 0000:12:00.0", "net 0 (a)", 25, TUTTI_SOURCE_FILE);
+    check_link(graph, "nic 0000:12:00.0", "net 1 (b)", 12.5, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "nic 0000:12:00.0", "pci 0000:10:00.0", 24, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "nic 0000:13:00.0", "pci 0000:10:00.0", 6, TUTTI_SOURCE_FILE);
+    check_link(graph, "nic 0000:13:00.0", "net 2 (c)", 1.25, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "nic ", "net 3 (d)", 0.125, TUTTI_SOURCE_FILE);
+    check_link(graph, "cpu 0", "cpu 1", 16, TUTTI_SOURCE_ASSUMED);
+    assert_true(find_link(graph, "nic ", "net 3 (d)")->latency_s > 7.4e-6);
+    tutti_graph_destroy(graph);
+}
+
+static void what_was_measured_counts_and_what_is_nominal_stays(void **state)
+{
+    struct tutti_graph *graph = graph_of_xml(
+        "<system version=\"1\"><cpu numaid=\"0\">"
+        GPU("01", "0", "<nvlink target=\"0000:02:00.0\" count=\"4\" measured=\"7.2e10\"/>")
+        GPU("02", "1", "<nvlink target=\"0000:01:00.0\" count=\"4\"/>")
+        "<pci busid=\"0000:12:00.0\" class=\"0x020700\"><nic>"
+        "<net name=\"a\" dev=\"0\" speed=\"200000\" measured=\"2.3e10\"/></nic></pci>"
+        "</cpu></system>");
+
+    (void)state;
+    check_link(graph, "gpu 0", "gpu 1", 72, TUTTI_SOURCE_MEASURED);
+    assert_true(find_link(graph, "gpu 0", "gpu 1")->nominal_bytes_per_s > 79e9);
+    check_link(graph, "nic 0000:12:00.0", "net 0 (a)", 23, TUTTI_SOURCE_MEASURED);
+    tutti_graph_destroy(graph);
+}
+
+static void gpus_and_nets_are_numbered_as_their_drivers_do_host_by_host(void **state)
+{
+    struct tutti_graph *graph = graph_of_xml(
+        "<system version=\"1\">"
+        "<cpu numaid=\"0\" host_hash=\"0x2\">" GPU("01", "1", "") GPU("02", "0", "") "</cpu>"
+        "<cpu numaid=\"0\" host_hash=\"0x1\">" GPU("01", "0", "") "</cpu></system>");
+
+    (void)state;
+    assert_int_equal(graph->nhosts, 2);
+    assert_int_equal(graph->count[TUTTI_NODE_FABRIC], 1);
+    assert_int_equal(graph->nodes[tutti_graph_gpu(graph, 2)].host, 1);
+    assert_int_equal(tutti_device_number(graph->inventory,
+                                         graph->nodes[tutti_graph_gpu(graph, 0)].device,
+                                         TUTTI_PROPERTY_DEV, -1), 0);
+    tutti_graph_destroy(graph);
+}
+
+static void gpus_that_refuse_peers_reach_them_through_the_cpu(void **state)
+{
+    struct machine machine = open_machine("2 gpus rtx4090 pcie, 1 switches, 1 cpu rome");
+    uint32_t gpu = machine.graph->nodes[tutti_graph_gpu(machine.graph, 1)].device;
+    uint32_t a = tutti_graph_gpu(machine.graph, 0), b = tutti_graph_gpu(machine.graph, 1);
+
+    (void)state;
+    assert_int_equal(tutti_paths_between(machine.paths, a, b)->class, TUTTI_PATH_PIX);
+    tutti_device_set_number(machine.graph->inventory, gpu, TUTTI_PROPERTY_P2P, TUTTI_SOURCE_NVML,
+                            0);
+    tutti_paths_destroy(machine.paths);
+    assert_int_equal(tutti_paths_find(machine.graph, &machine.paths), 0);
+    assert_int_equal(tutti_paths_between(machine.paths, a, b)->class, TUTTI_PATH_PHB);
+    close_machine(&machine);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *line;
+    enum tutti_grouping grouping;
+    const char *groups; /* a digit per gpu, or per net */
+} grouped[] = {
+    {"8 gpus mi100 mesh 1 hives 2, 2 cpus rome", TUTTI_GROUP_NVLINK, "00001111"},
+    {"6 gpus mi50 ring 1, 2 cpus rome", TUTTI_GROUP_NVLINK, "000000"},
+    {"4 gpus a100 pairs 12, 2 cpus rome", TUTTI_GROUP_NVLINK, "0011"},
+    {"3 gpus a6000 pcie, 1 cpu", TUTTI_GROUP_NVLINK, "012"},
+    {"2 hosts: 2 gpus h100 nvswitch 18", TUTTI_GROUP_NVLINK, "0011"},
+    {"2 hosts: 2 gpus gb200 nvswitch 18 fabric", TUTTI_GROUP_NVLINK, "0000"},
+    {"4 gpus a100 links 0-3:1 1-2:1, 2 cpus rome", TUTTI_GROUP_NVLINK, "0110"},
+    {"4 gpus a100 pcie, 2 cpus rome", TUTTI_GROUP_NUMA, "0011"},
+    {"4 gpus a100 pcie on cpu 1 0 1 0, 2 cpus rome", TUTTI_GROUP_NUMA, "0101"},
+    {"2 hosts: 2 gpus a100 pcie", TUTTI_GROUP_HOST, "0011"},
+    {"2 hosts: 2 gpus a100 pcie, 2 nics 100G rails", TUTTI_GROUP_RAIL, "0101"},
+    {"2 hosts: 1 gpus a100 pcie, 3 nics 100G no-rails", TUTTI_GROUP_RAIL, "012012"},
+};
+
+static void gpus_and_ports_are_grouped(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(grouped) / sizeof(grouped[0]); i++) {
+        struct machine machine = open_machine(grouped[i].line);
+        uint32_t group[16];
+        char text[17] = "";
+        uint32_t most = 0, count = tutti_groups_find(machine.graph, grouped[i].grouping, group);
+
+        for (size_t j = 0; j < strlen(grouped[i].groups); j++) {
+            text[j] = (char)('0' + group[j]);
+            most = group[j] + 1 > most ? group[j] + 1 : most;
+        }
+        if (strcmp(text, grouped[i].groups) != 0 || count != most)
+            fail_msg("%s, by %s: %s (%u), not %s", grouped[i].line,
+                     tutti_grouping_name(grouped[i].grouping), text, count, grouped[i].groups);
+        close_machine(&machine);
+    }
+}
+
+static const struct {
+    const char *line, *first; /* the first net of each gpu */
+} affine[] = {
+    {"8 gpus h100 nvswitch 18, 8 switches gen5, 8 nics 400G gen5, 2 cpus sapphire", "01234567"},
+    {"4 gpus a100 nvswitch 12, 2 switches, 4 nics 200G, 2 cpus rome", "0123"},
+    {"4 gpus a100 nvswitch 12, 2 switches, 2 nics 200G, 2 cpus rome", "0011"},
+    {"4 gpus a6000 pcie, 1 nics 100G near gpu 2, 2 cpus rome", "0000"},
+    {"2 gpus a6000 pcie, 4 nics 100G, 1 cpu rome", "01"},
+    {"1 gpus a100 pcie, 2 cpus rome, 1 nics 25G on cpu 1, 1 nics 200G near gpu 0", "1"},
+};
+
+static void gpus_have_ports_of_their_own_as_far_as_there_are(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(affine) / sizeof(affine[0]); i++) {
+        struct machine machine = open_machine(affine[i].line);
+
+        for (uint32_t gpu = 0; affine[i].first[gpu] != '\0'; gpu++) {
+            uint32_t net[16], count = tutti_affinity_find(machine.paths, gpu, net);
+
+            assert_int_equal(count, machine.graph->count[TUTTI_NODE_NET]);
+            if (net[0] != (uint32_t)(affine[i].first[gpu] - '0'))
+                fail_msg("%s: gpu %u has net %u, not %c", affine[i].line, gpu, net[0],
+                         affine[i].first[gpu]);
+        }
+        close_machine(&machine);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nvlinks_lead_to_gpus_switches_and_cpus_and_others_are_left_out),
+        cmocka_unit_test(what_is_not_known_of_pci_is_assumed_by_what_is_there),
+        cmocka_unit_test(what_was_measured_counts_and_what_is_nominal_stays),
+        cmocka_unit_test(gpus_and_nets_are_numbered_as_their_drivers_do_host_by_host),
+        cmocka_unit_test(gpus_that_refuse_peers_reach_them_through_the_cpu),
+        cmocka_unit_test(gpus_and_ports_are_grouped),
+        cmocka_unit_test(gpus_have_ports_of_their_own_as_far_as_there_are),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
