@@ -6,6 +6,7 @@
 #include "topology/formats/line.h"
 #include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
+#include "topology/search/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,36 @@ static void require(bool is_so, const char *what, const char *written)
     abort();
 }
 
-/* What all readers of machines share: an inventory that can be written, copied and completed. */
+/* Large machines take longer than bytes should. */
+enum { ENDS = 24, GPUS = 8 };
+
+/* Whatever a reader lets through has a graph, paths, and rings or a reason why not. */
+static void try_graph(const struct tutti_inventory *inventory)
+{
+    struct tutti_search_options options = {.has_peers = inventory->count % 2 == 0};
+    struct tutti_channels *channels;
+    struct tutti_graph *graph;
+    struct tutti_paths *paths;
+
+    if (tutti_graph_build(inventory, &graph) != TUTTI_OK)
+        return; /* too large */
+    if (graph->count[TUTTI_NODE_GPU] + graph->count[TUTTI_NODE_NET] +
+            graph->count[TUTTI_NODE_CPU] <= ENDS) {
+        require(tutti_paths_find(graph, &paths) == TUTTI_OK, "no paths", NULL);
+        for (int pattern = 0; pattern < TUTTI_PATTERN_COUNT; pattern++)
+            if (graph->count[TUTTI_NODE_GPU] <= GPUS &&
+                tutti_search(paths, pattern, &options, &channels) == TUTTI_OK) {
+                require(channels->bytes_per_s <= channels->bound_bytes_per_s * 1.0001,
+                        "more than the bound", NULL);
+                tutti_channels_destroy(channels);
+            }
+        tutti_paths_destroy(paths);
+    }
+    tutti_graph_destroy(graph);
+}
+
+/* What all readers of machines share: an inventory that can be written, copied, merged and
+ * completed. */
 static void try_inventory(struct tutti_inventory *inventory)
 {
     struct tutti_inventory *again, *copy;
@@ -36,10 +66,12 @@ static void try_inventory(struct tutti_inventory *inventory)
         require(tutti_inventory_equal(inventory, again), "not the same", written);
         require(tutti_inventory_copy(inventory, &copy) == TUTTI_OK, "not copied", NULL);
         require(tutti_inventory_equal(copy, again), "not the same when copied", written);
+        require(tutti_inventory_merge(copy, again) == TUTTI_OK, "not merged", written);
         free(written);
         tutti_inventory_destroy(again);
         tutti_inventory_destroy(copy);
     }
+    try_graph(inventory);
     tutti_inventory_destroy(inventory);
 }
 

@@ -169,8 +169,11 @@ static void sort_range(const struct draft *draft, uint32_t *index, uint32_t *spa
         index[i] = spare[i];
 }
 
-static void number_nodes(struct tutti_graph *graph)
+/* Paths grow by the square of ends, and links between cpus too. */
+static int number_nodes(struct tutti_graph *graph)
 {
+    uint32_t nends;
+
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         struct tutti_graph_node *node = &graph->nodes[i];
 
@@ -178,6 +181,12 @@ static void number_nodes(struct tutti_graph *graph)
             graph->first[node->kind] = i;
         node->number = graph->count[node->kind]++;
     }
+    nends = graph->count[TUTTI_NODE_GPU] + graph->count[TUTTI_NODE_NET] +
+            graph->count[TUTTI_NODE_CPU];
+    if (nends > TUTTI_GRAPH_ENDS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%u gpus, nets and cpus in one graph; at most %d: "
+                          "describe a cluster as hosts of a few kinds", nends, TUTTI_GRAPH_ENDS);
+    return TUTTI_OK;
 }
 
 static void find_cpus(struct tutti_graph *graph)
@@ -220,7 +229,7 @@ static int build_nodes(struct tutti_graph *graph)
         graph->nodes[i] = draft.nodes[index[i]];
     graph->nnodes = draft.count;
     graph->nhosts = draft.nhosts;
-    number_nodes(graph);
+    TUTTI_TRY_OR(drop_draft, rc, number_nodes(graph));
     rc = tutti_graph_link(graph);
     find_cpus(graph);
 

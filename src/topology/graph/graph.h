@@ -21,6 +21,8 @@
 #define TUTTI_NO_NODE UINT32_MAX
 /* In one inventory; larger clusters are hosts of a few kinds (cluster.h). */
 #define TUTTI_GRAPH_HOSTS 256
+/* Gpus, nets and cpus together. */
+#define TUTTI_GRAPH_ENDS 1024
 
 enum tutti_node_kind {
     TUTTI_NODE_GPU,
@@ -83,7 +85,7 @@ static inline uint32_t tutti_graph_net(const struct tutti_graph *graph, uint32_t
     return graph->first[TUTTI_NODE_NET] + number;
 }
 
-/* The graph of an inventory. TUTTI_ERR_ARGUMENT: what it says cannot be; TUTTI_ERR_SYSTEM. */
+/* The graph of an inventory. TUTTI_ERR_ARGUMENT: too many hosts or ends; TUTTI_ERR_SYSTEM. */
 int tutti_graph_build(const struct tutti_inventory *inventory, struct tutti_graph **ret_graph);
 void tutti_graph_destroy(struct tutti_graph *graph);
 

@@ -62,11 +62,13 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_
 static int add_both(struct links *links, struct tutti_graph_link link, uint32_t device)
 {
     struct tutti_graph_link back;
+    double measured = device == TUTTI_NO_DEVICE
+                          ? 0
+                          : tutti_device_real(links->graph->inventory, device,
+                                              TUTTI_PROPERTY_MEASURED, 0);
 
-    if (device != TUTTI_NO_DEVICE &&
-        tutti_device_has(links->graph->inventory, device, TUTTI_PROPERTY_MEASURED)) {
-        link.bytes_per_s = tutti_device_real(links->graph->inventory, device,
-                                             TUTTI_PROPERTY_MEASURED, 0);
+    if (measured > 0) {
+        link.bytes_per_s = measured;
         link.found_by = TUTTI_SOURCE_MEASURED;
     }
     back = link;

@@ -383,9 +383,6 @@ static int collect_ends(struct tutti_paths *paths)
 
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         count += graph->count[kinds[k]];
-    if (count > TUTTI_PATH_ENDS)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%u gpus, nets and cpus in one graph; at most %u: "
-                          "describe a cluster as hosts of a few kinds", count, TUTTI_PATH_ENDS);
     paths->end = calloc(count + 1, sizeof *paths->end);
     paths->end_of = calloc(graph->nnodes + 1, sizeof *paths->end_of);
     paths->path = calloc((size_t)count * count + 1, sizeof *paths->path);

@@ -40,9 +40,6 @@ struct tutti_path {
     double latency_s;    /* of all links */
 };
 
-/* More gpus, nets and cpus in one graph are refused. */
-#define TUTTI_PATH_ENDS 1024
-
 struct tutti_paths {
     const struct tutti_graph *graph;
     uint32_t nends;
@@ -53,8 +50,7 @@ struct tutti_paths {
     uint32_t nhops;
 };
 
-/* Within hosts, and over the fabric between them. The graph is borrowed. TUTTI_ERR_ARGUMENT: too
- * many ends. */
+/* Within hosts, and over the fabric between them. The graph is borrowed. */
 int tutti_paths_find(const struct tutti_graph *graph, struct tutti_paths **ret_paths);
 void tutti_paths_destroy(struct tutti_paths *paths);
 
