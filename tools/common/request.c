@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/units.h"
+#include "topology/search/search.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,58 +139,6 @@ static int read_size(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
-static int keep_topo(struct request *request, const char *text)
-{
-    request->topo = text;
-    return REQUEST_GO;
-}
-
-static int keep_output(struct request *request, const char *text)
-{
-    request->output = text;
-    return REQUEST_GO;
-}
-
-static int keep_algorithm(struct request *request, const char *text)
-{
-    request->algorithm = text;
-    return REQUEST_GO;
-}
-
-static int keep_json(struct request *request, const char *text)
-{
-    (void)text;
-    request->wants_json = true;
-    return REQUEST_GO;
-}
-
-static int keep_transport(struct request *request, const char *text)
-{
-    request->transport = text;
-    return REQUEST_GO;
-}
-
-static int keep_measure(struct request *request, const char *text)
-{
-    (void)text;
-    request->wants_measure = true;
-    return REQUEST_GO;
-}
-
-static int keep_pieces(struct request *request, const char *text)
-{
-    (void)text;
-    request->wants_pieces = true;
-    return REQUEST_GO;
-}
-
-static int keep_quick(struct request *request, const char *text)
-{
-    (void)text;
-    request->wants_quick = true;
-    return REQUEST_GO;
-}
-
 static int read_steps(struct request *request, const char *text)
 {
     if (!units_read_count(text, 1, UINT64_MAX, &request->most_steps))
@@ -207,28 +156,101 @@ static int read_within(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
-static const struct {
+static int read_channels(struct request *request, const char *text)
+{
+    uint64_t count;
+
+    if (!units_read_count(text, 1, TUTTI_SEARCH_CHANNELS, &count))
+        return mistake(request, "--channels %s: give a number from 1 to %d", text,
+                       TUTTI_SEARCH_CHANNELS);
+    request->nchannels = (uint32_t)count;
+    return REQUEST_GO;
+}
+
+/* An option has a value that is read, or that is kept as it is, or it has none. */
+struct option {
     const char *name;
     char letter;
-    bool has_value;
     int (*read)(struct request *request, const char *text);
-} options[] = {
-    {"ranks", 'n', true, read_ranks},
-    {"rank", 'r', true, read_rank},
-    {"root", '\0', true, read_root},
-    {"option", '\0', true, read_option},
-    {"size", 's', true, read_size},
-    {"topo", 't', true, keep_topo},
-    {"output", 'o', true, keep_output},
-    {"algorithm", 'a', true, keep_algorithm},
-    {"json", '\0', false, keep_json},
-    {"steps", '\0', true, read_steps},
-    {"within", '\0', true, read_within},
-    {"transport", '\0', true, keep_transport},
-    {"measure", '\0', false, keep_measure},
-    {"pieces", '\0', false, keep_pieces},
-    {"quick", '\0', false, keep_quick},
+    const char **(*text)(struct request *request);
+    bool *(*flag)(struct request *request);
 };
+
+#define KEEPS(field)                                                                               \
+    static const char **text_##field(struct request *request)                                      \
+    {                                                                                              \
+        return &request->field;                                                                    \
+    }
+#define SETS(field)                                                                                \
+    static bool *flag_##field(struct request *request)                                             \
+    {                                                                                              \
+        return &request->field;                                                                    \
+    }
+
+KEEPS(topo)
+KEEPS(output)
+KEEPS(algorithm)
+KEEPS(transport)
+KEEPS(from)
+KEEPS(gpus)
+KEEPS(pattern)
+KEEPS(svg)
+KEEPS(dot)
+KEEPS(xml)
+KEEPS(graph)
+SETS(wants_json)
+SETS(wants_measure)
+SETS(wants_pieces)
+SETS(wants_quick)
+SETS(has_peers)
+SETS(may_cross)
+SETS(wants_bandwidth)
+SETS(wants_cpus)
+SETS(wants_sources)
+SETS(wants_plain)
+
+static const struct option options[] = {
+    {"ranks", 'n', .read = read_ranks},
+    {"rank", 'r', .read = read_rank},
+    {"root", '\0', .read = read_root},
+    {"option", '\0', .read = read_option},
+    {"size", 's', .read = read_size},
+    {"topo", 't', .text = text_topo},
+    {"output", 'o', .text = text_output},
+    {"algorithm", 'a', .text = text_algorithm},
+    {"json", '\0', .flag = flag_wants_json},
+    {"steps", '\0', .read = read_steps},
+    {"within", '\0', .read = read_within},
+    {"transport", '\0', .text = text_transport},
+    {"measure", '\0', .flag = flag_wants_measure},
+    {"pieces", '\0', .flag = flag_wants_pieces},
+    {"quick", '\0', .flag = flag_wants_quick},
+    {"from", 'f', .text = text_from},
+    {"gpus", 'g', .text = text_gpus},
+    {"pattern", 'p', .text = text_pattern},
+    {"channels", 'c', .read = read_channels},
+    {"peers", '\0', .flag = flag_has_peers},
+    {"cross", '\0', .flag = flag_may_cross},
+    {"bandwidth", 'b', .flag = flag_wants_bandwidth},
+    {"cpus", '\0', .flag = flag_wants_cpus},
+    {"sources", '\0', .flag = flag_wants_sources},
+    {"plain", '\0', .flag = flag_wants_plain},
+    {"svg", '\0', .text = text_svg},
+    {"dot", '\0', .text = text_dot},
+    {"xml", '\0', .text = text_xml},
+    {"graph", '\0', .text = text_graph},
+};
+
+static int keep(struct request *request, const struct option *option, const char *value)
+{
+    if (option->read != NULL)
+        return option->read(request, value);
+    if (option->text != NULL)
+        *option->text(request) = value;
+    else
+        *option->flag(request) = true;
+    return REQUEST_GO;
+}
 
 static bool is_listed(const char *list, const char *name)
 {
@@ -249,6 +271,8 @@ static int read_argument(struct request *request, const struct command *command,
     size_t length = is_long ? strcspn(text + 2, "=") : 1;
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        bool has_value = options[i].flag == NULL;
+
         if (!is_listed(command->options, options[i].name))
             continue;
         if (is_long ? strlen(options[i].name) != length ||
@@ -259,13 +283,13 @@ static int read_argument(struct request *request, const struct command *command,
             value = text + 3 + length;
         else if (!is_long && text[2] != '\0')
             value = text + 2;
-        else if (options[i].has_value && *at + 1 < argc)
+        else if (has_value && *at + 1 < argc)
             value = argv[++*at];
-        if (options[i].has_value && value == NULL)
+        if (has_value && value == NULL)
             return mistake(request, "%s needs a value; see %s --help", text, command->name);
-        if (!options[i].has_value && value != NULL)
+        if (!has_value && value != NULL)
             return mistake(request, "%s takes no value", text);
-        return options[i].read(request, value);
+        return keep(request, &options[i], value);
     }
     return mistake(request, "%s is no option of this command; see %s --help", text, command->name);
 }

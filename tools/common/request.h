@@ -40,6 +40,15 @@ struct request {
     bool wants_json;
     uint64_t most_steps;               /* --steps; 20 million */
     double within;                     /* --within F; 0: not given */
+
+    /* Of machines as graphs. */
+    const char *from;                  /* --from FILE, LINE or NAME */
+    const char *gpus;                  /* --gpus 0,1,4 or 0-3; NULL: all */
+    const char *pattern;               /* --pattern ring, ...; NULL: not given */
+    const char *svg, *dot, *xml, *graph; /* files to write */
+    uint32_t nchannels;                /* --channels; 0: not given */
+    bool has_peers, may_cross;
+    bool wants_bandwidth, wants_cpus, wants_sources, wants_plain;
 };
 
 /* One command of a tool. */
