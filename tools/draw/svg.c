@@ -82,13 +82,21 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
             bx - uy * half, by + ux * half, bx + uy * half, by - ux * half, stroke.colour);
 }
 
-void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
-              struct svg_stroke stroke)
+void svg_box(struct svg *svg, double x, double y, double width, double height, double radius,
+             const char *fill, struct svg_stroke stroke)
 {
     fprintf(svg->out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.5g\" height=\"%.5g\" fill=\"%s\"", x,
             y, width, height, fill == NULL ? "none" : fill);
+    if (radius > 0)
+        fprintf(svg->out, " rx=\"%.4g\"", radius);
     write_stroke(svg->out, stroke);
     fputs("/>\n", svg->out);
+}
+
+void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
+              struct svg_stroke stroke)
+{
+    svg_box(svg, x, y, width, height, 0, fill, stroke);
 }
 
 void svg_circle(struct svg *svg, double x, double y, double radius, const char *fill,

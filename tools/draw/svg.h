@@ -44,6 +44,9 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
 /* `fill` or the stroke's colour may be NULL: none. */
 void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
               struct svg_stroke stroke);
+/* The same with round corners. */
+void svg_box(struct svg *svg, double x, double y, double width, double height, double radius,
+             const char *fill, struct svg_stroke stroke);
 void svg_circle(struct svg *svg, double x, double y, double radius, const char *fill,
                 struct svg_stroke stroke);
 /* The baseline begins (or has its middle, or end) at the point. */
