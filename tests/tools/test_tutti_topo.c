@@ -54,7 +54,7 @@ static void two_ranks_measure_a_machine(void **state)
     struct tutti_machine *machine;
 
     (void)state;
-    assert_int_equal(running_run(TUTTI_TOPO, "--measure --quick -o here.txt"), 0);
+    assert_int_equal(running_run(TUTTI_TOPO, "machine --measure --quick -o here.txt"), 0);
     assert_string_equal(running.out, "");
     assert_string_equal(running.err, "");
     running_read("here.txt", text, sizeof text);
@@ -106,7 +106,7 @@ static void without_measuring_it_says_what_is_known(void **state)
     struct tutti_machine *machine;
 
     (void)state;
-    assert_int_equal(running_run(TUTTI_TOPO, "-n 6"), 0);
+    assert_int_equal(running_run(TUTTI_TOPO, "machine -n 6"), 0);
     assert_non_null(strstr(running.out, "tutti-machine 1\nranks 6\nnode 6\ncores "));
     /* What is missing can be added. */
     strcpy(text, running.out);
@@ -142,20 +142,25 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"--transport shm", "add --measure"},
         {"--quick", "add --measure"},
         {"--measure=2", "takes no value"},
-        {"allreduce", "one word too many"},
+        {"allreduce", "is no command"},
+        {"machine allreduce", "one word too many"},
+        {"-n 6", "add --measure, or say tutti-topo machine"},
+        {"-o here.txt", "add --measure, or say tutti-topo machine"},
+        {"machine --quick", "add --measure"},
+        {"--measure --from dgx-2", "only this machine can be measured"},
         {"--size 4K", "no option"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        running_is_mistake(running_run(TUTTI_TOPO, "%s", cases[i].arguments), "tutti-topo: ",
+        running_is_mistake(running_run(TUTTI_TOPO, "%s", cases[i].arguments), "tutti-topo",
                            cases[i].what);
 }
 
 static void a_file_that_cannot_be_written_is_named(void **state)
 {
     (void)state;
-    assert_int_equal(running_run(TUTTI_TOPO, "-o no/such/place"), 1);
+    assert_int_equal(running_run(TUTTI_TOPO, "machine -o no/such/place"), 1);
     assert_non_null(strstr(running.err, "tutti-topo: write no/such/place: "));
 }
 

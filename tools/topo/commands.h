@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The commands of tutti-topo, each a file. */
+#ifndef TUTTI_TOPO_COMMANDS_H
+#define TUTTI_TOPO_COMMANDS_H
+
+#include "common/request.h"
+
+extern const struct command topo_show; /* without a word */
+extern const struct command topo_matrix;
+extern const struct command topo_search;
+extern const struct command topo_explain;
+extern const struct command topo_draw;
+extern const struct command topo_export;
+extern const struct command topo_machine;
+
+#endif

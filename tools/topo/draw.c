@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-topo draw: a picture of a machine, with its rings or trees. */
+#include "base/result.h"
+#include "common/file.h"
+#include "common/memory.h"
+#include "draw/colours.h"
+#include "topo/commands.h"
+#include "topo/layout.h"
+#include "topo/scene.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DRAWN_NODES = 2048, DRAWN_HOSTS = 8 };
+
+#define TOP 84.0
+#define BETWEEN 40.0
+#define LEAST_WIDTH 720.0
+
+static const char help[] =
+    "usage: tutti-topo draw [--from WHAT] --svg FILE [options]\n"
+    "       tutti-topo draw [--from WHAT] --dot FILE [options]\n"
+    "\n"
+    "Draws the machine: NUMA nodes, PCI switches, gpus and nics, links as wide as what they\n"
+    "carry; and below it the links between gpus and the orders of the rings or trees that\n"
+    "tutti-topo search finds, with how many channels each has. What they fill is red. Of hosts\n"
+    "that are alike one is drawn.\n"
+    "\n"
+    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "      --svg FILE       a picture\n"
+    "      --dot FILE       a graph for Graphviz, of all hosts\n"
+    "      --plain          the machine alone\n"
+    "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
+    "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
+    "      --peers          other hosts take part: channels enter and leave by nets (default\n"
+    "                       where there are several hosts)\n"
+    "      --cross          ... and may leave by another net than they enter by\n"
+    "  -c, --channels N     channels at most (default 32)\n";
+
+/* What is drawn of a host. */
+struct stage {
+    uint32_t host;
+    struct tutti_channels *plans[TUTTI_PATTERN_COUNT];
+    uint32_t nplans;
+    double *load;          /* of the first plan */
+    struct layout layout;
+    bool has_mesh;
+    double mesh_width, mesh_height;
+    double top, height, width;
+};
+
+struct picture {
+    const struct request *request;
+    const struct subject *subject;
+    struct wish wish;
+    struct stage stages[DRAWN_HOSTS];
+    uint32_t nstages;
+};
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static int find_plans(struct picture *picture, struct stage *stage)
+{
+    for (int p = 0; p < TUTTI_PATTERN_COUNT; p++) {
+        int rc;
+
+        if (!picture->wish.has_pattern[p] || picture->request->wants_plain ||
+            !wish_has_host(&picture->wish, picture->subject, stage->host))
+            continue;
+        rc = plans_search(picture->subject, &picture->wish, stage->host, (enum tutti_pattern)p,
+                          &stage->plans[stage->nplans]);
+        if (rc != TUTTI_OK)
+            return failure(picture->request, rc);
+        stage->nplans++;
+    }
+    if (stage->nplans > 0)
+        stage->load = plans_load(picture->subject, stage->plans[0]);
+    return REQUEST_GO;
+}
+
+static int find_stages(struct picture *picture)
+{
+    uint32_t nhosts = picture->subject->graph->nhosts;
+    int status = REQUEST_GO;
+
+    for (uint32_t host = 0; host < nhosts && status == REQUEST_GO; host++) {
+        if (subject_first_alike(picture->subject, host) < host)
+            continue;
+        if (picture->nstages == DRAWN_HOSTS)
+            return mistake(picture->request, "%s has more than %d kinds of hosts; a picture shows "
+                           "no more", picture->subject->name, DRAWN_HOSTS);
+        picture->stages[picture->nstages].host = host;
+        status = find_plans(picture, &picture->stages[picture->nstages++]);
+    }
+    return status;
+}
+
+static void drop_stages(struct picture *picture)
+{
+    for (uint32_t i = 0; i < picture->nstages; i++) {
+        struct stage *stage = &picture->stages[i];
+
+        for (uint32_t p = 0; p < stage->nplans; p++)
+            tutti_channels_destroy(stage->plans[p]);
+        free(stage->load);
+        layout_fini(&stage->layout);
+    }
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static struct scene scene_of(const struct picture *picture, const struct stage *stage,
+                             struct svg *svg)
+{
+    return (struct scene){picture->subject, svg, stage->host, stage->load};
+}
+
+/* Circles in a row: as many as there is room for, if that is two or more. */
+static uint32_t columns_of(const struct tutti_channels *plan, double width)
+{
+    double one, two, height;
+
+    scene_plan_size(plan, 1, &one, &height);
+    scene_plan_size(plan, 2, &two, &height);
+    if (two <= one)
+        return 1;
+    return (uint32_t)fmin(fmax(1 + floor((width - one) / (two - one)), 2), SCENE_ORDERS);
+}
+
+static double left_of_plans(const struct stage *stage)
+{
+    return SCENE_MARGIN + (stage->has_mesh ? stage->mesh_width + BETWEEN : 0);
+}
+
+/* The panels stand below the machine. */
+static void place_stage(const struct picture *picture, struct stage *stage, double y)
+{
+    struct scene scene = scene_of(picture, stage, NULL);
+    double width, height = 0;
+
+    stage->top = y;
+    layout_make(picture->subject, stage->host, SCENE_MARGIN, y, &stage->layout);
+    stage->has_mesh = scene_has_mesh(&scene);
+    if (stage->has_mesh)
+        scene_mesh_size(&scene, &stage->mesh_width, &stage->mesh_height);
+    stage->width = fmax(stage->layout.width + 2 * SCENE_MARGIN, LEAST_WIDTH);
+    for (uint32_t p = 0; p < stage->nplans; p++) {
+        double own_width, own_height, room = stage->width - left_of_plans(stage) - SCENE_MARGIN;
+
+        scene_plan_size(stage->plans[p], columns_of(stage->plans[p], room), &own_width,
+                        &own_height);
+        width = left_of_plans(stage) + own_width + SCENE_MARGIN;
+        stage->width = fmax(stage->width, width);
+        height += own_height + (p > 0 ? BETWEEN / 2 : 0);
+    }
+    height = fmax(height, stage->has_mesh ? stage->mesh_height : 0);
+    stage->height = stage->layout.height + (height > 0 ? BETWEEN + height : 0);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static void draw_stage(const struct picture *picture, const struct stage *stage, struct svg *svg)
+{
+    struct scene scene = scene_of(picture, stage, svg);
+    double y = stage->top + stage->layout.height + BETWEEN;
+
+    scene_draw_host(&scene, &stage->layout);
+    if (stage->has_mesh)
+        scene_draw_mesh(&scene, SCENE_MARGIN, y);
+    for (uint32_t p = 0; p < stage->nplans; p++) {
+        double width, height, room = stage->width - left_of_plans(stage) - SCENE_MARGIN;
+        uint32_t ncolumns = columns_of(stage->plans[p], room);
+
+        scene_plan_size(stage->plans[p], ncolumns, &width, &height);
+        scene_draw_plan(&scene, stage->plans[p], ncolumns, left_of_plans(stage), y);
+        y += height + BETWEEN / 2;
+    }
+}
+
+/* "host 0, and 3 more like it" */
+static void draw_host_name(const struct picture *picture, const struct stage *stage,
+                           struct svg *svg)
+{
+    uint32_t alike = 0;
+    char text[NAME_BYTES];
+
+    if (picture->subject->graph->nhosts < 2)
+        return;
+    for (uint32_t host = stage->host + 1; host < picture->subject->graph->nhosts; host++)
+        alike += subject_first_alike(picture->subject, host) == stage->host;
+    snprintf(text, sizeof text, alike > 0 ? "host %u, and %u more like it" : "host %u", stage->host,
+             alike);
+    svg_text(svg, SCENE_MARGIN, stage->top - 14,
+             (struct svg_font){.size = 13, .colour = COLOUR_INK, .is_bold = true}, "%s", text);
+}
+
+static void draw_head(const struct picture *picture, struct svg *svg)
+{
+    static const struct {
+        enum tutti_node_kind kind;
+        const char *what;
+    } counted[] = {{TUTTI_NODE_CPU, "cpu"}, {TUTTI_NODE_GPU, "gpu"}, {TUTTI_NODE_NET, "net"}};
+    struct scene scene = scene_of(picture, &picture->stages[0], svg);
+    const struct tutti_graph *graph = picture->subject->graph;
+    char text[4 * NAME_BYTES] = "", count[NAME_BYTES];
+
+    snprintf(text, sizeof text, "%s", subject_count(graph->nhosts, "host", count));
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        if (graph->count[counted[i].kind] > 0)
+            snprintf(text + strlen(text), sizeof text - strlen(text), ", %s",
+                     subject_count(graph->count[counted[i].kind], counted[i].what, count));
+    svg_text(svg, SCENE_MARGIN, 30,
+             (struct svg_font){.size = 17, .colour = COLOUR_INK, .is_bold = true}, "%s",
+             picture->subject->name);
+    svg_text(svg, SCENE_MARGIN, 49, (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+             "%s; numbers beside links are GB/s each way", text);
+    scene_draw_key(&scene, SCENE_MARGIN, 68);
+}
+
+static int draw_svg(struct picture *picture)
+{
+    bool has_names = picture->subject->graph->nhosts > 1;
+    double y = TOP, width = 0;
+    struct svg svg;
+    int error;
+
+    for (uint32_t i = 0; i < picture->nstages; i++) {
+        y += has_names ? 30 : 8;
+        place_stage(picture, &picture->stages[i], y);
+        y += picture->stages[i].height + BETWEEN;
+        width = fmax(width, picture->stages[i].width);
+    }
+    svg_begin(&svg, width, y - BETWEEN + SCENE_MARGIN, picture->subject->name);
+    draw_head(picture, &svg);
+    for (uint32_t i = 0; i < picture->nstages; i++) {
+        draw_host_name(picture, &picture->stages[i], &svg);
+        draw_stage(picture, &picture->stages[i], &svg);
+    }
+    error = svg_end(&svg, picture->request->svg);
+    if (error == 0)
+        return REQUEST_GO;
+    fprintf(stderr, "%s: write %s: %s\n", picture->request->command, picture->request->svg,
+            strerror(error));
+    return EXIT_FAILURE;
+}
+
+static int draw_dot(const struct picture *picture)
+{
+    const struct stage *stage = &picture->stages[0];
+    char *text = scene_write_dot(picture->subject, stage->plans, stage->nplans);
+    int error = file_write(picture->request->dot, text);
+
+    free(text);
+    if (error == 0)
+        return REQUEST_GO;
+    fprintf(stderr, "%s: write %s: %s\n", picture->request->command, picture->request->dot,
+            strerror(error));
+    return EXIT_FAILURE;
+}
+
+static int draw(const struct request *request, const struct subject *subject)
+{
+    struct picture picture = {.request = request, .subject = subject};
+    int status = wish_read(request, subject, "ring", &picture.wish);
+
+    if (status != REQUEST_GO)
+        return status;
+    status = find_stages(&picture);
+    if (status == REQUEST_GO && request->svg != NULL)
+        status = draw_svg(&picture);
+    if (status == REQUEST_GO && request->dot != NULL)
+        status = draw_dot(&picture);
+    drop_stages(&picture);
+    wish_fini(&picture.wish);
+    return status;
+}
+
+static int run(const struct request *request)
+{
+    struct subject subject;
+    int status;
+
+    if (request->nwords > 0)
+        return mistake(request, "\"%s\" is one word too many; see tutti-topo draw --help",
+                       request->words[0]);
+    if (request->svg == NULL && request->dot == NULL)
+        return mistake(request, "where to? Give --svg FILE, --dot FILE or both");
+    if (request->wants_plain && request->pattern != NULL)
+        return mistake(request, "--plain shows no rings or trees; leave out it or --pattern");
+    status = subject_open(request, !request->wants_plain, &subject);
+    if (status != REQUEST_GO)
+        return status;
+    if (subject.graph->nnodes > DRAWN_NODES)
+        status = mistake(request, "%s has %u devices; a picture shows %d at most", subject.name,
+                         subject.graph->nnodes, DRAWN_NODES);
+    else
+        status = draw(request, &subject);
+    subject_close(&subject);
+    return status == REQUEST_GO ? EXIT_SUCCESS : status;
+}
+
+const struct command topo_draw = {
+    .name = "tutti-topo draw",
+    .options = "from svg dot plain pattern gpus peers cross channels",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Placing boxes: widths from the leaves up, places from the roots down. */
+#include "topo/layout.h"
+
+#include "common/memory.h"
+#include "draw/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GAP_LEAF 6.0
+#define GAP_SWITCH 14.0
+#define GAP_CPU 28.0
+#define GAP_TWO_CPUS 84.0 /* with a link between them */
+#define ROW 46.0          /* between rows: room for links and what they carry */
+#define BUS 44.0          /* the bar above more than two cpus */
+#define PADDING 8.0
+
+/* ---- what is drawn --------------------------------------------------------------------------- */
+
+static enum tutti_node_kind kind_of(const struct layout *layout, uint32_t node)
+{
+    return layout->subject->graph->nodes[node].kind;
+}
+
+/* The nearest node above in the inventory. */
+static uint32_t node_above(const struct subject *subject, uint32_t node)
+{
+    const struct tutti_inventory *inventory = subject->graph->inventory;
+    uint32_t device = inventory->devices[subject->graph->nodes[node].device].parent;
+
+    while (device != TUTTI_NO_DEVICE && subject->node_of[device] == TUTTI_NO_NODE)
+        device = inventory->devices[device].parent;
+    return device == TUTTI_NO_DEVICE ? TUTTI_NO_NODE : subject->node_of[device];
+}
+
+/* Cpus, gpus and nics are; and switches that lead to one of them. */
+static void choose(struct layout *layout)
+{
+    const struct subject *subject = layout->subject;
+    const struct tutti_inventory *inventory = subject->graph->inventory;
+
+    for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
+         device = tutti_inventory_next(inventory, device)) {
+        uint32_t node = subject->node_of[device];
+        enum tutti_node_kind kind;
+
+        if (node == TUTTI_NO_NODE || subject->graph->nodes[node].host != layout->host)
+            continue;
+        kind = kind_of(layout, node);
+        if (kind == TUTTI_NODE_NET)
+            continue;
+        layout->order[layout->norder++] = node;
+        layout->parent[node] = node_above(subject, node);
+        layout->ncpus += kind == TUTTI_NODE_CPU;
+        if (kind == TUTTI_NODE_PCI)
+            continue;
+        for (uint32_t at = node; at != TUTTI_NO_NODE && layout->box[at].width == 0;
+             at = layout->parent[at])
+            layout->box[at].width = 1; /* until it is measured */
+    }
+}
+
+static bool is_leaf(const struct layout *layout, uint32_t node)
+{
+    enum tutti_node_kind kind = kind_of(layout, node);
+
+    return kind == TUTTI_NODE_GPU || kind == TUTTI_NODE_NIC;
+}
+
+/* The drawn children of a node come one after the other; TUTTI_NO_NODE: those without a parent. */
+static uint32_t next_child(const struct layout *layout, uint32_t parent, uint32_t *at)
+{
+    while (*at < layout->norder) {
+        uint32_t node = layout->order[(*at)++];
+
+        if (layout->parent[node] == parent && layout->box[node].width > 0)
+            return node;
+    }
+    return TUTTI_NO_NODE;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *layout_model(const struct subject *subject, uint32_t node)
+{
+    const char *model = subject_model(subject, node);
+
+    return strncmp(model, "NVIDIA ", 7) == 0 ? model + 7 : model;
+}
+
+uint32_t layout_caches(const struct subject *subject, uint32_t node)
+{
+    const char *text = tutti_device_text(subject->graph->inventory,
+                                         subject->graph->nodes[node].device, TUTTI_PROPERTY_CACHES);
+    uint32_t count = *text != '\0';
+
+    for (; *text != '\0'; text++)
+        count += *text == ';';
+    return count;
+}
+
+void layout_cpu_text(const struct subject *subject, uint32_t node, char lines[3][NAME_BYTES])
+{
+    const struct tutti_inventory *inventory = subject->graph->inventory;
+    uint32_t device = subject->graph->nodes[node].device;
+    char *cpus = subject_cpus(tutti_device_text(inventory, device, TUTTI_PROPERTY_AFFINITY));
+    const char *model = subject_model(subject, node);
+
+    snprintf(lines[0], NAME_BYTES, "cpu %lld",
+             (long long)tutti_device_number(inventory, device, TUTTI_PROPERTY_NUMA,
+                                            subject->graph->nodes[node].number));
+    if (tutti_device_has(inventory, device, TUTTI_PROPERTY_PACKAGE))
+        snprintf(lines[0] + strlen(lines[0]), NAME_BYTES - strlen(lines[0]), ", package %lld",
+                 (long long)tutti_device_number(inventory, device, TUTTI_PROPERTY_PACKAGE, 0));
+    if (*model == '\0')
+        model = tutti_device_text(inventory, device, TUTTI_PROPERTY_CPU_VENDOR);
+    if (*model == '\0')
+        model = tutti_device_text(inventory, device, TUTTI_PROPERTY_CPU_ARCH);
+    snprintf(lines[1], NAME_BYTES, "%.36s", model);
+    lines[2][0] = '\0';
+    if (*cpus != '\0')
+        snprintf(lines[2], NAME_BYTES, "CPUs %.30s%s", cpus, strlen(cpus) > 30 ? "..." : "");
+    free(cpus);
+}
+
+uint32_t layout_ports(const struct subject *subject, uint32_t nic, uint32_t *ret_count)
+{
+    const struct tutti_graph *graph = subject->graph;
+    uint32_t first = TUTTI_NO_NODE, count = 0;
+
+    for (uint32_t i = graph->nodes[nic].first_link;
+         i < graph->nodes[nic].first_link + graph->nodes[nic].nlinks; i++)
+        if (graph->links[i].kind == TUTTI_LINK_PORT) {
+            first = count++ == 0 ? graph->links[i].to : first;
+        }
+    *ret_count = count;
+    return first;
+}
+
+/* ---- widths ---------------------------------------------------------------------------------- */
+
+/* Of a gpu or a port, within limits. */
+static double leaf_width(const struct layout *layout, uint32_t node)
+{
+    double text = svg_text_width(layout_model(layout->subject, node), LAYOUT_SMALL) + 4;
+
+    return fmin(fmax(LAYOUT_PORT, text), 1.5 * LAYOUT_PORT);
+}
+
+/* What its own words need. */
+static double own_width(const struct layout *layout, uint32_t node)
+{
+    char lines[3][NAME_BYTES];
+    double width = 0;
+    uint32_t count, first;
+
+    switch (kind_of(layout, node)) {
+    case TUTTI_NODE_CPU:
+        layout_cpu_text(layout->subject, node, lines);
+        width = svg_text_width(lines[0], LAYOUT_BOLD);
+        for (int i = 1; i < 3; i++)
+            width = fmax(width, svg_text_width(lines[i], LAYOUT_SMALL));
+        return width + 2 * PADDING;
+    case TUTTI_NODE_NIC:
+        first = layout_ports(layout->subject, node, &count);
+        for (uint32_t i = 0; i < count; i++)
+            width += leaf_width(layout, first + i);
+        return fmax(width, LAYOUT_PORT);
+    case TUTTI_NODE_PCI: return 2 * LAYOUT_PORT;
+    default: return leaf_width(layout, node);
+    }
+}
+
+static double gap_between(const struct layout *layout, uint32_t left, uint32_t right)
+{
+    if (kind_of(layout, left) == TUTTI_NODE_CPU)
+        return layout->ncpus == 2 ? GAP_TWO_CPUS : GAP_CPU;
+    return is_leaf(layout, left) && is_leaf(layout, right) ? GAP_LEAF : GAP_SWITCH;
+}
+
+static double children_width(const struct layout *layout, uint32_t parent)
+{
+    uint32_t at = 0, last = TUTTI_NO_NODE, child;
+    double width = 0;
+
+    while ((child = next_child(layout, parent, &at)) != TUTTI_NO_NODE) {
+        width += layout->box[child].width;
+        if (last != TUTTI_NO_NODE)
+            width += gap_between(layout, last, child);
+        last = child;
+    }
+    return width;
+}
+
+static void measure(struct layout *layout, uint32_t node)
+{
+    uint32_t at = 0, child;
+    double below;
+
+    while ((child = next_child(layout, node, &at)) != TUTTI_NO_NODE)
+        measure(layout, child);
+    below = children_width(layout, node);
+    if (below > 0 && !is_leaf(layout, node))
+        below += 2 * PADDING;
+    layout->box[node].width = fmax(own_width(layout, node), below);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static uint32_t switches_above(const struct layout *layout, uint32_t node)
+{
+    uint32_t count = 0;
+
+    for (node = layout->parent[node]; node != TUTTI_NO_NODE; node = layout->parent[node])
+        count += kind_of(layout, node) == TUTTI_NODE_PCI;
+    return count;
+}
+
+static void place(struct layout *layout, uint32_t parent, double x)
+{
+    uint32_t at = 0, last = TUTTI_NO_NODE, child;
+
+    while ((child = next_child(layout, parent, &at)) != TUTTI_NO_NODE) {
+        struct box *box = &layout->box[child];
+
+        if (last != TUTTI_NO_NODE)
+            x += gap_between(layout, last, child);
+        box->x = x;
+        place(layout, child, x + (box->width - children_width(layout, child)) / 2);
+        x += box->width;
+        last = child;
+    }
+}
+
+static void place_rows(struct layout *layout, double y)
+{
+    uint32_t deepest = 0, has_leaf = 0;
+    double cpu = LAYOUT_CPU, leaf_y;
+
+    for (uint32_t i = 0; i < layout->norder; i++) {
+        uint32_t node = layout->order[i];
+
+        if (layout->box[node].width == 0)
+            continue;
+        if (is_leaf(layout, node)) {
+            has_leaf = 1;
+            deepest = switches_above(layout, node) > deepest ? switches_above(layout, node)
+                                                             : deepest;
+        } else if (kind_of(layout, node) == TUTTI_NODE_CPU &&
+                   layout_caches(layout->subject, node) > 0) {
+            cpu = LAYOUT_CPU + LAYOUT_CACHES;
+        }
+    }
+    if (layout->ncpus > 2) {
+        layout->bus_y = y + 20;
+        y += BUS + 8;
+    }
+    leaf_y = y + cpu + ROW + deepest * (LAYOUT_SWITCH + ROW);
+    for (uint32_t i = 0; i < layout->norder; i++) {
+        struct box *box = &layout->box[layout->order[i]];
+        uint32_t above = switches_above(layout, layout->order[i]);
+
+        switch (kind_of(layout, layout->order[i])) {
+        case TUTTI_NODE_CPU:
+            box->y = y;
+            box->height = cpu;
+            break;
+        case TUTTI_NODE_PCI:
+            box->y = y + cpu + ROW + above * (LAYOUT_SWITCH + ROW);
+            box->height = LAYOUT_SWITCH;
+            break;
+        default:
+            box->y = leaf_y;
+            box->height = LAYOUT_LEAF;
+            break;
+        }
+    }
+    layout->height = has_leaf ? leaf_y + LAYOUT_LEAF : y + cpu;
+}
+
+/* A bar below the gpus that are joined to it. */
+static void place_switches(struct layout *layout)
+{
+    const struct tutti_graph *graph = layout->subject->graph;
+
+    for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
+        uint32_t node = graph->first[TUTTI_NODE_NVSWITCH] + i;
+        struct box *bar = &layout->box[node];
+        double left = INFINITY, right = -INFINITY;
+
+        for (uint32_t l = 0; l < graph->nodes[node].nlinks; l++) {
+            uint32_t gpu = graph->links[graph->nodes[node].first_link + l].to;
+
+            if (graph->nodes[gpu].host != layout->host)
+                continue;
+            left = fmin(left, layout->box[gpu].x);
+            right = fmax(right, layout->box[gpu].x + layout->box[gpu].width);
+        }
+        if (!(right > left))
+            continue;
+        *bar = (struct box){left, layout->height + ROW, right - left, LAYOUT_BAR};
+        layout->height = bar->y + bar->height;
+    }
+}
+
+void layout_make(const struct subject *subject, uint32_t host, double x, double y,
+                 struct layout *ret_layout)
+{
+    const struct tutti_graph *graph = subject->graph;
+    struct layout layout = {.subject = subject, .host = host};
+    uint32_t at = 0, root;
+
+    layout.box = must_take(graph->nnodes, sizeof *layout.box);
+    layout.parent = must_take(graph->nnodes, sizeof *layout.parent);
+    layout.order = must_take(graph->nnodes, sizeof *layout.order);
+    for (uint32_t i = 0; i < graph->nnodes; i++)
+        layout.parent[i] = TUTTI_NO_NODE;
+    choose(&layout);
+    while ((root = next_child(&layout, TUTTI_NO_NODE, &at)) != TUTTI_NO_NODE)
+        measure(&layout, root);
+    place(&layout, TUTTI_NO_NODE, x);
+    layout.width = children_width(&layout, TUTTI_NO_NODE);
+    place_rows(&layout, y);
+    place_switches(&layout);
+    layout.height -= y;
+    *ret_layout = layout;
+}
+
+void layout_fini(struct layout *layout)
+{
+    free(layout->box);
+    free(layout->parent);
+    free(layout->order);
+    *layout = (struct layout){.norder = 0};
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-topo machine: a description for --topo of the other tools, of this machine's cores, of the
+ * gpus of any machine, or measured. */
+#include "base/result.h"
+#include "topo/commands.h"
+#include "topo/crew.h"
+#include "topo/plans.h"
+#include "topo/survey.h"
+#include "topology/graph/costs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MOST = 256 };
+
+static const char help[] =
+    "usage: tutti-topo machine [-n N] [-o FILE]\n"
+    "       tutti-topo machine --from WHAT [-o FILE]\n"
+    "       tutti-topo machine --measure [options]\n"
+    "\n"
+    "Prints a description of a machine, for --topo of the other tools. Without options that is\n"
+    "who lives where on this one, a rank for each core. With --from it is that machine's gpus, a\n"
+    "rank for each, with the links between them, the path of each pair, and the rings and trees\n"
+    "that tutti-topo search finds. With --measure it says what messages, copies and reductions\n"
+    "cost here: latency, overhead and bandwidth by the size of buffers, fitted to what tuttiSend\n"
+    "and tuttiRecv take between two ranks, and what a core does in its memory. Started by\n"
+    "tutti-run or another launcher on several hosts it measures the links between them.\n"
+    "\n"
+    "  -f, --from WHAT        a file, a known name or a line, as of tutti-topo\n"
+    "      --measure          measure: some seconds; the machine should have nothing else to do\n"
+    "  -n, --ranks N          with --measure: fork N ranks here (default 2); else: ranks that are\n"
+    "                         described (default: one per core)\n"
+    "      --transport LIST   transports to measure, as in TUTTI_TRANSPORTS: shm, cma, tcp, or\n"
+    "                         several with commas (default: what the library takes)\n"
+    "      --quick            fewer sizes and repetitions: a second, rough figures\n"
+    "  -o, --output FILE      write there (default: stdout)\n";
+
+/* ---- of this machine's cores ----------------------------------------------------------------- */
+
+static int describe(const struct request *request, uint32_t nranks)
+{
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "tutti-machine 1\n"
+             "ranks %u\n"
+             "node %u\n"
+             "cores %d\n"
+             "# What messages cost is not known: tutti-topo --measure finds out. By hand:\n"
+             "# level node latency 1us overhead 0.3us bandwidth 10GB/s\n",
+             nranks, nranks, survey_cores());
+    return survey_write(request->output, text);
+}
+
+/* ---- of a machine's gpus --------------------------------------------------------------------- */
+
+/* That has gpus; all, where an NVSwitch joins them. */
+static uint32_t first_host(const struct subject *subject)
+{
+    return subject_is_joined(subject)
+               ? TUTTI_ALL_HOSTS
+               : subject->graph->nodes[tutti_graph_gpu(subject->graph, 0)].host;
+}
+
+static int describe_gpus(const struct request *request, const struct subject *subject)
+{
+    struct wish wish = {.has_peers = subject->graph->nhosts > 1};
+    uint32_t host = first_host(subject);
+    struct tutti_channels *ring = NULL, *tree = NULL;
+    struct tutti_machine *machine = NULL;
+    char *text = NULL;
+    int rc, status;
+
+    TUTTI_TRY_OR(fail, rc, plans_search(subject, &wish, host, TUTTI_PATTERN_RING, &ring));
+    TUTTI_TRY_OR(fail, rc, plans_search(subject, &wish, host, TUTTI_PATTERN_TREE, &tree));
+    TUTTI_TRY_OR(fail, rc, tutti_graph_machine(subject->paths, ring, tree, &machine));
+    TUTTI_TRY_OR(fail, rc, tutti_machine_write(machine, &text));
+    status = survey_write(request->output, text);
+
+leave:
+    free(text);
+    tutti_machine_destroy(machine);
+    tutti_channels_destroy(ring);
+    tutti_channels_destroy(tree);
+    return status;
+
+fail:
+    status = failure(request, rc);
+    goto leave;
+}
+
+static int describe_subject(const struct request *request)
+{
+    struct subject subject;
+    int status;
+
+    if (request->nranks > 0)
+        return mistake(request, "--ranks: there is a rank for each gpu of %s; leave it out",
+                       request->from);
+    status = subject_open(request, true, &subject);
+    if (status != REQUEST_GO)
+        return status;
+    status = subject.graph->count[TUTTI_NODE_GPU] == 0
+                 ? mistake(request, "--from %s: it has no gpus, which ranks would be", subject.name)
+                 : describe_gpus(request, &subject);
+    subject_close(&subject);
+    return status;
+}
+
+/* ---- measured -------------------------------------------------------------------------------- */
+
+/* Known names, so that what is misspelt is found before anything starts. */
+static int check_transports(const struct request *request)
+{
+    char copy[64], *rest = copy, *name;
+
+    if (strlen(request->transport) >= sizeof copy)
+        return mistake(request, "--transport %s is too long; give shm, cma or tcp",
+                       request->transport);
+    strcpy(copy, request->transport);
+    while ((name = strsep(&rest, ",")) != NULL)
+        if (strcmp(name, "shm") != 0 && strcmp(name, "cma") != 0 && strcmp(name, "tcp") != 0)
+            return mistake(request, "--transport %s: \"%s\" is none; give shm, cma or tcp",
+                           request->transport, name);
+    return REQUEST_GO;
+}
+
+static int measure(const struct request *request, uint32_t nranks)
+{
+    struct crew crew = {.is_quick = request->wants_quick, .output = request->output};
+    int status;
+
+    if (request->transport != NULL) {
+        status = check_transports(request);
+        if (status != REQUEST_GO)
+            return status;
+        setenv("TUTTI_TRANSPORTS", request->transport, 1);
+    }
+    if (!crew_is_launched()) {
+        if (nranks < 2)
+            return mistake(request, "--ranks 1: alone there is nobody to measure with; give 2 or "
+                           "more");
+        return crew_fork(&crew, (int)nranks, survey_run);
+    }
+    if (request->nranks > 0)
+        return mistake(request, "--ranks: the launcher has started the ranks; leave it out");
+    return crew_join(&crew, survey_run);
+}
+
+static int run(const struct request *request)
+{
+    uint32_t nranks = request->wants_measure ? 2 : (uint32_t)survey_cores();
+
+    if (request->nwords > 0)
+        return mistake(request, "\"%s\" is one word too many; see tutti-topo machine --help",
+                       request->words[0]);
+    if (request->wants_measure && request->from != NULL)
+        return mistake(request, "--from %s: only this machine can be measured; leave out one",
+                       request->from);
+    if (request->nranks > 1)
+        return mistake(request, "--ranks: %zu numbers; give one", request->nranks);
+    if (request->nranks == 1)
+        nranks = request->ranks[0];
+    if (request->wants_measure && nranks > RANKS_MOST)
+        return mistake(request, "--ranks %u: at most %d are forked; start more with a launcher",
+                       nranks, RANKS_MOST);
+    if (!request->wants_measure && (request->transport != NULL || request->wants_quick))
+        return mistake(request, "%s is about measuring; add --measure",
+                       request->transport != NULL ? "--transport" : "--quick");
+    if (request->wants_measure)
+        return measure(request, nranks);
+    return request->from != NULL ? describe_subject(request) : describe(request, nranks);
+}
+
+const struct command topo_machine = {
+    .name = "tutti-topo machine",
+    .options = "from ranks output measure transport quick",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Searches, and what comes of them. */
+#include "topo/plans.h"
+
+#include "base/result.h"
+#include "common/memory.h"
+#include "common/units.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- wishes ---------------------------------------------------------------------------------- */
+
+static int read_pattern(const struct request *request, const char *usual, struct wish *wish)
+{
+    const char *name = request->pattern == NULL ? usual : request->pattern;
+    bool is_all = strcmp(name, "all") == 0, is_known = is_all;
+
+    for (int i = 0; i < TUTTI_PATTERN_COUNT; i++) {
+        wish->has_pattern[i] = is_all || strcmp(name, tutti_pattern_name(i)) == 0;
+        is_known = is_known || wish->has_pattern[i];
+    }
+    return is_known ? REQUEST_GO
+                    : mistake(request, "--pattern %s: give ring, tree, broadcast or all", name);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* "4" or "0-3". */
+static int add_gpus(const struct request *request, const struct subject *subject, char *item,
+                    struct wish *wish)
+{
+    uint32_t ngpus = subject->graph->count[TUTTI_NODE_GPU];
+    char *dash = strchr(item, '-');
+    uint64_t first, last;
+    bool is_right;
+
+    if (dash != NULL)
+        *dash = '\0';
+    is_right = units_read_count(item, 0, UINT32_MAX, &first);
+    last = first;
+    if (is_right && dash != NULL)
+        is_right = units_read_count(dash + 1, first, UINT32_MAX, &last);
+    if (!is_right)
+        return mistake(request, "--gpus %s: give numbers such as 0,1,4 or 0-3", request->gpus);
+    if (last >= ngpus)
+        return mistake(request, "--gpus %s: there is no gpu %llu; %s has %u, numbered from 0",
+                       request->gpus, (unsigned long long)last, subject->name, ngpus);
+    for (uint64_t gpu = first; gpu <= last; gpu++) {
+        if (wish->ngpus == ngpus)
+            return mistake(request, "--gpus %s: some gpu stands there twice; give each once",
+                           request->gpus);
+        wish->gpus[wish->ngpus++] = (uint32_t)gpu;
+    }
+    return REQUEST_GO;
+}
+
+static int check_gpus(const struct request *request, const struct subject *subject,
+                      struct wish *wish)
+{
+    qsort(wish->gpus, wish->ngpus, sizeof *wish->gpus, compare);
+    wish->host = subject->graph->nodes[tutti_graph_gpu(subject->graph, wish->gpus[0])].host;
+    for (uint32_t i = 1; i < wish->ngpus; i++) {
+        uint32_t node = tutti_graph_gpu(subject->graph, wish->gpus[i]);
+
+        if (wish->gpus[i] == wish->gpus[i - 1])
+            return mistake(request, "--gpus %s: gpu %u stands there twice; give each once",
+                           request->gpus, wish->gpus[i]);
+        if (subject->graph->nodes[node].host != wish->host)
+            return mistake(request, "--gpus %s: gpu %u is of host %u, gpu %u of host %u; give "
+                           "those of one host", request->gpus, wish->gpus[0], wish->host,
+                           wish->gpus[i], subject->graph->nodes[node].host);
+    }
+    return REQUEST_GO;
+}
+
+static int read_gpus(const struct request *request, const struct subject *subject,
+                     struct wish *wish)
+{
+    char *copy = must_have(strdup(request->gpus)), *rest = copy, *item;
+    int status = REQUEST_GO;
+
+    wish->gpus = must_take(subject->graph->count[TUTTI_NODE_GPU], sizeof *wish->gpus);
+    while (status == REQUEST_GO && (item = strsep(&rest, ",")) != NULL)
+        status = add_gpus(request, subject, item, wish);
+    if (status == REQUEST_GO)
+        status = check_gpus(request, subject, wish);
+    free(copy);
+    return status;
+}
+
+int wish_read(const struct request *request, const struct subject *subject, const char *usual,
+              struct wish *ret_wish)
+{
+    struct wish wish = {.has_peers = request->has_peers || subject->graph->nhosts > 1,
+                        .may_cross = request->may_cross, .nchannels = request->nchannels};
+    int status = read_pattern(request, usual, &wish);
+
+    if (status == REQUEST_GO && request->may_cross && !wish.has_peers)
+        status = mistake(request, "--cross: channels do not leave the host; add --peers");
+    if (status == REQUEST_GO && request->gpus != NULL)
+        status = read_gpus(request, subject, &wish);
+    if (status != REQUEST_GO) {
+        wish_fini(&wish);
+        return status;
+    }
+    *ret_wish = wish;
+    return REQUEST_GO;
+}
+
+void wish_fini(struct wish *wish)
+{
+    free(wish->gpus);
+    *wish = (struct wish){.ngpus = 0};
+}
+
+bool wish_has_host(const struct wish *wish, const struct subject *subject, uint32_t host)
+{
+    uint32_t ngpus;
+
+    if (wish->gpus != NULL)
+        return wish->host == host;
+    subject_first(subject, host, TUTTI_NODE_GPU, &ngpus);
+    return ngpus > 0;
+}
+
+int plans_search(const struct subject *subject, const struct wish *wish, uint32_t host,
+                 enum tutti_pattern pattern, struct tutti_channels **ret_plan)
+{
+    const struct tutti_search_options options = {
+        .host = host, .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
+        /* All hosts together leave nobody to talk to. */
+        .has_peers = wish->has_peers && host != TUTTI_ALL_HOSTS, .nchannels = wish->nchannels,
+    };
+
+    return tutti_search(subject->paths, pattern, &options, ret_plan);
+}
+
+/* ---- hosts ----------------------------------------------------------------------------------- */
+
+/* "host 1 as host 0", "hosts 1-17 as host 0": the same gpus and links have the same rings. */
+static void print_alike(const struct subject *subject, const struct wish *wish)
+{
+    uint32_t nhosts = subject->graph->nhosts, last;
+
+    for (uint32_t host = 1; host < nhosts && wish->gpus == NULL; host = last + 1) {
+        uint32_t alike = subject_first_alike(subject, host);
+
+        last = host;
+        if (alike == host || !wish_has_host(wish, subject, host))
+            continue;
+        while (last + 1 < nhosts && subject_first_alike(subject, last + 1) == alike)
+            last++;
+        if (last == host)
+            printf("host %u as host %u, with its own gpus and nets\n", host, alike);
+        else
+            printf("hosts %u-%u as host %u, each with its own gpus and nets\n", host, last, alike);
+    }
+}
+
+int plans_for_hosts(const struct request *request, const struct subject *subject,
+                    const struct wish *wish, plans_host_fn *visit)
+{
+    int status = REQUEST_GO;
+    bool has_some = false;
+
+    if (wish->gpus == NULL && subject_is_joined(subject)) {
+        has_some = true;
+        status = visit(request, subject, wish, TUTTI_ALL_HOSTS);
+    }
+    for (uint32_t host = 0; host < subject->graph->nhosts && status == REQUEST_GO; host++) {
+        if (!wish_has_host(wish, subject, host))
+            continue;
+        has_some = true;
+        if (wish->gpus != NULL || subject_first_alike(subject, host) == host)
+            status = visit(request, subject, wish, host);
+    }
+    if (!has_some)
+        return mistake(request, "%s has no gpus, so there are no rings and trees of them; give "
+                       "another machine with --from", subject->name);
+    if (status == REQUEST_GO)
+        print_alike(subject, wish);
+    return status == REQUEST_GO ? EXIT_SUCCESS : status;
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static bool is_same(const struct tutti_channels *plan, const struct tutti_channel *a,
+                    const struct tutti_channel *b)
+{
+    return a->net_in == b->net_in && a->net_out == b->net_out &&
+           memcmp(a->gpu, b->gpu, plan->ngpus * sizeof *a->gpu) == 0;
+}
+
+uint32_t plans_orders(const struct tutti_channels *plan, struct order *ret_orders)
+{
+    uint32_t count = 0;
+
+    for (uint32_t c = 0; c < plan->nchannels; c++) {
+        uint32_t at = 0;
+
+        while (at < count && !is_same(plan, ret_orders[at].channel, &plan->channel[c]))
+            at++;
+        if (at == count)
+            ret_orders[count++] = (struct order){.channel = &plan->channel[c]};
+        ret_orders[at].count++;
+    }
+    return count;
+}
+
+uint32_t plans_root(const struct tutti_channels *plan, const struct tutti_channel *channel)
+{
+    uint32_t root = 0;
+
+    while (root + 1 < plan->ngpus && channel->gpu[root] != TUTTI_NO_NODE)
+        root++;
+    return root;
+}
+
+static void write_tree(FILE *out, const struct tutti_channels *plan,
+                       const struct tutti_channel *channel, uint32_t at)
+{
+    bool has_child = false;
+
+    fprintf(out, "%u", plan->gpus[at]);
+    for (uint32_t i = 0; i < plan->ngpus; i++) {
+        if (channel->gpu[i] != at)
+            continue;
+        fputc(has_child ? ' ' : '(', out);
+        has_child = true;
+        write_tree(out, plan, channel, i);
+    }
+    if (has_child)
+        fputc(')', out);
+}
+
+char *plans_order_text(const struct tutti_channels *plan, const struct tutti_channel *channel)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = must_have(open_memstream(&text, &size));
+
+    if (plan->pattern == TUTTI_PATTERN_RING)
+        for (uint32_t i = 0; i < plan->ngpus; i++)
+            fprintf(out, "%s%u", i > 0 ? " " : "", plan->gpus[channel->gpu[i]]);
+    else
+        write_tree(out, plan, channel, plans_root(plan, channel));
+    if (fclose(out) != 0)
+        must_have(NULL);
+    return text;
+}
+
+/* ---- load ------------------------------------------------------------------------------------ */
+
+static void load_path(const struct subject *subject, uint32_t from, uint32_t to, double bytes_per_s,
+                      double *load)
+{
+    const struct tutti_path *path = tutti_paths_between(subject->paths, from, to);
+
+    for (uint32_t i = 0; i < path->nhops; i++) {
+        const struct tutti_hop *hop = &subject->paths->hop[path->first + i];
+
+        load[hop->link] += hop->demand * bytes_per_s;
+    }
+}
+
+/* A channel's way in and out, which trees that are used both ways need twice, as the search
+ * reckons. */
+static void load_nets(const struct subject *subject, const struct tutti_channels *plan,
+                      const struct tutti_channel *channel, uint32_t first, uint32_t last,
+                      double *load)
+{
+    double rate = plan->channel_bytes_per_s * (plan->pattern == TUTTI_PATTERN_TREE ? 2 : 1);
+
+    load_path(subject, tutti_graph_net(subject->graph, channel->net_in), first, rate, load);
+    load_path(subject, last, tutti_graph_net(subject->graph, channel->net_out), rate, load);
+}
+
+static void load_channel(const struct subject *subject, const struct tutti_channels *plan,
+                         const struct tutti_channel *channel, double *load)
+{
+    bool has_nets = channel->net_in != TUTTI_NO_NODE, is_ring = plan->pattern == TUTTI_PATTERN_RING;
+    uint32_t n = plan->ngpus, root = is_ring ? 0 : plans_root(plan, channel);
+    uint32_t *node = must_take(n, sizeof *node);
+    double rate = plan->channel_bytes_per_s;
+
+    for (uint32_t i = 0; i < n; i++)
+        node[i] = tutti_graph_gpu(subject->graph, plan->gpus[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_ring && (i + 1 < n || (!has_nets && n > 1))) {
+            load_path(subject, node[channel->gpu[i]], node[channel->gpu[(i + 1) % n]], rate, load);
+        } else if (!is_ring && i != root) {
+            load_path(subject, node[channel->gpu[i]], node[i], rate, load);
+            if (plan->pattern == TUTTI_PATTERN_TREE)
+                load_path(subject, node[i], node[channel->gpu[i]], rate, load);
+        }
+    }
+    if (has_nets)
+        load_nets(subject, plan, channel, node[is_ring ? channel->gpu[0] : root],
+                  node[is_ring ? channel->gpu[n - 1] : root], load);
+    free(node);
+}
+
+double *plans_load(const struct subject *subject, const struct tutti_channels *plan)
+{
+    double *load = must_take(subject->graph->nlinks, sizeof *load);
+
+    for (uint32_t c = 0; c < plan->nchannels && isfinite(plan->channel_bytes_per_s); c++)
+        load_channel(subject, plan, &plan->channel[c], load);
+    return load;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *plans_rate(double bytes_per_s, char text[NAME_BYTES])
+{
+    char rate[UNITS_TEXT];
+
+    snprintf(text, NAME_BYTES, "%s",
+             isfinite(bytes_per_s) ? units_rate(bytes_per_s, rate) : "any rate");
+    return text;
+}
+
+const char *plans_pattern_name(enum tutti_pattern pattern)
+{
+    static const char *const names[TUTTI_PATTERN_COUNT] = {"ring", "tree", "broadcast tree"};
+
+    return names[pattern];
+}

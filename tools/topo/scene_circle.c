@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gpus on circles: once with the links between them, and once for each order of channels. */
+#include "common/memory.h"
+#include "common/units.h"
+#include "draw/colours.h"
+#include "topo/scene.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TITLE 26.0      /* above a panel */
+#define KEY_LINE 19.0
+#define CAPTION 40.0    /* below an order */
+#define CELL_GAP 26.0
+
+static const double turn = 6.283185307179586;
+
+struct circle {
+    double x, y, radius, bead; /* the middle; of the circle and of each gpu */
+    uint32_t count;
+};
+
+/* From the top on, clockwise; few gpus stand on their side. */
+static void place(const struct circle *circle, uint32_t index, double *ret_x, double *ret_y)
+{
+    double angle = turn * ((index + 0.5) / circle->count - 0.25);
+
+    *ret_x = circle->x + circle->radius * cos(angle);
+    *ret_y = circle->y + circle->radius * sin(angle);
+    if (circle->count == 1)
+        *ret_y = circle->y;
+    if (circle->count == 1)
+        *ret_x = circle->x;
+}
+
+static void draw_bead(const struct scene *scene, const struct circle *circle, uint32_t index,
+                      uint32_t number, const char *edge, bool is_root)
+{
+    double x, y;
+
+    place(circle, index, &x, &y);
+    svg_circle(scene->svg, x, y, circle->bead + 2, COLOUR_PAPER,
+               (struct svg_stroke){.colour = NULL});
+    svg_circle(scene->svg, x, y, circle->bead, is_root ? edge : COLOUR_PAPER,
+               (struct svg_stroke){edge, 1.3, NULL});
+    svg_text(scene->svg, x, y + circle->bead * 0.34,
+             (struct svg_font){.size = circle->bead * 0.98, .anchor = SVG_MIDDLE, .is_bold = true,
+                               .colour = is_root ? COLOUR_PAPER : COLOUR_INK},
+             "%u", number);
+}
+
+/* ---- links between gpus ---------------------------------------------------------------------- */
+
+static bool is_chord(const struct scene *scene, uint32_t index)
+{
+    const struct tutti_graph *graph = scene->subject->graph;
+    const struct tutti_graph_link *link = &graph->links[index];
+
+    return link->kind == TUTTI_LINK_NVLINK && link->from < link->to &&
+           graph->nodes[link->from].kind == TUTTI_NODE_GPU &&
+           graph->nodes[link->to].kind == TUTTI_NODE_GPU &&
+           graph->nodes[link->from].host == scene->host;
+}
+
+bool scene_has_mesh(const struct scene *scene)
+{
+    for (uint32_t i = 0; i < scene->subject->graph->nlinks; i++)
+        if (is_chord(scene, i))
+            return true;
+    return false;
+}
+
+enum { FORMS = 8 };
+
+/* Links that differ by number or rate, one of each; the widest first. */
+static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
+{
+    const struct tutti_graph_link *links = scene->subject->graph->links;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < scene->subject->graph->nlinks; i++) {
+        uint32_t at = 0;
+
+        if (!is_chord(scene, i))
+            continue;
+        while (at < count && links[forms[at]].bytes_per_s != links[i].bytes_per_s)
+            at++;
+        if (at < count || count == FORMS)
+            continue;
+        for (at = count++; at > 0 && links[forms[at - 1]].bytes_per_s < links[i].bytes_per_s; at--)
+            forms[at] = forms[at - 1];
+        forms[at] = i;
+    }
+    return count;
+}
+
+static uint32_t form_of(const struct scene *scene, const uint32_t *forms, uint32_t count,
+                        uint32_t link)
+{
+    const struct tutti_graph_link *links = scene->subject->graph->links;
+    uint32_t at = 0;
+
+    while (at + 1 < count && links[forms[at]].bytes_per_s != links[link].bytes_per_s)
+        at++;
+    return at;
+}
+
+/* The widest stand out. */
+static struct svg_stroke form_stroke(const struct scene *scene, uint32_t link, uint32_t form)
+{
+    static const char *const shades[] = {"#00664b", "#3fb38f", "#9fd8c4", "#c9c9a0"};
+    struct svg_stroke stroke = scene_stroke(scene, link);
+
+    stroke.colour = shades[form < 4 ? form : 3];
+    return stroke;
+}
+
+static struct circle mesh_circle(const struct scene *scene, double x, double y)
+{
+    struct circle circle = {.bead = 15};
+
+    subject_first(scene->subject, scene->host, TUTTI_NODE_GPU, &circle.count);
+    circle.radius = fmax(92, 9.5 * circle.count);
+    circle.x = x + circle.radius + circle.bead + 2;
+    circle.y = y + TITLE + circle.radius + circle.bead;
+    return circle;
+}
+
+void scene_mesh_size(const struct scene *scene, double *ret_width, double *ret_height)
+{
+    struct circle circle = mesh_circle(scene, 0, 0);
+    uint32_t forms[FORMS];
+
+    *ret_width = 2 * circle.x;
+    *ret_height = circle.y + circle.radius + circle.bead + 20 +
+                  KEY_LINE * find_forms(scene, forms);
+}
+
+void scene_draw_mesh(const struct scene *scene, double x, double y)
+{
+    const struct tutti_graph *graph = scene->subject->graph;
+    struct circle circle = mesh_circle(scene, x, y);
+    uint32_t forms[FORMS], nforms = find_forms(scene, forms), count;
+    uint32_t first = subject_first(scene->subject, scene->host, TUTTI_NODE_GPU, &count);
+
+    svg_text(scene->svg, x, y + 12,
+             (struct svg_font){.size = 13, .colour = COLOUR_INK, .is_bold = true},
+             "Links between gpus");
+    for (uint32_t form = nforms; form-- > 0;)
+        for (uint32_t i = 0; i < graph->nlinks; i++) {
+            double x1, y1, x2, y2;
+
+            if (!is_chord(scene, i) || form_of(scene, forms, nforms, i) != form)
+                continue;
+            place(&circle, graph->links[i].from - first, &x1, &y1);
+            place(&circle, graph->links[i].to - first, &x2, &y2);
+            svg_line(scene->svg, x1, y1, x2, y2, form_stroke(scene, i, form));
+            if (scene_is_full(scene, i))
+                svg_line(scene->svg, x1, y1, x2, y2,
+                         (struct svg_stroke){COLOUR_VERMILION, 1.5, NULL});
+        }
+    for (uint32_t i = 0; i < count; i++)
+        draw_bead(scene, &circle, i, graph->nodes[first + i].number, COLOUR_GREEN, false);
+    y = circle.y + circle.radius + circle.bead + 24;
+    for (uint32_t form = 0; form < nforms; form++, y += KEY_LINE) {
+        char text[NAME_BYTES], rate[UNITS_TEXT];
+
+        subject_link_form(scene->subject, forms[form], text, sizeof text);
+        svg_line(scene->svg, x, y, x + 26, y, form_stroke(scene, forms[form], form));
+        svg_text(scene->svg, x + 34, y + 4, (struct svg_font){.size = 11.5, .colour = COLOUR_SOFT},
+                 "%s, %s", text, units_rate(graph->links[forms[form]].bytes_per_s, rate));
+    }
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static double order_radius(const struct tutti_channels *plan)
+{
+    return fmax(46, 5.2 * plan->ngpus);
+}
+
+static bool has_nets(const struct tutti_channels *plan)
+{
+    return plan->channel[0].net_in != TUTTI_NO_NODE;
+}
+
+/* Arrows of nets stand out of the circle. */
+static double cell_size(const struct tutti_channels *plan)
+{
+    return 2 * (order_radius(plan) + 12 + (has_nets(plan) ? 18 : 0));
+}
+
+/* Between the heading and the first circles, which leave room for arrows of nets. */
+static double heading(const struct tutti_channels *plan)
+{
+    return TITLE + (has_nets(plan) ? 6 : 16);
+}
+
+void scene_plan_size(const struct tutti_channels *plan, uint32_t ncolumns, double *ret_width,
+                     double *ret_height)
+{
+    struct order orders[TUTTI_SEARCH_CHANNELS];
+    uint32_t count = plans_orders(plan, orders);
+    uint32_t drawn = count < SCENE_ORDERS ? count : SCENE_ORDERS;
+    uint32_t nrows = (drawn + ncolumns - 1) / ncolumns, used = drawn < ncolumns ? drawn : ncolumns;
+
+    *ret_width = used * (cell_size(plan) + CELL_GAP) - CELL_GAP;
+    *ret_height = heading(plan) + nrows * (cell_size(plan) + CAPTION) + (count > drawn ? 12 : -12);
+}
+
+/* From bead to bead. */
+static void draw_hop(const struct scene *scene, const struct circle *circle, uint32_t from,
+                     uint32_t to, const char *colour)
+{
+    double x1, y1, x2, y2, length;
+
+    place(circle, from, &x1, &y1);
+    place(circle, to, &x2, &y2);
+    length = hypot(x2 - x1, y2 - y1);
+    if (length < 2 * circle->bead + 8)
+        return;
+    svg_arrow(scene->svg, x1 + (x2 - x1) * circle->bead / length,
+              y1 + (y2 - y1) * circle->bead / length,
+              x2 - (x2 - x1) * (circle->bead + 1) / length,
+              y2 - (y2 - y1) * (circle->bead + 1) / length, (struct svg_stroke){colour, 1.7, NULL});
+}
+
+/* Into the gpu from outside, or out of it; a little to one side, for a gpu may have both. */
+static void draw_net(const struct scene *scene, const struct circle *circle, uint32_t gpu,
+                     bool is_in, const char *colour)
+{
+    double x, y, dx, dy, length, side = is_in ? -4 : 4;
+
+    place(circle, gpu, &x, &y);
+    dx = x - circle->x;
+    dy = y - circle->y;
+    length = hypot(dx, dy);
+    if (length < 1) {
+        dy = -1;
+        dx = 0;
+        length = 1;
+    }
+    dx /= length;
+    dy /= length;
+    x += -dy * side + dx * (circle->bead + 1);
+    y += dx * side + dy * (circle->bead + 1);
+    if (is_in)
+        svg_arrow(scene->svg, x + 19 * dx, y + 19 * dy, x, y,
+                  (struct svg_stroke){colour, 1.7, NULL});
+    else
+        svg_arrow(scene->svg, x, y, x + 19 * dx, y + 19 * dy,
+                  (struct svg_stroke){colour, 1.7, NULL});
+}
+
+static void draw_caption(const struct scene *scene, const struct tutti_channels *plan,
+                         const struct order *order, double x, double y, const char *colour)
+{
+    struct svg_font font = {.size = 12, .colour = colour, .anchor = SVG_MIDDLE, .is_bold = true};
+    char count[NAME_BYTES];
+
+    svg_text(scene->svg, x, y, font, "%s", subject_count(order->count, "channel", count));
+    if (!has_nets(plan))
+        return;
+    font = (struct svg_font){.size = 11, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
+    if (order->channel->net_in == order->channel->net_out)
+        svg_text(scene->svg, x, y + 15, font, "in and out by net %u", order->channel->net_in);
+    else
+        svg_text(scene->svg, x, y + 15, font, "in by net %u, out by %u", order->channel->net_in,
+                 order->channel->net_out);
+}
+
+static void draw_order(const struct scene *scene, const struct tutti_channels *plan,
+                       const struct order *order, double x, double y, const char *colour)
+{
+    struct circle circle = {x, y, order_radius(plan), 10, plan->ngpus};
+    const struct tutti_channel *channel = order->channel;
+    bool is_ring = plan->pattern == TUTTI_PATTERN_RING;
+    uint32_t n = plan->ngpus, root = is_ring ? 0 : plans_root(plan, channel);
+    uint32_t first = is_ring ? channel->gpu[0] : root, last = is_ring ? channel->gpu[n - 1] : root;
+
+    svg_circle(scene->svg, x, y, circle.radius, NULL, (struct svg_stroke){COLOUR_FAINT, 1, NULL});
+    for (uint32_t i = 0; i < n; i++)
+        if (is_ring && n > 1 && (i + 1 < n || !has_nets(plan)))
+            draw_hop(scene, &circle, channel->gpu[i], channel->gpu[(i + 1) % n], colour);
+        else if (!is_ring && i != root)
+            draw_hop(scene, &circle, channel->gpu[i], i, colour);
+    if (has_nets(plan)) {
+        draw_net(scene, &circle, first, true, colour);
+        draw_net(scene, &circle, last, false, colour);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        draw_bead(scene, &circle, i, plan->gpus[i], colour, !is_ring && i == root);
+    draw_caption(scene, plan, order, x, y + cell_size(plan) / 2 + (has_nets(plan) ? 8 : 14),
+                 colour);
+}
+
+static void draw_heading(const struct scene *scene, const struct tutti_channels *plan, double x,
+                         double y)
+{
+    static const char *const names[TUTTI_PATTERN_COUNT] = {"Rings", "Trees", "Broadcast trees"};
+    char text[NAME_BYTES], rate[NAME_BYTES], count[NAME_BYTES];
+    double share = plan->bytes_per_s / plan->bound_bytes_per_s;
+
+    svg_text(scene->svg, x, y + 12,
+             (struct svg_font){.size = 13, .colour = COLOUR_INK, .is_bold = true}, "%s",
+             names[plan->pattern]);
+    snprintf(text, sizeof text, "%s of %s", subject_count(plan->nchannels, "channel", count),
+             plans_rate(plan->channel_bytes_per_s, rate));
+    if (plan->nchannels > 1 && isfinite(share))
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", together %s",
+                 plans_rate(plan->bytes_per_s, rate));
+    if (isfinite(share) && share >= 0.9999)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; no more can be");
+    else if (isfinite(share))
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; %.1f %% of what can be",
+                 100 * share);
+    svg_text(scene->svg, x, y + 29, (struct svg_font){.size = 12, .colour = COLOUR_SOFT}, "%s",
+             text);
+}
+
+void scene_draw_plan(const struct scene *scene, const struct tutti_channels *plan,
+                     uint32_t ncolumns, double x, double y)
+{
+    struct order orders[TUTTI_SEARCH_CHANNELS];
+    uint32_t count = plans_orders(plan, orders), left = 0;
+    uint32_t drawn = count < SCENE_ORDERS ? count : SCENE_ORDERS;
+    double size = cell_size(plan), top = y + heading(plan);
+
+    draw_heading(scene, plan, x, y);
+    for (uint32_t i = 0; i < drawn; i++)
+        draw_order(scene, plan, &orders[i], x + i % ncolumns * (size + CELL_GAP) + size / 2,
+                   top + i / ncolumns * (size + CAPTION) + size / 2, colour_of(i));
+    for (uint32_t i = drawn; i < count; i++)
+        left += orders[i].count;
+    if (left > 0)
+        svg_text(scene->svg, x, top + (drawn + ncolumns - 1) / ncolumns * (size + CAPTION) + 6,
+                 (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+                 "and %u more orders with %u channels", count - drawn, left);
+}

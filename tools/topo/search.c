@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-topo search: the rings and trees that carry most, host by host. */
+#include "base/result.h"
+#include "common/memory.h"
+#include "common/table.h"
+#include "common/units.h"
+#include "topo/commands.h"
+#include "topo/plans.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tutti-topo search [--from WHAT] [options]\n"
+    "\n"
+    "Finds the rings and trees of gpus that carry most when all of a kind run at once: channels\n"
+    "of one width, and how near they come to what no others can exceed.\n"
+    "\n"
+    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -p, --pattern WHICH  ring, tree, broadcast or all (default)\n"
+    "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
+    "      --peers          other hosts take part: channels enter and leave by nets (default\n"
+    "                       where there are several hosts)\n"
+    "      --cross          ... and may leave by another net than they enter by\n"
+    "  -c, --channels N     channels at most (default 32)\n"
+    "\n"
+    "Orders: a ring goes from each gpu to the next, and from the last to the first. Of a tree\n"
+    "0(1 2(3)) says that 0 is the root and the parent of 1 and 2, and 2 that of 3.\n";
+
+/* ---- one plan -------------------------------------------------------------------------------- */
+
+static void print_head(const struct subject *subject, const struct tutti_channels *plan,
+                       uint32_t host)
+{
+    static const double almost = 0.9999;
+    char text[NAME_BYTES], count[NAME_BYTES];
+    double share = plan->bytes_per_s / plan->bound_bytes_per_s;
+
+    printf("%s%s of %s: ", subject_host(subject, host, text), plans_pattern_name(plan->pattern),
+           subject_count(plan->ngpus, "gpu", count));
+    if (!isfinite(plan->bytes_per_s)) {
+        printf("%s, which crosses no link, so none bounds it\n",
+               subject_count(plan->nchannels, "channel", text));
+        return;
+    }
+    printf("%s of %s", subject_count(plan->nchannels, "channel", count),
+           plans_rate(plan->channel_bytes_per_s, text));
+    if (plan->nchannels > 1)
+        printf(", together %s", plans_rate(plan->bytes_per_s, text));
+    if (share >= almost)
+        printf("; no more can be (100 %%)\n");
+    else
+        printf("; at most %s can be (%.1f %%)\n", plans_rate(plan->bound_bytes_per_s, text),
+               100 * share);
+}
+
+static void add_net(struct table *table, uint32_t net)
+{
+    if (net == TUTTI_NO_NODE)
+        table_add(table, "-");
+    else
+        table_add(table, "net %u", net);
+}
+
+/* "NVL" or, with other hosts, "NVL, PIX to nets". */
+static void add_class(struct table *table, const struct tutti_channel *channel)
+{
+    if (channel->net_in == TUTTI_NO_NODE)
+        table_add(table, "%s", tutti_path_class_name(channel->intra));
+    else
+        table_add(table, "%s, %s to nets", tutti_path_class_name(channel->intra),
+                  tutti_path_class_name(channel->inter));
+}
+
+static void print_orders(const struct subject *subject, const struct tutti_channels *plan)
+{
+    struct order orders[TUTTI_SEARCH_CHANNELS];
+    uint32_t count = plans_orders(plan, orders);
+    bool has_nets = plan->channel[0].net_in != TUTTI_NO_NODE;
+    bool is_bound = isfinite(plan->bytes_per_s);
+    struct table table;
+    char link[2 * NAME_BYTES];
+
+    table_init(&table, has_nets ? ">  channels|class|in|order|out|fullest link"
+                                : ">  channels|class|order|fullest link");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tutti_channel *channel = orders[i].channel;
+        char *order = plans_order_text(plan, channel);
+
+        table_add(&table, "%u", orders[i].count);
+        add_class(&table, channel);
+        if (has_nets)
+            add_net(&table, channel->net_in);
+        table_add(&table, "%s", order);
+        if (has_nets)
+            add_net(&table, channel->net_out);
+        if (is_bound && channel->bound_link != TUTTI_NO_NODE)
+            tutti_graph_link_name(subject->graph, channel->bound_link, link, sizeof link);
+        else
+            strcpy(link, "none");
+        table_add(&table, "%s", link);
+        free(order);
+    }
+    table_print(&table, stdout);
+    table_fini(&table);
+}
+
+static void print_allreduce(const struct tutti_channels *plan)
+{
+    char rate[NAME_BYTES];
+
+    if (isfinite(plan->bytes_per_s) && plan->channel[0].net_in == TUTTI_NO_NODE)
+        printf("  a large all-reduce among them: %s of the buffer\n",
+               plans_rate(tutti_channels_allreduce(plan, plan->bytes_per_s), rate));
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static int search_host(const struct request *request, const struct subject *subject,
+                       const struct wish *wish, uint32_t host)
+{
+    for (int pattern = 0; pattern < TUTTI_PATTERN_COUNT; pattern++) {
+        struct tutti_channels *plan;
+        int rc;
+
+        if (!wish->has_pattern[pattern])
+            continue;
+        rc = plans_search(subject, wish, host, (enum tutti_pattern)pattern, &plan);
+        if (rc != TUTTI_OK)
+            return failure(request, rc);
+        print_head(subject, plan, host);
+        print_orders(subject, plan);
+        if (plan->pattern != TUTTI_PATTERN_BROADCAST)
+            print_allreduce(plan);
+        puts("");
+        tutti_channels_destroy(plan);
+    }
+    return REQUEST_GO;
+}
+
+static int run(const struct request *request)
+{
+    struct subject subject;
+    struct wish wish;
+    int status;
+
+    if (request->nwords > 0)
+        return mistake(request, "\"%s\" is one word too many; see tutti-topo search --help",
+                       request->words[0]);
+    status = subject_open(request, true, &subject);
+    if (status != REQUEST_GO)
+        return status;
+    status = wish_read(request, &subject, "all", &wish);
+    if (status == REQUEST_GO) {
+        status = plans_for_hosts(request, &subject, &wish, search_host);
+        wish_fini(&wish);
+    }
+    subject_close(&subject);
+    return status;
+}
+
+const struct command topo_search = {
+    .name = "tutti-topo search",
+    .options = "from pattern gpus peers cross channels",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tutti-topo without a word: the machine as a tree, a line for each device. */
+#include "common/memory.h"
+#include "common/table.h"
+#include "common/units.h"
+#include "topo/commands.h"
+#include "topo/subject.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tutti-topo [--from WHAT] [--sources]\n"
+    "       tutti-topo [--from WHAT] [--svg FILE] [--dot FILE] [--xml FILE] [--graph FILE]\n"
+    "       tutti-topo COMMAND [arguments]\n"
+    "       tutti-topo --measure [options]\n"
+    "\n"
+    "Without a command: this machine as a tree, or the one that --from says.\n"
+    "\n"
+    "  matrix   how each gpu and net reaches each other one\n"
+    "  search   the rings and trees that carry most\n"
+    "  explain  what bounds them, and what would help\n"
+    "  draw     a picture of the machine and its rings or trees\n"
+    "  export   NCCL's files: the machine, and the rings and trees\n"
+    "  machine  a description for --topo of the other tools; with --measure, measured\n"
+    "\n"
+    "  -f, --from WHAT    a file (NCCL's or hwloc's XML, or lines), a known name such as dgx-2,\n"
+    "                     or a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\"\n"
+    "      --sources      who says what\n"
+    "      --svg FILE, --dot FILE, --plain, --pattern WHICH    as of draw\n"
+    "      --xml FILE, --graph FILE                            as of export\n"
+    "\n"
+    "tutti-topo COMMAND --help says more. Exit status: 0 done, 1 failed, 2 a mistake in the\n"
+    "command line or in what --from says.\n";
+
+struct view {
+    const struct subject *subject;
+    struct table table;
+    bool wants_sources;
+    bool has_assumed;
+};
+
+/* ---- what a link is -------------------------------------------------------------------------- */
+
+/* The first link of a node of that kind to something above it; TUTTI_NO_NODE: none. */
+static uint32_t link_up(const struct subject *subject, uint32_t node)
+{
+    const struct tutti_graph *graph = subject->graph;
+    const struct tutti_inventory *inventory = graph->inventory;
+    const struct tutti_graph_node *at = &graph->nodes[node];
+
+    for (uint32_t above = inventory->devices[at->device].parent; above != TUTTI_NO_DEVICE;
+         above = inventory->devices[above].parent)
+        for (uint32_t i = 0; i < at->nlinks; i++) {
+            const struct tutti_graph_link *link = &graph->links[at->first_link + i];
+
+            if (link->to == subject->node_of[above] &&
+                (link->kind == TUTTI_LINK_PCI || link->kind == TUTTI_LINK_PORT))
+                return at->first_link + i;
+        }
+    return TUTTI_NO_NODE;
+}
+
+/* Between NUMA nodes all links are alike unless some were measured: the narrowest stands for
+ * all. */
+static uint32_t link_sys(const struct subject *subject, uint32_t node)
+{
+    const struct tutti_graph *graph = subject->graph;
+    const struct tutti_graph_node *at = &graph->nodes[node];
+    uint32_t narrowest = TUTTI_NO_NODE;
+
+    for (uint32_t i = at->first_link; i < at->first_link + at->nlinks; i++)
+        if (graph->links[i].kind == TUTTI_LINK_SYS &&
+            (narrowest == TUTTI_NO_NODE ||
+             graph->links[i].bytes_per_s < graph->links[narrowest].bytes_per_s))
+            narrowest = i;
+    return narrowest;
+}
+
+static void add_link(struct view *view, uint32_t index)
+{
+    const struct tutti_graph_link *link;
+    char form[NAME_BYTES], rate[UNITS_TEXT];
+
+    if (index == TUTTI_NO_NODE) {
+        table_add(&view->table, "%s", "");
+        table_add(&view->table, "%s", "");
+        table_add(&view->table, "%s", "");
+        return;
+    }
+    link = &view->subject->graph->links[index];
+    subject_link_form(view->subject, index, form, sizeof form);
+    table_add(&view->table, "%s%s", link->kind == TUTTI_LINK_SYS ? "to other cpus" : "", form);
+    table_add(&view->table, "%s", units_rate(link->bytes_per_s, rate));
+    table_add(&view->table, "%s", link->found_by == TUTTI_SOURCE_ASSUMED    ? "*"
+                                  : link->found_by == TUTTI_SOURCE_MEASURED ? "m"
+                                                                            : "");
+    view->has_assumed = view->has_assumed || link->found_by == TUTTI_SOURCE_ASSUMED;
+}
+
+/* ---- what a device is ------------------------------------------------------------------------ */
+
+static void begin_note(FILE *out)
+{
+    fputs(ftell(out) > 0 ? ", " : "", out);
+}
+
+static void note_text(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
+                      enum tutti_property property, const char *format)
+{
+    if (*tutti_device_text(inventory, device, property) == '\0')
+        return;
+    begin_note(out);
+    fprintf(out, format, tutti_device_text(inventory, device, property));
+}
+
+static void note_number(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
+                        enum tutti_property property, const char *format)
+{
+    if (!tutti_device_has(inventory, device, property))
+        return;
+    begin_note(out);
+    fprintf(out, format, (long long)tutti_device_number(inventory, device, property, 0));
+}
+
+static bool is_same_form(const struct tutti_graph *graph, uint32_t a, uint32_t b)
+{
+    const struct tutti_graph_link *x = &graph->links[a], *y = &graph->links[b];
+
+    return x->kind == y->kind && x->count == y->count &&
+           graph->nodes[x->to].kind == graph->nodes[y->to].kind;
+}
+
+/* "gpu 1 2", "nvswitch", "cpu 0": the other ends of links like this one. */
+static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first, uint32_t last)
+{
+    enum tutti_node_kind kind = graph->nodes[graph->links[first].to].kind;
+    uint32_t count = 0;
+
+    for (uint32_t i = first; i < last; i++)
+        count += is_same_form(graph, first, i);
+    fprintf(out, "%s%s", count > 1 ? "each of " : "", tutti_node_kind_name(kind));
+    for (uint32_t i = first; i < last; i++)
+        if (is_same_form(graph, first, i) && kind != TUTTI_NODE_NVSWITCH)
+            fprintf(out, " %u", graph->nodes[graph->links[i].to].number);
+}
+
+/* Links of one form to several gpus are told of together. */
+static void note_nvlinks(FILE *out, const struct subject *subject, uint32_t node)
+{
+    const struct tutti_graph *graph = subject->graph;
+    uint32_t first = graph->nodes[node].first_link, last = first + graph->nodes[node].nlinks;
+    char form[NAME_BYTES], rate[UNITS_TEXT];
+
+    for (uint32_t i = first; i < last; i++) {
+        const struct tutti_graph_link *link = &graph->links[i];
+        bool is_told = false;
+
+        for (uint32_t before = first; before < i; before++)
+            is_told = is_told || is_same_form(graph, before, i);
+        if (is_told || (link->kind != TUTTI_LINK_NVLINK && link->kind != TUTTI_LINK_C2C))
+            continue;
+        subject_link_form(subject, i, form, sizeof form);
+        begin_note(out);
+        fprintf(out, "%s to ", form);
+        list_ends(out, graph, i, last);
+        fprintf(out, ": %s", units_rate(link->bytes_per_s, rate));
+    }
+}
+
+static void note_gpu(FILE *out, const struct subject *subject, uint32_t node)
+{
+    const struct tutti_inventory *inventory = subject->graph->inventory;
+    uint32_t gpu = subject->graph->nodes[node].device;
+
+    note_text(out, inventory, gpu, TUTTI_PROPERTY_MODEL_NAME, "%s");
+    if (tutti_device_has(inventory, gpu, TUTTI_PROPERTY_GCN))
+        note_text(out, inventory, gpu, TUTTI_PROPERTY_GCN, "gcn %s");
+    else
+        note_number(out, inventory, gpu, TUTTI_PROPERTY_SM, "sm %lld");
+    note_nvlinks(out, subject, node);
+    if (tutti_device_number(inventory, gpu, TUTTI_PROPERTY_GDR, 1) == 0) {
+        begin_note(out);
+        fputs("nics do not reach its memory", out);
+    }
+}
+
+/* "0-3,8" from a mask's words. */
+static void note_cpus(FILE *out, const char *mask)
+{
+    char *text = subject_cpus(mask);
+
+    if (*text != '\0') {
+        begin_note(out);
+        fprintf(out, "CPUs %s", text);
+    }
+    free(text);
+}
+
+static void note_cpu(FILE *out, const struct tutti_inventory *inventory, uint32_t cpu)
+{
+    const char *caches = tutti_device_text(inventory, cpu, TUTTI_PROPERTY_CACHES);
+    unsigned count = *caches != '\0';
+
+    if (tutti_device_has(inventory, cpu, TUTTI_PROPERTY_MODEL_NAME))
+        note_text(out, inventory, cpu, TUTTI_PROPERTY_MODEL_NAME, "%s");
+    else
+        note_text(out, inventory, cpu, TUTTI_PROPERTY_CPU_VENDOR, "%s");
+    note_number(out, inventory, cpu, TUTTI_PROPERTY_PACKAGE, "package %lld");
+    note_cpus(out, tutti_device_text(inventory, cpu, TUTTI_PROPERTY_AFFINITY));
+    for (; *caches != '\0'; caches++)
+        count += *caches == ';';
+    if (count > 0) {
+        begin_note(out);
+        fprintf(out, "%u last-level cache%s", count, count == 1 ? "" : "s");
+    }
+}
+
+static void note_net(FILE *out, const struct tutti_inventory *inventory, uint32_t net)
+{
+    note_text(out, inventory, net, TUTTI_PROPERTY_LAYER, "%s");
+    if (tutti_device_number(inventory, net, TUTTI_PROPERTY_PORT, 1) > 1)
+        note_number(out, inventory, net, TUTTI_PROPERTY_PORT, "port %lld");
+    note_number(out, inventory, net, TUTTI_PROPERTY_RAIL, "rail %lld");
+    if (tutti_device_number(inventory, net, TUTTI_PROPERTY_GDR, 1) == 0) {
+        begin_note(out);
+        fputs("does not reach gpus' memory", out);
+    }
+}
+
+static void add_notes(struct view *view, uint32_t node)
+{
+    const struct tutti_graph *graph = view->subject->graph;
+    const struct tutti_graph_node *at = &graph->nodes[node];
+    char *text = NULL;
+    size_t size;
+    FILE *out = must_have(open_memstream(&text, &size));
+
+    switch (at->kind) {
+    case TUTTI_NODE_GPU: note_gpu(out, view->subject, node); break;
+    case TUTTI_NODE_CPU: note_cpu(out, graph->inventory, at->device); break;
+    case TUTTI_NODE_NET: note_net(out, graph->inventory, at->device); break;
+    default: break;
+    }
+    if (fclose(out) != 0)
+        must_have(NULL);
+    table_add(&view->table, "%s", text);
+    free(text);
+}
+
+/* ---- who says so ----------------------------------------------------------------------------- */
+
+static void list_properties(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
+                            enum tutti_source source, bool *is_first)
+{
+    for (int p = 0; p < TUTTI_PROPERTY_COUNT; p++)
+        if (inventory->devices[device].value[p].found_by == source) {
+            fprintf(out, "%s%s", *is_first ? "" : " ",
+                    tutti_property_info((enum tutti_property)p)->name);
+            *is_first = false;
+        }
+}
+
+/* "sysfs: link_speed link_width; nvml: dev sm"; what is in a pci counts with it. */
+static void add_sources(struct view *view, uint32_t node)
+{
+    const struct tutti_inventory *inventory = view->subject->graph->inventory;
+    uint32_t device = view->subject->graph->nodes[node].device;
+    uint32_t above = inventory->devices[device].parent;
+    bool has_pci = above != TUTTI_NO_DEVICE && view->subject->node_of[above] == TUTTI_NO_NODE &&
+                   inventory->devices[above].kind == TUTTI_DEVICE_PCI;
+    char *text = NULL;
+    size_t size;
+    FILE *out = must_have(open_memstream(&text, &size));
+
+    for (int source = TUTTI_SOURCE_COUNT; source-- > TUTTI_SOURCE_NOBODY + 1;) {
+        char *list = NULL;
+        bool is_first = true;
+        FILE *names = must_have(open_memstream(&list, &size));
+
+        list_properties(names, inventory, device, (enum tutti_source)source, &is_first);
+        if (has_pci)
+            list_properties(names, inventory, above, (enum tutti_source)source, &is_first);
+        if (fclose(names) != 0)
+            must_have(NULL);
+        if (!is_first)
+            fprintf(out, "%s%s: %s", ftell(out) > 0 ? "; " : "",
+                    tutti_source_name((enum tutti_source)source), list);
+        free(list);
+    }
+    if (fclose(out) != 0)
+        must_have(NULL);
+    table_add(&view->table, "%s", text);
+    free(text);
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+static int depth_of(const struct subject *subject, uint32_t device)
+{
+    const struct tutti_inventory *inventory = subject->graph->inventory;
+    int depth = 0;
+
+    for (uint32_t at = inventory->devices[device].parent; at != TUTTI_NO_DEVICE;
+         at = inventory->devices[at].parent)
+        depth += subject->node_of[at] != TUTTI_NO_NODE;
+    return depth;
+}
+
+static void add_device(struct view *view, uint32_t device)
+{
+    const struct tutti_graph *graph = view->subject->graph;
+    uint32_t node = view->subject->node_of[device], pci;
+    const struct tutti_graph_node *at = &graph->nodes[node];
+    int depth = depth_of(view->subject, device) + (graph->nhosts > 1);
+    char name[NAME_BYTES], busid[40] = "";
+
+    switch (at->kind) {
+    case TUTTI_NODE_GPU:
+        snprintf(name, sizeof name, "gpu %u", at->number);
+        break;
+    case TUTTI_NODE_NET:
+        snprintf(name, sizeof name, "net %u %s", at->number, subject_model(view->subject, node));
+        break;
+    case TUTTI_NODE_CPU:
+        snprintf(name, sizeof name, "cpu %lld",
+                 (long long)tutti_device_number(graph->inventory, device, TUTTI_PROPERTY_NUMA,
+                                                at->number));
+        break;
+    default:
+        snprintf(name, sizeof name, "%s", tutti_node_kind_name(at->kind));
+    }
+    pci = tutti_inventory_above(graph->inventory, device, TUTTI_DEVICE_PCI);
+    if (at->kind != TUTTI_NODE_NET && pci != TUTTI_NO_DEVICE)
+        tutti_busid_write(tutti_device_number(graph->inventory, pci, TUTTI_PROPERTY_BUSID, 0),
+                          busid, sizeof busid);
+    table_add(&view->table, "%*s%s", 2 * depth, "", name);
+    table_add(&view->table, "%s", busid);
+    add_link(view, at->kind == TUTTI_NODE_CPU ? link_sys(view->subject, node)
+                                              : link_up(view->subject, node));
+    add_notes(view, node);
+    if (view->wants_sources)
+        add_sources(view, node);
+}
+
+static void add_row(struct view *view, const char *name, const char *note)
+{
+    table_add(&view->table, "%s", name);
+    for (size_t i = 1; i < view->table.ncolumns; i++)
+        table_add(&view->table, "%s", i == 5 ? note : "");
+}
+
+static void add_host(struct view *view, uint32_t host)
+{
+    const struct tutti_inventory *inventory = view->subject->graph->inventory;
+    uint32_t alike = subject_first_alike(view->subject, host);
+    char name[NAME_BYTES], note[NAME_BYTES];
+
+    snprintf(name, sizeof name, "host %u", host);
+    snprintf(note, sizeof note, "alike: see host %u", alike);
+    if (view->subject->graph->nhosts > 1)
+        add_row(view, name, alike < host ? note : "");
+    for (uint32_t device = 0; device != TUTTI_NO_DEVICE && alike == host;
+         device = tutti_inventory_next(inventory, device)) {
+        uint32_t node = view->subject->node_of[device];
+
+        if (node != TUTTI_NO_NODE && view->subject->graph->nodes[node].host == host)
+            add_device(view, device);
+    }
+}
+
+static void print_summary(const struct subject *subject)
+{
+    static const struct {
+        enum tutti_node_kind kind;
+        const char *what;
+    } counted[] = {
+        {TUTTI_NODE_CPU, "cpu"},           {TUTTI_NODE_PCI, "pci switch"}, {TUTTI_NODE_GPU, "gpu"},
+        {TUTTI_NODE_NVSWITCH, "nvswitch"}, {TUTTI_NODE_NIC, "nic"},        {TUTTI_NODE_NET, "net"},
+    };
+    char text[NAME_BYTES];
+
+    printf("%s: %s", subject->name, subject_count(subject->graph->nhosts, "host", text));
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        if (subject->graph->count[counted[i].kind] > 0)
+            printf(", %s",
+                   subject_count(subject->graph->count[counted[i].kind], counted[i].what, text));
+    puts("");
+}
+
+static int show(const struct request *request)
+{
+    struct subject subject;
+    struct view view = {.subject = &subject, .wants_sources = request->wants_sources};
+    int status = subject_open(request, false, &subject);
+
+    if (status != REQUEST_GO)
+        return status;
+    table_init(&view.table, view.wants_sources
+                                ? "device|bus id|link up|>carries| |what it is|who says so"
+                                : "device|bus id|link up|>carries| |what it is");
+    for (uint32_t host = 0; host < subject.graph->nhosts; host++)
+        add_host(&view, host);
+    table_print(&view.table, stdout);
+    table_fini(&view.table);
+    puts("");
+    print_summary(&subject);
+    if (view.has_assumed)
+        puts("* assumed: nobody says what it carries, so it is what such links usually do");
+    subject_close(&subject);
+    return EXIT_SUCCESS;
+}
+
+/* What is measured, drawn or written has commands of its own; their options do without the word. */
+static int check_options(const struct request *request)
+{
+    bool is_drawn = request->svg != NULL || request->dot != NULL;
+
+    if (request->nranks > 0 || request->output != NULL || request->transport != NULL ||
+        request->wants_quick)
+        return mistake(request, "%s is about measuring; add --measure, or say tutti-topo machine",
+                       request->nranks > 0          ? "--ranks"
+                       : request->output != NULL    ? "--output"
+                       : request->transport != NULL ? "--transport"
+                                                    : "--quick");
+    if (!is_drawn && (request->wants_plain || request->pattern != NULL))
+        return mistake(request, "%s is about pictures; add --svg FILE, or say tutti-topo search",
+                       request->wants_plain ? "--plain" : "--pattern");
+    if ((is_drawn || request->xml != NULL || request->graph != NULL) && request->wants_sources)
+        return mistake(request, "files do not show who says what; leave out --sources");
+    return REQUEST_GO;
+}
+
+static int run(const struct request *request)
+{
+    bool is_drawn = request->svg != NULL || request->dot != NULL;
+    bool is_exported = request->xml != NULL || request->graph != NULL;
+    int status;
+
+    if (request->nwords > 0)
+        return mistake(request, "\"%s\" is no command; see tutti-topo --help", request->words[0]);
+    if (request->wants_measure)
+        return topo_machine.run(request);
+    status = check_options(request);
+    if (status != REQUEST_GO)
+        return status;
+    if (!is_drawn && !is_exported)
+        return show(request);
+    status = is_drawn ? topo_draw.run(request) : EXIT_SUCCESS;
+    return status == EXIT_SUCCESS && is_exported ? topo_export.run(request) : status;
+}
+
+const struct command topo_show = {
+    .name = "tutti-topo",
+    .options = "from sources svg dot plain pattern xml graph measure ranks output transport quick",
+    .help = help,
+    .run = run,
+};
