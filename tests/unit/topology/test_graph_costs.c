@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "machines.h"
+#include "support/machines.h"
 
 static const char *const lines[] = {
     "2 gpus, 1 cpu",
