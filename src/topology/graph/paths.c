@@ -237,17 +237,18 @@ static void walk_from(struct walk *walk, enum tutti_path_class class, uint32_t s
     memset(walk->width, 0, nstates * sizeof *walk->width);
     walk->width[(size_t)start * STAGES] = 1e300;
     for (uint32_t hops = 1; hops <= LONGEST; hops++) {
+        const double *before = walk->width + (hops - 1) * nstates;
         double *now = walk->width + hops * nstates;
 
-        memcpy(now, now - nstates, nstates * sizeof *now);
+        memcpy(now, before, nstates * sizeof *now);
         for (size_t state = 0; state < nstates; state++)
             walk->link[hops * nstates + state] = TUTTI_NO_NODE;
         for (uint32_t node = 0; node < walk->graph->nnodes; node++)
             for (int stage = 0; stage < STAGES; stage++)
-                if (now[(size_t)node * STAGES + (size_t)stage - nstates] > 0)
+                if (before[(size_t)node * STAGES + (size_t)stage] > 0)
                     extend(walk, class, start, hops, node, stage);
         walk->depth = hops;
-        if (memcmp(now, now - nstates, nstates * sizeof *now) == 0)
+        if (memcmp(now, before, nstates * sizeof *now) == 0)
             return;
     }
 }
