@@ -3,7 +3,8 @@
  * for this machine, or along a binary tree.
  *
  * Each of the given trees moves its own part of the vector, as many of them as the option
- * `channels` allows. For a root that is not the tree's top, the edges between the two are turned around:
+ * `channels` allows. For a root that is not the tree's top, the edges between the two are turned
+ * around:
  *
  *   given        0            root 4       4         p = 6
  *              /   \                       |
@@ -106,7 +107,10 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const int
     struct pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
                                  .children = children};
 
-    for (uint32_t other = 0; other < shape->nranks; other++) {
+    /* Each rank begins with the one after it: where trees are stars, or alike, their centres would
+     * else all turn to the same rank at a time. */
+    for (uint32_t i = 1; i < shape->nranks; i++) {
+        uint32_t other = (shape->rank + i) % shape->nranks;
         bool is_neighbour = parents[other] == (int32_t)shape->rank ||
                             parents[shape->rank] == (int32_t)other;
 
@@ -269,7 +273,7 @@ static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
 #define TREE_OPTIONS                                                    \
     {                                                                   \
         [TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8},      \
-        [TUTTI_CHANNELS] = {.least = 1, .most = 16, .usual = 16},       \
+        [TUTTI_CHANNELS] = {.least = 1, .most = 64, .usual = 64},       \
     }
 
 const struct tutti_algorithm tutti_tree_broadcast = {

@@ -340,6 +340,8 @@ static int compare(const void *a, const void *b)
 
 static void order_links(struct tutti_graph *graph)
 {
+    if (graph->nlinks == 0)
+        return; /* a host of one cpu, say */
     qsort(graph->links, graph->nlinks, sizeof *graph->links, compare);
     for (uint32_t i = graph->nlinks; i-- > 0;) {
         graph->nodes[graph->links[i].from].first_link = i;

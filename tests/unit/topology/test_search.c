@@ -161,7 +161,7 @@ static double cheapest_ring(const struct tutti_paths *paths, const double *price
 {
     double best = INFINITY;
 
-    if (count == n)
+    if (count >= n)
         return so_far + price_path(paths, price, order[n - 1], order[0]);
     for (uint32_t gpu = 1; gpu < n; gpu++) {
         bool is_new = true;
