@@ -165,8 +165,8 @@ static void our_channels_carry_at_least_what_theirs_do(void **state)
     size_t nmissing = 0;
 
     (void)state;
-    print_message("| machine | chosen by | rings | ours | trees, one way | ours | our all-reduce by "
-                  "rings: claimed, played | by trees |\n|---|---|--:|--:|--:|--:|--:|--:|\n");
+    print_message("| machine | chosen by | rings | ours | trees, one way | ours | our all-reduce "
+                  "by rings: claimed, played | by trees |\n|---|---|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
         struct machine machine;
         char what[2048];
