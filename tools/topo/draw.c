@@ -115,16 +115,20 @@ static struct scene scene_of(const struct picture *picture, const struct stage *
     return (struct scene){picture->subject, svg, stage->host, stage->load};
 }
 
-/* Circles in a row: as many as there is room for, if that is two or more. */
+/* Circles in a row: as many as there is room for, but rows of nearly one length. */
 static uint32_t columns_of(const struct tutti_channels *plan, double width)
 {
-    double one, two, height;
+    struct order orders[TUTTI_SEARCH_CHANNELS];
+    uint32_t count = plans_orders(plan, orders), most = 2, nrows;
+    double own_width, height;
 
-    scene_plan_size(plan, 1, &one, &height);
-    scene_plan_size(plan, 2, &two, &height);
-    if (two <= one)
-        return 1;
-    return (uint32_t)fmin(fmax(1 + floor((width - one) / (two - one)), 2), SCENE_ORDERS);
+    count = count < SCENE_ORDERS ? count : SCENE_ORDERS;
+    for (uint32_t columns = 2; columns <= count; columns++) {
+        scene_plan_size(plan, columns, &own_width, &height);
+        most = own_width <= width ? columns : most;
+    }
+    nrows = (count + most - 1) / most;
+    return (count + nrows - 1) / nrows;
 }
 
 static double left_of_plans(const struct stage *stage)

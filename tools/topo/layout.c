@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define GAP_LEAF 6.0
 #define GAP_SWITCH 14.0
@@ -84,9 +85,13 @@ static uint32_t next_child(const struct layout *layout, uint32_t parent, uint32_
 
 const char *layout_model(const struct subject *subject, uint32_t node)
 {
+    static const char *const makers[] = {"NVIDIA ", "AMD ", "Instinct "};
     const char *model = subject_model(subject, node);
 
-    return strncmp(model, "NVIDIA ", 7) == 0 ? model + 7 : model;
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
+        if (strncasecmp(model, makers[i], strlen(makers[i])) == 0)
+            model += strlen(makers[i]);
+    return model;
 }
 
 uint32_t layout_caches(const struct subject *subject, uint32_t node)
