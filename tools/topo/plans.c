@@ -103,6 +103,8 @@ int wish_read(const struct request *request, const struct subject *subject, cons
 
     if (status == REQUEST_GO && request->may_cross && !wish.has_peers)
         status = mistake(request, "--cross: channels do not leave the host; add --peers");
+    if (subject->graph->count[TUTTI_NODE_GPU] > 0)
+        wish.host = subject->graph->nodes[tutti_graph_gpu(subject->graph, 0)].host;
     if (status == REQUEST_GO && request->gpus != NULL)
         status = read_gpus(request, subject, &wish);
     if (status != REQUEST_GO) {

@@ -11,7 +11,7 @@ struct wish {
     bool has_pattern[TUTTI_PATTERN_COUNT];
     uint32_t *gpus; /* ascending; NULL: those of the host */
     uint32_t ngpus;
-    uint32_t host;  /* of these gpus */
+    uint32_t host;  /* of these gpus, or the first that has some */
     bool has_peers, may_cross;
     uint32_t nchannels;
 };
