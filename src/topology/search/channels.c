@@ -15,7 +15,7 @@
 /* What more channels must carry more, and when no better is looked for. */
 #define GAIN 1.001
 #define ENOUGH 0.9995
-enum { DEFAULT_CHANNELS = 32, SHARE_PARTS = 4 };
+enum { SHARE_PARTS = 4 };
 
 struct packing {
     struct search *search;
@@ -310,13 +310,10 @@ int tutti_channels_make(struct search *search, const struct tutti_paths *paths,
                         const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan)
 {
-    struct packing packing = {.search = search};
+    struct packing packing = {.search = search, .most = search->market.nchannels};
     double width;
     int rc;
 
-    packing.most = options->nchannels == 0 ? DEFAULT_CHANNELS : options->nchannels;
-    if (packing.most > TUTTI_SEARCH_CHANNELS)
-        packing.most = TUTTI_SEARCH_CHANNELS;
     packing.left = calloc(search->market.nlinks + 1, sizeof *packing.left);
     if (packing.left == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");

@@ -143,6 +143,9 @@ int tutti_market_open(struct market *market, const struct tutti_paths *paths,
                       const struct tutti_search_options *options)
 {
     *market = (struct market){.may_cross = options->may_cross};
+    market->nchannels = options->nchannels == 0 ? TUTTI_SEARCH_USUAL : options->nchannels;
+    if (market->nchannels > TUTTI_SEARCH_CHANNELS)
+        market->nchannels = TUTTI_SEARCH_CHANNELS;
     TUTTI_TRY(count_places(market, paths->graph, options));
     market->node = calloc(market->nplaces, sizeof *market->node);
     market->path = calloc((size_t)market->nplaces * market->nplaces, sizeof *market->path);

@@ -27,6 +27,7 @@ struct market {
     uint32_t *link;          /* of the graph */
     double *capacity;        /* bytes per second */
     bool may_cross;
+    uint32_t nchannels;      /* that there may be in the end */
 };
 
 int tutti_market_open(struct market *market, const struct tutti_paths *paths,

@@ -16,7 +16,9 @@
 /* The part of earlier prices in those by which columns are looked for. */
 #define CALM 0.7
 /* Proofs that were tried in vain, and columns in all, before we are content with the bound. */
-enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256 };
+enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256, COLUMNS_FEW = 24 };
+/* Multiplications for the programme of a machine with very many links: some seconds. */
+#define WORK_MOST 2e9
 
 const char *tutti_pattern_name(enum tutti_pattern pattern)
 {
@@ -112,9 +114,19 @@ static void keep_bound(struct search *search, const struct master *master, doubl
     }
 }
 
+static uint32_t most_columns(const struct search *search)
+{
+    double nlinks = search->market.nlinks, few = WORK_MOST / (nlinks * nlinks + 1);
+    uint32_t most = COLUMNS_LEAST + COLUMNS_PER_GPU * search->market.ngpus;
+
+    if (few < COLUMNS_FEW)
+        return COLUMNS_FEW;
+    return few < most ? (uint32_t)few : most;
+}
+
 static int generate(struct search *search, struct master *master)
 {
-    uint32_t most = COLUMNS_LEAST + COLUMNS_PER_GPU * search->market.ngpus, nproofs = 0;
+    uint32_t most = most_columns(search), nproofs = 0;
     struct column column;
     int rc = TUTTI_OK;
 

@@ -19,6 +19,7 @@
 #include "topology/graph/paths.h"
 
 #define TUTTI_SEARCH_CHANNELS 64
+#define TUTTI_SEARCH_USUAL 32 /* channels, if nobody says how many */
 #define TUTTI_SEARCH_EXACT_GPUS 16
 #define TUTTI_SEARCH_GPUS 256 /* in one search */
 
@@ -66,7 +67,7 @@ struct tutti_search_options {
     uint32_t ngpus;
     bool has_peers;       /* other hosts take part: channels enter and leave by nets */
     bool may_cross;       /* ... and may leave by another net than they enter by */
-    uint32_t nchannels;   /* at most; 0: 32 */
+    uint32_t nchannels;   /* at most; 0: TUTTI_SEARCH_USUAL */
     double channel_bytes_per_s; /* at most; 0: no limit */
 };
 

@@ -17,6 +17,7 @@ struct grove {
     double *cost;     /* [(n + 1) * (n + 1)]: of an edge from a parent to a child */
     uint32_t *net;    /* per gpu: the cheapest one to enter by */
     uint32_t *parent; /* per gpu */
+    bool is_balanced; /* no gpu has many edges if that costs nothing */
 };
 
 static void set_costs(struct grove *grove, const struct market *market, const double *cost,
@@ -49,11 +50,18 @@ static void set_costs(struct grove *grove, const struct market *market, const do
     grove->cost[n * (n + 1) + n] = INFINITY;
 }
 
+/* Costs that differ by less than this part are alike. */
+#define ALIKE 1e-9
+
 /* ---- both ways ------------------------------------------------------------------------------- */
 
+/* Of edges that cost alike the first is taken: that gives stars, which are flat, and balance each
+ * other if each gpu is the centre of one. Where there are more gpus than channels no few stars do;
+ * trees are balanced then in themselves, by taking the parent that has the fewest edges. */
 static void grow_from(struct grove *grove, uint32_t root)
 {
     bool is_in[TUTTI_SEARCH_GPUS] = {false};
+    uint32_t degree[TUTTI_SEARCH_GPUS] = {0};
     double least[TUTTI_SEARCH_GPUS];
     uint32_t at = root;
 
@@ -67,7 +75,9 @@ static void grow_from(struct grove *grove, uint32_t root)
         for (uint32_t gpu = 0; gpu < grove->n; gpu++) {
             double edge = grove->cost[at * (grove->n + 1) + gpu];
 
-            if (!is_in[gpu] && edge < least[gpu]) {
+            if (!is_in[gpu] && (edge < least[gpu] * (1 - ALIKE) ||
+                                (grove->is_balanced && edge <= least[gpu] * (1 + ALIKE) &&
+                                 degree[at] < degree[grove->parent[gpu]]))) {
                 least[gpu] = edge;
                 grove->parent[gpu] = at;
             }
@@ -75,6 +85,8 @@ static void grow_from(struct grove *grove, uint32_t root)
                 nearest = gpu;
         }
         at = nearest;
+        degree[at]++;
+        degree[grove->parent[at]]++;
     }
 }
 
@@ -308,7 +320,7 @@ int tutti_cheapest_tree(const struct market *market, const double *cost,
                         enum tutti_pattern pattern, struct column *column, double *ret_cost)
 {
     size_t n = market->ngpus;
-    struct grove grove = {.n = market->ngpus};
+    struct grove grove = {.n = market->ngpus, .is_balanced = market->ngpus > market->nchannels};
     uint32_t *numbers = calloc(2 * n + 1, sizeof *numbers), root = 0; /* place n has no parent */
     bool is_both_ways = pattern == TUTTI_PATTERN_TREE;
     int rc = TUTTI_OK;
