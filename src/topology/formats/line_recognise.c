@@ -190,19 +190,43 @@ static void shorten(struct tutti_line_place *place)
     }
 }
 
+static bool is_dealt(const struct find *find, const uint32_t *parents, uint32_t n)
+{
+    uint32_t nswitches = find->parts->switches.count;
+    uint32_t places = nswitches > 0 ? nswitches : find->ncpus;
+    const uint32_t *place = nswitches > 0 ? find->switches : find->cpu;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (parents[i] != place[tutti_line_deal(i, n, places)])
+            return false;
+    return true;
+}
+
+/* Can words say where they hang? A switch without a GPU has no name. */
+static bool has_words(const struct find *find, const uint32_t *parents, uint32_t n)
+{
+    bool is_named = true;
+
+    for (uint32_t i = 0; i < n && is_named; i++) {
+        uint32_t gpu = 0, ngpus = find->parts->gpus.count;
+
+        if (find->inventory->devices[parents[i]].kind == TUTTI_DEVICE_CPU)
+            continue;
+        while (gpu < ngpus && parents[i] != parent(find, parent(find, find->gpu[gpu])))
+            gpu++;
+        is_named = gpu < ngpus;
+    }
+    return is_named || is_dealt(find, parents, n);
+}
+
 /* parents: what the devices of an item hang below. */
 static void find_place(const struct find *find, const uint32_t *parents, uint32_t n,
                        struct tutti_line_place *ret_place)
 {
     const struct tutti_line_host *parts = find->parts;
-    uint32_t nswitches = parts->switches.count, places = nswitches > 0 ? nswitches : find->ncpus;
     struct tutti_line_place place = {.how = TUTTI_LINE_ON_CPU, .count = n};
-    bool is_dealt = true;
 
-    for (uint32_t i = 0; i < n; i++)
-        is_dealt = is_dealt && parents[i] == (nswitches > 0 ? find->switches : find->cpu)
-                                                 [tutti_line_deal(i, n, places)];
-    if (is_dealt)
+    if (is_dealt(find, parents, n))
         return;
     if (find->inventory->devices[parents[0]].kind != TUTTI_DEVICE_CPU)
         place.how = TUTTI_LINE_NEAR_GPU;
@@ -381,6 +405,27 @@ static bool is_alike(const struct find *find, uint32_t a, uint32_t b)
                tutti_device_has(find->inventory, net_b, TUTTI_PROPERTY_RAIL);
 }
 
+static void find_parents(const struct find *find, uint32_t first, uint32_t n,
+                         uint32_t *ret_parents)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ret_parents[i] = parent(find, parent(find, find->cards[first + i].nic));
+}
+
+/* As many as are alike, and as words can say of together where they hang. */
+static uint32_t count_item(const struct find *find, uint32_t first)
+{
+    uint32_t parents[TUTTI_LINE_NICS], count = 1;
+
+    while (first + count < find->ncards && count < TUTTI_LINE_NICS &&
+           is_alike(find, find->cards[first].nic, find->cards[first + count].nic))
+        count++;
+    find_parents(find, first, count, parents);
+    while (count > 1 && !has_words(find, parents, count))
+        count--;
+    return count;
+}
+
 /* An item, of cards[first] on; its count is set. */
 static int find_item(const struct find *find, uint32_t first, struct tutti_line_nics *nics)
 {
@@ -398,8 +443,7 @@ static int find_item(const struct find *find, uint32_t first, struct tutti_line_
     has_gdr = number(find, net, TUTTI_PROPERTY_GDR) != 0;
     if (has_gdr != tutti_line_nic_gdr(nics))
         nics->gdr = has_gdr ? TUTTI_LINE_YES : TUTTI_LINE_NO;
-    for (uint32_t i = 0; i < nics->count; i++)
-        parents[i] = parent(find, parent(find, find->cards[first + i].nic));
+    find_parents(find, first, nics->count, parents);
     find_place(find, parents, nics->count, &nics->place);
     return TUTTI_OK;
 }
@@ -415,9 +459,7 @@ static int find_nics(struct find *find)
 
         if (parts->nnics++ == TUTTI_LINE_NIC_ITEMS)
             return foreign("a host has more than %u kinds of NICs", TUTTI_LINE_NIC_ITEMS);
-        while (first + nics->count < find->ncards && nics->count < TUTTI_LINE_NICS &&
-               is_alike(find, find->cards[first].nic, find->cards[first + nics->count].nic))
-            nics->count++;
+        nics->count = count_item(find, first);
         TUTTI_TRY(find_item(find, first, nics));
         first += nics->count;
     }

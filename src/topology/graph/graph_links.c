@@ -21,12 +21,12 @@ struct links {
     uint32_t capacity;
 };
 
-/* One direction. Several links of a kind between two nodes are one, with the sum of their rates. */
+/* One direction. Several NVLinks between two nodes are one, with the sum of their rates. */
 static int add_one(struct links *links, struct tutti_graph_link link)
 {
     struct tutti_graph *graph = links->graph;
 
-    for (uint32_t i = 0; i < graph->nlinks; i++) {
+    for (uint32_t i = 0; i < graph->nlinks && link.kind <= TUTTI_LINK_C2C; i++) {
         struct tutti_graph_link *other = &graph->links[i];
 
         if (other->from != link.from || other->to != link.to || other->kind != link.kind)

@@ -254,6 +254,7 @@ static void what_was_read_is_written_and_reads_the_same(void **state)
         {"2 gpus h100 gen4 x8 no-gdr mesh 4, 1 cpu arm cores 64", NULL},
         {"1 gpu rtx4090 gdr, 1 cpu intel cores 32", NULL},
         {"8 gpus sm 75 nvswitch 3, 2 cpus intel cores 8, 4 switches gen4", NULL},
+        {"2 nics 100G ib, 1 nic 100G ib, 1 cpu intel cores 8, 4 switches", NULL},
         {"8 gpus gcn gfx90a ring 2 hives 2, 1 cpu intel cores 8", NULL},
         {"8 gpus v100 cube-mesh, 1 cpu intel cores 8", NULL},
         {"16 gpus v100 cube-mesh hives 2, 1 cpu intel cores 8", NULL},
