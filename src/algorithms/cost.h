@@ -46,6 +46,13 @@ struct tutti_cost {
      * busiest of all those ports, where that is not the port of the rank that loads and stores.
      * Where ranks share memory, nobody but whoever loads and stores is busy. */
     double served;
+    /* Where nodes have cells: rounds in which messages or signals cross from one cell to another,
+     * and bytes that the ranks of the busiest cell together exchange with the others of its node,
+     * the larger direction. Both 0: nothing is kept within cells, and ranks have as much to do with
+     * one of their node as with another. */
+    struct {
+        double rounds, bytes;
+    } bridge;
 };
 
 /* Of an algorithm whose cost could not be counted, for want of memory: never the best. */

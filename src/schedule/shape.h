@@ -40,6 +40,10 @@ struct tutti_places {
      * node; NULL: one group. */
     const uint32_t *group;
     uint32_t ngroups;
+    /* Cell (a socket, or what else of a node shares a memory or a cache) of each rank, numbered
+     * likewise through all nodes; a cell lies within a node. NULL: nodes have none. */
+    const uint32_t *cell;
+    uint32_t ncells;
     /* What tutti_places_align finds in `node` and `group`. Ranks at which a node, or a group, begins
      * are multiples of this; 0: not known, or there is but one. */
     uint32_t node_align, group_align;

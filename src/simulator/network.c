@@ -126,6 +126,8 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     TUTTI_TRY_OR(fail, rc, deal_nics(network));
     nnodes = sim_node_count(network);
     network->ports = reserve(network, nnodes < nranks, 2 * nranks);
+    network->cells = reserve(network, places->cell != NULL && machine->bridge_bytes_per_s > 0,
+                             2 * places->ncells);
     network->nics = reserve(network, !is_torus && nnodes > 1, 2 * network->nnics);
     network->trunks = reserve(network, !is_torus && ngroups > 1 && machine->trunk_bytes_per_s > 0,
                               2 * ngroups);
@@ -141,6 +143,8 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     }
     /* A port's capacity is its time, for it may serve levels of different bandwidths. */
     set(network, network->ports, 2 * nranks, 1, machine->level[0].bytes_per_s);
+    set(network, network->cells, 2 * places->ncells, machine->bridge_bytes_per_s,
+        machine->bridge_bytes_per_s);
     for (uint32_t level = 1; level < TUTTI_MACHINE_LEVELS; level++)
         if (tutti_sim_has_level(network, level) && machine->level[level].bytes_per_s > nic)
             nic = machine->level[level].bytes_per_s;
@@ -190,6 +194,10 @@ void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char 
         uint32_t port = link - network->ports;
 
         snprintf(ret_name, size_bytes, "rank %u %s", port / 2, ways[port % 2]);
+    } else if (is_of(link, network->cells, 2 * places->ncells)) {
+        uint32_t port = link - network->cells;
+
+        snprintf(ret_name, size_bytes, "cell %u %s", port / 2, ways[port % 2]);
     } else if (is_of(link, network->nics, 2 * network->nnics)) {
         uint32_t port = link - network->nics, nic = port / 2;
         uint32_t node = sim_node_of(network, network->nic_rank[nic]);

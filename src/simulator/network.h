@@ -2,6 +2,7 @@
  * The machine as links, and the links that something crosses.
  *
  *   rank out, in       between the ranks of a node
+ *   cell out, in       between the cells of a node, where the machine says what bridges carry
  *   nic out, in        between nodes; one per rank unless the machine says otherwise
  *   trunk out, in      between groups
  *   torus +x, -x, ...  between neighbours, instead of all these
@@ -57,7 +58,7 @@ struct sim_network {
     struct sim_link *links;
     uint32_t nlinks;
     /* The first link of each kind; SIM_NONE: there are none. */
-    uint32_t ports, nics, trunks, torus, memories, cores, own_cores, given;
+    uint32_t ports, cells, nics, trunks, torus, memories, cores, own_cores, given;
     uint32_t nnics;
     uint32_t *nic;        /* per rank: its own, counted through all nodes */
     uint32_t *node_size;  /* per node */

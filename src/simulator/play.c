@@ -173,17 +173,42 @@ static int check_sharing(const struct sim_play *play)
                       "one-sided schedules need all ranks on one node");
 }
 
+/* Signals are numbered below this: at most as many as any rank gives or waits for. */
+static uint32_t count_numbers(const struct sim_score *score)
+{
+    uint32_t most = 0;
+
+    for (uint32_t rank = 0; rank < score->nranks; rank++) {
+        uint32_t ngiven = 0;
+
+        for (uint32_t id = score->first[rank]; id < score->first[rank + 1]; id++) {
+            const struct sim_step *step = &score->steps[id];
+
+            ngiven += step->kind == TUTTI_STEP_SIGNAL;
+            if (step->kind == TUTTI_STEP_WAIT && step->signal > most)
+                most = step->signal;
+        }
+        most = ngiven > most ? ngiven : most;
+    }
+    return most + 1;
+}
+
 static int prepare(struct sim_play *play)
 {
     uint32_t nranks = play->score.nranks;
+    size_t nseen;
     const struct sim_queue empty = {SIM_NONE, SIM_NONE};
 
     play->cores = calloc(nranks, sizeof(*play->cores));
     play->given = calloc(nranks, sizeof(*play->given));
-    play->ngiven = calloc((size_t)UINT16_MAX + 1, sizeof(*play->ngiven));
+    play->given_afar = calloc(nranks, sizeof(*play->given_afar));
+    play->nnumbers = count_numbers(&play->score);
+    nseen = (size_t)play->nnumbers * (1 + play->machine.places.ncells);
+    play->ngiven = calloc(nseen, sizeof(*play->ngiven));
+    play->ngiven_afar = calloc(nseen, sizeof(*play->ngiven_afar));
     play->waiting = calloc(nranks, sizeof(*play->waiting));
-    if (play->cores == NULL || play->given == NULL || play->ngiven == NULL ||
-        play->waiting == NULL)
+    if (play->cores == NULL || play->given == NULL || play->given_afar == NULL ||
+        play->ngiven == NULL || play->ngiven_afar == NULL || play->waiting == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to simulate %u ranks", nranks);
     for (uint32_t rank = 0; rank < nranks; rank++) {
         play->cores[rank].queue = empty;
@@ -230,7 +255,9 @@ void tutti_sim_play_fini(struct sim_play *play)
     free(play->awake.at);
     free(play->cores);
     free(play->given);
+    free(play->given_afar);
     free(play->ngiven);
+    free(play->ngiven_afar);
     free(play->waiting);
     *play = (struct sim_play){.now_s = 0};
 }

@@ -32,7 +32,8 @@ enum sim_event_kind {
     SIM_EVENT_TAIL,         /* of a message has left */
     SIM_EVENT_WORKED_HEAD,  /* a step has done the arithmetic of its first slice */
     SIM_EVENT_WORKED_TAIL,  /* and of its last one */
-    SIM_EVENT_SEEN,         /* others see the signal that a step has given */
+    SIM_EVENT_SEEN,         /* others see the signal that a step has given: those of its cell ... */
+    SIM_EVENT_SEEN_AFAR,    /* ... and those of other cells, if it takes longer there */
 };
 
 enum sim_flow_kind { SIM_FLOW_MESSAGE, SIM_FLOW_OVERHEAD, SIM_FLOW_WORK };
@@ -66,10 +67,12 @@ struct sim_play {
     struct sim_list sent;   /* messages that left their ports now */
     struct sim_list awake;  /* ranks whose core may have work */
     struct sim_core *cores; /* per rank */
-    /* Signals: what each rank has given for all to see, how many ranks have given each number, and
-     * who waits for one rank or for all. */
-    uint16_t *given;
-    uint32_t *ngiven;
+    /* Signals: what each rank has given for others to see, how many ranks have given each number,
+     * and who waits for one rank or for all. Each for those who see it at once, and, where a machine
+     * has cells that see each other's signals later, for the others. */
+    uint16_t *given, *given_afar;
+    uint32_t *ngiven, *ngiven_afar; /* of all ranks, then of those of each cell: nnumbers each */
+    uint32_t nnumbers;
     struct sim_queue *waiting;
     struct sim_queue waiting_all;
     uint32_t nleft;         /* steps that are not complete */

@@ -149,14 +149,35 @@ int tutti_sim_work_flowed(struct sim_play *play, uint32_t id)
 
 /* ---- signals -------------------------------------------------------------------------- */
 
+/* Do cells see each other's signals later than their own? */
+static bool has_afar(const struct sim_play *play)
+{
+    return play->machine.places.cell != NULL && play->machine.bridge_latency_s > 0;
+}
+
+/* How many ranks have given a signal, for this one to see. */
+static uint32_t count_seen(const struct sim_play *play, uint32_t rank, uint16_t signal)
+{
+    uint32_t own;
+
+    if (!has_afar(play))
+        return play->ngiven[signal];
+    own = (1 + play->machine.places.cell[rank]) * play->nnumbers + signal;
+    return play->ngiven[own] + play->ngiven_afar[signal] - play->ngiven_afar[own];
+}
+
 /* Have all that this step waits for given their signal, for it to see? */
 static bool is_seen(const struct sim_play *play, const struct sim_step *step)
 {
     uint32_t missing;
 
-    if (step->peer != TUTTI_ALL_RANKS)
-        return play->given[step->peer] >= step->signal;
-    missing = play->score.nranks - play->ngiven[step->signal];
+    if (step->peer != TUTTI_ALL_RANKS) {
+        bool is_afar = has_afar(play) &&
+                       tutti_machine_is_bridged(&play->machine, step->rank, (uint32_t)step->peer);
+
+        return (is_afar ? play->given_afar : play->given)[step->peer] >= step->signal;
+    }
+    missing = play->score.nranks - count_seen(play, step->rank, step->signal);
     return missing == 0 || (missing == 1 && play->given[step->rank] < step->signal);
 }
 
@@ -166,8 +187,11 @@ int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
 
     switch (step->kind) {
     case TUTTI_STEP_SIGNAL: /* a store: whoever gives it goes on */
-        TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(play->network.machine), SIM_EVENT_SEEN,
-                              id));
+        TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(&play->machine), SIM_EVENT_SEEN, id));
+        if (has_afar(play))
+            TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(&play->machine) +
+                                            play->machine.bridge_latency_s,
+                                  SIM_EVENT_SEEN_AFAR, id));
         return tutti_sim_half_done(play, id);
     case TUTTI_STEP_WAIT:
         if (is_seen(play, step))
@@ -197,13 +221,16 @@ static int wake(struct sim_play *play, struct sim_queue *queue, struct sim_cause
     return TUTTI_OK;
 }
 
-static int see(struct sim_play *play, uint32_t id)
+static int see(struct sim_play *play, uint32_t id, bool is_afar)
 {
     uint32_t rank = step_of(play, id)->rank;
     struct sim_cause cause = {SIM_CAUSE_SIGNAL, id};
-    uint16_t number = ++play->given[rank];
+    uint16_t number = ++(is_afar ? play->given_afar : play->given)[rank];
+    uint32_t *ngiven = is_afar ? play->ngiven_afar : play->ngiven;
 
-    play->ngiven[number]++;
+    ngiven[number]++;
+    if (play->machine.places.cell != NULL)
+        ngiven[(1 + play->machine.places.cell[rank]) * play->nnumbers + number]++;
     TUTTI_TRY(wake(play, &play->waiting[rank], cause));
     if (play->ngiven[number] + 1 < play->score.nranks)
         return TUTTI_OK; /* whoever waits for all goes on waiting */
@@ -215,6 +242,6 @@ int tutti_sim_work_event(struct sim_play *play, enum sim_event_kind kind, uint32
     switch (kind) {
     case SIM_EVENT_WORKED_HEAD: return pass_on(play, id);
     case SIM_EVENT_WORKED_TAIL: return receive(play, id);
-    default: return see(play, id);
+    default: return see(play, id, kind == SIM_EVENT_SEEN_AFAR);
     }
 }

@@ -74,6 +74,24 @@ static int route_torus(const struct sim_network *network, uint32_t from, uint32_
     return TUTTI_OK;
 }
 
+/* 0 is no limit. */
+static double lesser(double a, double b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* What goes from the memory of one rank to that of another, if these live in two cells of a node. */
+static int cross_bridge(const struct sim_network *network, uint32_t from, uint32_t to,
+                        struct sim_route *route)
+{
+    const uint32_t *cell = network->machine->places.cell;
+
+    if (network->cells == SIM_NONE || !tutti_machine_is_bridged(network->machine, from, to))
+        return TUTTI_OK;
+    TUTTI_TRY(cross(route, network->cells + 2 * cell[from], 1, 1));
+    return cross(route, network->cells + 2 * cell[to] + 1, 1, 1);
+}
+
 static int route_ports(const struct sim_network *network, uint32_t from, uint32_t to,
                        struct sim_route *route)
 {
@@ -90,6 +108,11 @@ static int route_ports(const struct sim_network *network, uint32_t from, uint32_
     }
     TUTTI_TRY(cross(route, route->out, 1 / route->rate.bytes_per_s, 1));
     TUTTI_TRY(cross(route, route->in, 1 / route->rate.bytes_per_s, 1));
+    if (tutti_machine_is_bridged(machine, from, to)) {
+        route->rate.latency_s += machine->bridge_latency_s;
+        route->rate.bytes_per_s = lesser(route->rate.bytes_per_s, machine->bridge_bytes_per_s);
+        TUTTI_TRY(cross_bridge(network, from, to, route));
+    }
     if (level == 2 && network->trunks != SIM_NONE) {
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[from], 1, 1));
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[to] + 1, 1, 1));
@@ -130,12 +153,6 @@ static int cross_node(const struct sim_network *network, uint32_t from, uint32_t
     return route->rate.core_bytes_per_s > 0
                ? TUTTI_OK
                : cross_cores(network, to, route->rate.bytes_per_s, route);
-}
-
-/* 0 is no limit. */
-static double lesser(double a, double b)
-{
-    return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
 /* From and to the memory of others of the node. */
@@ -246,9 +263,12 @@ static int cross_peers(const struct sim_network *network, uint32_t own, int32_t 
 
         if (peer == TUTTI_ALL_RANKS && rank == own)
             continue;
-        if (path != NULL)
+        if (path != NULL) {
             TUTTI_TRY(cross_path(network, path, route));
-        else if (network->memories == SIM_NONE)
+            continue;
+        }
+        TUTTI_TRY(cross_bridge(network, is_load ? rank : own, is_load ? own : rank, route));
+        if (network->memories == SIM_NONE)
             TUTTI_TRY(cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network),
                             1));
     }
@@ -268,7 +288,7 @@ static void merge(const struct sim_network *network, struct sim_route *route)
 {
     uint32_t count = 0;
 
-    if (network->given == SIM_NONE || route->count == 0)
+    if ((network->given == SIM_NONE && network->cells == SIM_NONE) || route->count == 0)
         return;
     qsort(route->at, route->count, sizeof(*route->at), by_link);
     for (uint32_t i = 0; i < route->count; i++) {

@@ -2,7 +2,8 @@
  * Prices. Sharing is what the counts leave out: ranks of a node take turns on its cores and its
  * network ports, ranks of a group on the group's trunk. A rank whose core moves its messages is
  * taken to receive as much as it sends. Nodes and groups are taken to be equal. Rings along paths
- * of the machine have what its links give them together; all else goes by the levels. */
+ * of the machine have what its links give them together; all else goes by the levels. What crosses
+ * between the cells of a node shares their bridges; cells are taken to be equal, too. */
 #include "tuner/price.h"
 
 #include <math.h>
@@ -24,6 +25,31 @@ static double over(double amount, double per_second)
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
+/* How much longer the bytes within a node take because cells share bridges, when a rank alone takes
+ * `wire` for all of them. */
+static double bridge_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                        const struct tutti_cost *cost, double wire)
+{
+    double in_node = crowd(view, view->places->nnodes);
+    double in_cell = crowd(view, view->places->ncells), elsewhere, own;
+
+    if (cost->bridge.rounds > 0) {
+        own = over(cost->bridge.bytes / in_cell, machine->level[TUTTI_LEVEL_NODE].bytes_per_s);
+        return fmax(over(cost->bridge.bytes, machine->bridge_bytes_per_s) - own, 0);
+    }
+    elsewhere = in_node > 1 ? (in_node - in_cell) / (in_node - 1) : 0;
+    own = elsewhere * fmax(in_cell * cost->level[TUTTI_LEVEL_NODE].bytes, cost->served);
+    return fmax(over(own, machine->bridge_bytes_per_s) - wire, 0);
+}
+
+/* Rounds that cross from cell to cell. */
+static double bridge_rounds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
+{
+    if (view->places == NULL || view->places->cell == NULL)
+        return 0;
+    return cost->bridge.rounds > 0 ? cost->bridge.rounds : cost->level[TUTTI_LEVEL_NODE].rounds;
+}
+
 /* What the bytes of a level take. One-sided costs are of one level. */
 static double wire_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost, int level)
@@ -40,6 +66,8 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_ma
         wire *= share(in_node, machine->nics);
     if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
         wire = fmax(wire, over(bytes * in_group, machine->trunk_bytes_per_s));
+    if (level == TUTTI_LEVEL_NODE && places != NULL && places->cell != NULL)
+        wire += bridge_of(view, machine, cost, wire);
     return wire;
 }
 
@@ -65,6 +93,7 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
     }
+    of_level[TUTTI_LEVEL_NODE] += bridge_rounds(view, cost) * machine->bridge_latency_s;
     return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
 }
 

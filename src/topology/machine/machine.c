@@ -52,6 +52,7 @@ void tutti_machine_destroy(struct tutti_machine *machine)
         return;
     drop(machine->places.node);
     drop(machine->places.group);
+    drop(machine->places.cell);
     drop(machine->places.rings);
     drop(machine->places.trees);
     tutti_links_fini(&machine->links);

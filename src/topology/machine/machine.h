@@ -7,11 +7,17 @@
  *   ranks 1024                # 128 nodes of 8, one network port per rank
  *   node 8                    # ranks of a node; "node 3 5 8" repeats 3, 5, 8, 3, ...
  *   group 16                  # nodes of a group; a list likewise
+ *   cell 4                    # ranks of a cell of a node, in the order of their numbers; a list
+ *                             # likewise, which begins anew with each node
  *   place block               # or cyclic: ranks are dealt to the nodes in turns, as long as there
  *                             # is room: with equal nodes rank r lives on node r mod nodes
  *   level node  latency 1us overhead 0us bandwidth 350GB/s
  *   level group latency 2us overhead 1us bandwidth 50GB/s
  *   level top   latency 0us overhead 5us bandwidth 50GB/s
+ *   bridge latency 100ns bandwidth 40GB/s
+ *                             # between the cells of a node: how much later messages and signals
+ *                             # are there than within a cell, and what one cell carries to the
+ *                             # others of its node, each way; default: no later, and unbounded
  *   nics 8                    # network ports of a node, dealt to its ranks in turns; default: one
  *                             # per rank
  *   trunk 400GB/s             # what one group carries to others, each way; default: unbounded
@@ -43,7 +49,7 @@
  * known as a graph; they may stand in any order.
  *
  * Where nodes and groups have no pattern: "node of 0 1 1 0" is the node of each rank, "group of
- * 0 1" the group of each node.
+ * 0 1" the group of each node, "cell of 0 0 1 1" the cell of each rank, counted through all nodes.
  *
  * A rank that is a core of a CPU moves its messages itself, both ways, and copies and reduces
  * besides. That is said of a level: `core` is what the core sends and receives there together, and
@@ -131,6 +137,7 @@ struct tutti_machine {
     uint32_t nics;             /* 0: one per rank */
     uint32_t cores;            /* 0: one per rank */
     double trunk_bytes_per_s;  /* the rest: 0 is unbounded, or free */
+    double bridge_latency_s, bridge_bytes_per_s;
     double memory_bytes_per_s;
     double copy_bytes_per_s;
     double reduce_bytes_per_s;
@@ -198,6 +205,16 @@ static inline double tutti_machine_signal_s(const struct tutti_machine *machine)
 {
     return machine->signal_s > 0 ? machine->signal_s
                                  : machine->level[0].latency_s + machine->level[0].overhead_s;
+}
+
+/* Between them a bridge joins two cells of a node. */
+static inline bool tutti_machine_is_bridged(const struct tutti_machine *machine, uint32_t a,
+                                            uint32_t b)
+{
+    const struct tutti_places *places = &machine->places;
+
+    return places->cell != NULL && places->cell[a] != places->cell[b] && places->node != NULL &&
+           places->node[a] == places->node[b];
 }
 
 /* 0 node, 1 group, 2 top: how far apart two ranks live. */

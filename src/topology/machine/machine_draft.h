@@ -22,10 +22,12 @@ enum tutti_machine_line {
     TUTTI_LINE_RANKS,
     TUTTI_LINE_NODE,
     TUTTI_LINE_GROUP,
+    TUTTI_LINE_CELL,
     TUTTI_LINE_PLACE,
     TUTTI_LINE_LEVEL_NODE,
     TUTTI_LINE_LEVEL_GROUP,
     TUTTI_LINE_LEVEL_TOP,
+    TUTTI_LINE_BRIDGE,
     TUTTI_LINE_NICS,
     TUTTI_LINE_TRUNK,
     TUTTI_LINE_TORUS,
@@ -69,17 +71,22 @@ struct tutti_draft {
     struct tutti_words words;
     struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: not there */
     uint32_t nranks;
-    struct tutti_numbers nodes, groups, torus; /* sizes ... */
-    bool nodes_are_listed, groups_are_listed;  /* ... or the place of each */
+    struct tutti_numbers nodes, groups, cells, torus; /* sizes ... */
+    bool nodes_are_listed, groups_are_listed, cells_are_listed; /* ... or the place of each */
     bool is_cyclic;
     struct tutti_numbers rings[TUTTI_MACHINE_ORDERS], trees[TUTTI_MACHINE_ORDERS];
     uint32_t nrings, ntrees;
-    struct tutti_rate level[TUTTI_MACHINE_LEVELS];
+    struct tutti_rate level[TUTTI_MACHINE_LEVELS], bridge;
     uint32_t nics, cores;
     double trunk, signal_s;
     struct tutti_speed memory, copy, reduce, load;
     struct tutti_draft_links links;
 };
+
+/* A list of the place of each of `count` items: as many as there are, numbered as they first come.
+ * `items` is their name, in messages. */
+int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_numbers *list,
+                          const char *items, uint32_t *of, uint32_t count, uint32_t *ret_nplaces);
 
 /* Check what belongs together and fill `machine`; the caller destroys its arrays, on error too. */
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,

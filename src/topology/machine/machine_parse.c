@@ -208,16 +208,45 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
     return TUTTI_OK;
 }
 
+/* "latency 100ns bandwidth 40GB/s", in any order, one of them or both. */
+static int read_bridge(struct tutti_draft *draft)
+{
+    struct tutti_rate *bridge = &draft->bridge;
+    bool has_latency = false;
+    struct tutti_word key, value;
+
+    while (tutti_words_next(&draft->words, &key)) {
+        if (tutti_word_is(key, "latency") && !has_latency) {
+            tutti_words_next(&draft->words, &value);
+            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &bridge->latency_s));
+            has_latency = true;
+        } else if (tutti_word_is(key, "bandwidth") && bridge->bytes_per_s == 0) {
+            tutti_words_next(&draft->words, &value);
+            TUTTI_TRY(tutti_word_rate(&draft->words, value, &bridge->bytes_per_s));
+        } else {
+            return tutti_words_fail(&draft->words, key, "\"%.*s\"; a bridge has latency and "
+                                    "bandwidth, each once",
+                                    (int)(key.length < 40 ? key.length : 40), key.at);
+        }
+    }
+    if (!has_latency && bridge->bytes_per_s == 0)
+        return tutti_words_fail(&draft->words, key, "the bridge has neither latency nor bandwidth; "
+                                "add one, such as bandwidth 40GB/s");
+    return TUTTI_OK;
+}
+
 /* ---- the lines ------------------------------------------------------------------------------- */
 
 static const char *const keywords[TUTTI_LINE_COUNT] = {
     [TUTTI_LINE_RANKS] = "ranks",
     [TUTTI_LINE_NODE] = "node",
     [TUTTI_LINE_GROUP] = "group",
+    [TUTTI_LINE_CELL] = "cell",
     [TUTTI_LINE_PLACE] = "place",
     [TUTTI_LINE_LEVEL_NODE] = "level node",
     [TUTTI_LINE_LEVEL_GROUP] = "level group",
     [TUTTI_LINE_LEVEL_TOP] = "level top",
+    [TUTTI_LINE_BRIDGE] = "bridge",
     [TUTTI_LINE_NICS] = "nics",
     [TUTTI_LINE_TRUNK] = "trunk",
     [TUTTI_LINE_TORUS] = "torus",
@@ -251,8 +280,8 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
     if (is_level)
         return tutti_words_fail(&draft->words, level, "a level is node, group or top");
     return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
-                            "group, place, level, nics, trunk, torus, cores, memory, copy, reduce, "
-                            "load, signal, ring, tree, link or path",
+                            "group, cell, place, level, bridge, nics, trunk, torus, cores, memory, "
+                            "copy, reduce, load, signal, ring, tree, link or path",
                             (int)(keyword.length < 40 ? keyword.length : 40), keyword.at);
 }
 
@@ -262,10 +291,12 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
     case TUTTI_LINE_RANKS: return read_one(draft, &draft->nranks);
     case TUTTI_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
     case TUTTI_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
+    case TUTTI_LINE_CELL: return read_sizes(draft, &draft->cells, &draft->cells_are_listed);
     case TUTTI_LINE_PLACE: return read_place(draft);
     case TUTTI_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);
     case TUTTI_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
     case TUTTI_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
+    case TUTTI_LINE_BRIDGE: return read_bridge(draft);
     case TUTTI_LINE_NICS: return read_one(draft, &draft->nics);
     case TUTTI_LINE_TRUNK: return read_rate(draft, &draft->trunk);
     case TUTTI_LINE_TORUS: return read_torus(draft);
@@ -329,6 +360,7 @@ static void draft_fini(struct tutti_draft *draft)
 {
     free(draft->nodes.values);
     free(draft->groups.values);
+    free(draft->cells.values);
     free(draft->torus.values);
     for (uint32_t i = 0; i < draft->nrings; i++)
         free(draft->rings[i].values);

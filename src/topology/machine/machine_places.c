@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From the lines of a description to a machine: who lives where, and whether it fits together. */
-#include "topology/machine/machine_draft.h"
+#include "topology/machine/machine_cells.h"
 
 #include "base/result.h"
 
@@ -86,9 +86,8 @@ static int deal(const struct tutti_numbers *sizes, uint32_t nnodes, uint32_t *of
     return TUTTI_OK;
 }
 
-/* A list of the place of each item: as many as there are, numbered as they first come. */
-static int copy_list(const struct tutti_draft *draft, const struct tutti_numbers *list,
-                     const char *items, uint32_t *of, uint32_t count, uint32_t *ret_nplaces)
+int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_numbers *list,
+                          const char *items, uint32_t *of, uint32_t count, uint32_t *ret_nplaces)
 {
     uint32_t nplaces = 0;
 
@@ -117,7 +116,8 @@ static int place_nodes(const struct tutti_draft *draft, struct tutti_places *pla
     TUTTI_TRY(take_numbers(places->nranks, &of));
     places->node = of;
     if (draft->nodes_are_listed)
-        return copy_list(draft, &draft->nodes, "ranks", of, places->nranks, &places->nnodes);
+        return tutti_draft_copy_list(draft, &draft->nodes, "ranks", of, places->nranks,
+                                     &places->nnodes);
     if (!has_nodes) {
         for (uint32_t rank = 0; rank < places->nranks; rank++)
             of[rank] = rank;
@@ -139,7 +139,8 @@ static int place_groups(const struct tutti_draft *draft, struct tutti_places *pl
     places->group = of;
     TUTTI_TRY(take_numbers(places->nnodes, &of_node));
     if (draft->groups_are_listed)
-        rc = copy_list(draft, &draft->groups, "nodes", of_node, places->nnodes, &places->ngroups);
+        rc = tutti_draft_copy_list(draft, &draft->groups, "nodes", of_node, places->nnodes,
+                                   &places->ngroups);
     else
         places->ngroups = fill_blocks(&draft->groups, of_node, places->nnodes);
     for (uint32_t rank = 0; rank < places->nranks && rc == TUTTI_OK; rank++)
@@ -255,6 +256,9 @@ static int check_lines(const struct tutti_draft *draft)
     if (draft->trunk != 0 && draft->groups.count == 0)
         return tutti_words_fail(&draft->words, draft->line_at[TUTTI_LINE_TRUNK], "a trunk joins "
                                 "groups; add a line such as \"group 16\", the nodes of a group");
+    if (draft->cells.count > 0 && draft->nodes.count == 0)
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_LINE_CELL], "a cell is a part "
+                                "of a node; add a line such as \"node 8\", the ranks of a node");
     return TUTTI_OK;
 }
 
@@ -276,6 +280,7 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     TUTTI_TRY(count_ranks(draft, nranks, &places->nranks));
     TUTTI_TRY(place_nodes(draft, places));
     TUTTI_TRY(place_groups(draft, places));
+    TUTTI_TRY(tutti_draft_place_cells(draft, places));
     tutti_places_align(places);
     if (draft->nrings > 0) {
         int rc = place_orders(draft, draft->rings, draft->nrings, places->nranks, false, &orders);
@@ -297,6 +302,8 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     machine->nics = draft->nics;
     machine->cores = draft->cores;
     machine->trunk_bytes_per_s = draft->trunk;
+    machine->bridge_latency_s = draft->bridge.latency_s;
+    machine->bridge_bytes_per_s = draft->bridge.bytes_per_s;
     machine->signal_s = draft->signal_s;
     set_speed(&draft->memory, &machine->memory_bytes_per_s, machine->memory_beyond);
     set_speed(&draft->copy, &machine->copy_bytes_per_s, machine->copy_beyond);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine as text: the shortest form that reads as the same machine again. */
-#include "topology/machine/machine_draft.h"
+#include "topology/machine/machine_cells.h"
 
 #include "base/result.h"
 
@@ -45,6 +45,19 @@ static void write_level(FILE *out, const char *name, const struct tutti_rate *ra
         fputs(" core ", out);
         tutti_words_write(out, tutti_rate_units, rate->core_bytes_per_s);
         write_beyond(out, rate->core_beyond);
+    }
+    fputc('\n', out);
+}
+
+static void write_bridge(FILE *out, const struct tutti_machine *machine)
+{
+    if (machine->bridge_latency_s == 0 && machine->bridge_bytes_per_s == 0)
+        return;
+    fputs("bridge latency ", out);
+    tutti_words_write(out, tutti_time_units, machine->bridge_latency_s);
+    if (machine->bridge_bytes_per_s > 0) {
+        fputs(" bandwidth ", out);
+        tutti_words_write(out, tutti_rate_units, machine->bridge_bytes_per_s);
     }
     fputc('\n', out);
 }
@@ -159,9 +172,11 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
 
     fprintf(out, "tutti-machine 1\nranks %u\n", places->nranks);
     TUTTI_TRY(write_nodes(out, places));
+    TUTTI_TRY(tutti_machine_write_cells(out, places));
     write_level(out, "node", &machine->level[0]);
     write_level(out, "group", &machine->level[1]);
     write_level(out, "top", &machine->level[2]);
+    write_bridge(out, machine);
     if (machine->nics != 0)
         fprintf(out, "nics %u\n", machine->nics);
     write_rate(out, "trunk", machine->trunk_bytes_per_s, NULL);
