@@ -222,7 +222,7 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_choice *choice,
     entry->next = cache->plans;
     cache->plans = entry;
     cache->plan_bytes += sizeof *entry + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
-                         schedule->ndeps * 4;
+                         (schedule->ndeps + schedule->namong) * 4;
     *ret_plan = entry->plan;
     return TUTTI_OK;
 

@@ -27,6 +27,8 @@ static uint64_t hash_of(const struct tutti_schedule *schedule)
         hash = mix_span(mix_span(hash, &step->src), &step->dst);
         hash = mix_span(mix_span(hash, &step->remote), &step->also);
         hash = mix(mix_span(hash, &step->remote_dst), step->dep_count);
+        for (uint32_t m = 0; m < step->among_count; m++)
+            hash = mix(hash, schedule->among[step->among_first + m]);
     }
     return hash;
 }

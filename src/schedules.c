@@ -342,7 +342,7 @@ size_t tutti_schedules_bytes(const struct tutti_schedules *schedules)
         const struct tutti_schedule *schedule = schedules->plan->schedule;
 
         bytes += sizeof *schedules + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
-                 schedule->ndeps * 4;
+                 (schedule->ndeps + schedule->namong) * 4;
     }
     return bytes;
 }

@@ -70,7 +70,8 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
                          const struct tutti_bound_step *bound)
 {
     struct tutti_run *run = &engine->run;
-    uint32_t nranks = (uint32_t)engine->nranks, me = (uint32_t)engine->rank;
+    uint32_t me = (uint32_t)engine->rank;
+    struct tutti_among to = tutti_step_peers(run->program->plan->schedule, step, step->to);
     struct tutti_reduce_args args = { /* the bytes of one source, whatever they mean */
         .type = TUTTI_UINT8, .op = TUTTI_SUM, .nsrcs = 1, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = TUTTI_NO_SCALE, .stream = run->streams,
@@ -83,10 +84,13 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
         engine->sources[0] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];
         if (step->dst.buffer != TUTTI_BUF_NONE)
             engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
-        for (uint32_t rank = 0; rank < nranks; rank++)
-            if (tutti_step_stores_into(step, me, rank))
+        for (uint32_t m = 0; m < to.count; m++) {
+            uint32_t rank = tutti_among_rank(to, m);
+
+            if (rank != me)
                 engine->sinks[ndsts++] = peer_base(engine, rank, step->remote.buffer) +
                                          segment->at[TUTTI_AT_REMOTE];
+        }
         args.ndsts = ndsts;
         args.count = segment->bytes;
         tutti_cpu_reduce(&args);
@@ -123,38 +127,53 @@ static int get_segments(struct tutti_engine *engine, const struct tutti_step *st
     return TUTTI_OK;
 }
 
+/* Where the results of a gather_reduce go: the own places first. Gives how many there are. */
+static uint32_t find_sinks(struct tutti_engine *engine, const struct tutti_step *step,
+                           const struct tutti_segment *segment)
+{
+    struct tutti_run *run = &engine->run;
+    struct tutti_among to = tutti_step_peers(run->program->plan->schedule, step, step->to);
+    uint32_t me = (uint32_t)engine->rank, ndsts = 0;
+
+    if (step->also.buffer != TUTTI_BUF_NONE)
+        engine->sinks[ndsts++] = own_base(run, step->also.buffer) + segment->at[TUTTI_AT_ALSO];
+    if (step->dst.buffer != TUTTI_BUF_NONE)
+        engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
+    for (uint32_t m = 0; m < to.count; m++) {
+        uint32_t rank = tutti_among_rank(to, m);
+
+        if (rank != me)
+            engine->sinks[ndsts++] = peer_base(engine, rank, step->remote_dst.buffer) +
+                                     segment->at[TUTTI_AT_REMOTE_DST];
+    }
+    return ndsts;
+}
+
 static void gather_reduce_segments(struct tutti_engine *engine, const struct tutti_step *step,
                                    const struct tutti_bound_step *bound)
 {
     struct tutti_run *run = &engine->run;
-    uint32_t nranks = (uint32_t)engine->nranks, me = (uint32_t)engine->rank;
+    struct tutti_among among = tutti_step_among(run->program->plan->schedule, step);
+    uint32_t me = (uint32_t)engine->rank;
     struct tutti_reduce_args args = {
-        .type = run->call->type, .op = run->call->op, .nsrcs = nranks, .srcs = engine->sources,
-        .dsts = engine->sinks, .scale = run->scale,
+        .type = run->program->run_type, .op = run->call->op, .nsrcs = among.count,
+        .srcs = engine->sources, .dsts = engine->sinks, .scale = run->scale,
         .stream = run->streams && step->dst.buffer != TUTTI_BUF_SCRATCH,
         .nkept = step->also.buffer != TUTTI_BUF_NONE, /* a window, which others read next */
     };
 
     for (uint32_t i = 0; i < bound->count; i++) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
-        uint32_t ndsts = 0;
 
-        if (step->also.buffer != TUTTI_BUF_NONE)
-            engine->sinks[ndsts++] = own_base(run, step->also.buffer) + segment->at[TUTTI_AT_ALSO];
-        if (step->dst.buffer != TUTTI_BUF_NONE)
-            engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
-        for (uint32_t rank = 0; rank < nranks; rank++) {
-            if (rank == me) {
-                engine->sources[rank] = own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC];
-                continue;
-            }
-            engine->sources[rank] = peer_base(engine, rank, step->remote.buffer) +
-                                    segment->at[TUTTI_AT_REMOTE];
-            if (tutti_step_stores_into(step, me, rank))
-                engine->sinks[ndsts++] = peer_base(engine, rank, step->remote_dst.buffer) +
-                                         segment->at[TUTTI_AT_REMOTE_DST];
+        for (uint32_t m = 0; m < among.count; m++) {
+            uint32_t rank = tutti_among_rank(among, m);
+
+            engine->sources[m] = rank == me
+                                     ? own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC]
+                                     : peer_base(engine, rank, step->remote.buffer) +
+                                           segment->at[TUTTI_AT_REMOTE];
         }
-        args.ndsts = ndsts;
+        args.ndsts = find_sinks(engine, step, segment);
         args.count = segment->bytes / tutti_type_size(args.type);
         tutti_cpu_reduce(&args);
     }

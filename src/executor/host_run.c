@@ -315,8 +315,10 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     engine->looks = 0;
     if (engine->domain != NULL)
         announce(engine->domain, run->header);
-    run->scale = program->plan->schedule->is_one_sided ? average_of(call, engine->nranks)
-                                                       : TUTTI_NO_SCALE;
+    run->scale = program->plan->schedule->is_one_sided &&
+                         !program->plan->schedule->sums_in_stages
+                     ? average_of(call, engine->nranks)
+                     : TUTTI_NO_SCALE;
     run->piece = 0;
     run->local_position = 0;
     run->wait_index = 0;

@@ -17,7 +17,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool is_own_overlay = call->collective == TUTTI_ALLTOALL && call->input == call->output;
 
     program->run_type = call->type;
-    if (reduces && !schedule->is_one_sided) {
+    if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
         program->widens = tutti_type_is_narrow_float(call->type);
         if (program->widens)
             program->run_type = TUTTI_FLOAT32;

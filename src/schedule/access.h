@@ -8,7 +8,7 @@
 #include "schedule/step.h"
 
 /* One span that a step reads or writes. `rank` is TUTTI_NO_RANK for this rank's own memory,
- * else a peer, or TUTTI_ALL_RANKS for every rank but this one. */
+ * else a peer, or TUTTI_ALL_RANKS for every rank but this one that the step goes by. */
 struct tutti_touch {
     int32_t rank;
     bool is_write;
@@ -35,11 +35,41 @@ static inline bool tutti_step_is_two_sided(const struct tutti_step *step)
 {
     return step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
 }
-/* Of a put or gather_reduce of rank `me`: is the result stored into `other`'s memory? */
-static inline bool tutti_step_stores_into(const struct tutti_step *step, uint32_t me,
-                                          uint32_t other)
+/* Some ranks, ascending. */
+struct tutti_among {
+    const uint32_t *ranks; /* NULL: from `first` on */
+    uint32_t first, count;
+};
+
+static inline uint32_t tutti_among_rank(struct tutti_among among, uint32_t index)
 {
-    return other != me && (step->to == TUTTI_ALL_RANKS || step->to == (int32_t)other);
+    return among.ranks != NULL ? among.ranks[index] : among.first + index;
+}
+
+/* Those that TUTTI_ALL_RANKS stands for in a put or gather_reduce. */
+static inline struct tutti_among tutti_step_among(const struct tutti_schedule *schedule,
+                                                  const struct tutti_step *step)
+{
+    if (step->among_count == 0)
+        return (struct tutti_among){NULL, 0, schedule->nranks};
+    return (struct tutti_among){schedule->among + step->among_first, 0, step->among_count};
+}
+
+/* Those that `peer`, of a step or of an access of it, stands for: TUTTI_NO_RANK for none, and
+ * TUTTI_ALL_RANKS for those above, this rank among them, though it is not meant. */
+static inline struct tutti_among tutti_step_peers(const struct tutti_schedule *schedule,
+                                                  const struct tutti_step *step, int32_t peer)
+{
+    if (peer == TUTTI_ALL_RANKS)
+        return tutti_step_among(schedule, step);
+    return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
+}
+
+/* How many other ranks that is. */
+static inline uint32_t tutti_step_count_peers(const struct tutti_schedule *schedule,
+                                              const struct tutti_step *step, int32_t peer)
+{
+    return tutti_step_peers(schedule, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
 /* Has a put or gather_reduce the destinations that go together? */

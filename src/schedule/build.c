@@ -8,6 +8,7 @@
 #include "schedule/derive.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,
                      const struct tutti_shape *shape)
@@ -80,6 +81,57 @@ void tutti_build_one_tree(struct tutti_build *build)
     build->schedule->is_one_tree = true;
 }
 
+static int check_among(const struct tutti_build *build, const uint32_t *ranks, uint32_t count)
+{
+    const struct tutti_schedule *schedule = build->schedule;
+    bool has_own = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (ranks[i] >= schedule->nranks || (i > 0 && ranks[i] <= ranks[i - 1]))
+            return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u: rank %u is number "
+                              "%u of those that a step goes by; they ascend",
+                              tutti_collective_name((enum tutti_collective)schedule->collective),
+                              schedule->rank, schedule->nranks, schedule->root, ranks[i], i);
+        has_own = has_own || ranks[i] == schedule->rank;
+    }
+    if (!has_own && count > 0)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u is none of the %u ranks "
+                          "that its step goes by",
+                          tutti_collective_name((enum tutti_collective)schedule->collective),
+                          schedule->rank, schedule->nranks, schedule->root, count);
+    return TUTTI_OK;
+}
+
+int tutti_build_among(struct tutti_build *build, const uint32_t *ranks, uint32_t count)
+{
+    struct tutti_schedule *schedule = build->schedule;
+    uint32_t needed = schedule->namong + count;
+
+    TUTTI_TRY(check_among(build, ranks, count));
+    build->among_count = 0;
+    if (count == 0 || count == schedule->nranks)
+        return TUTTI_OK;
+    if (needed > build->among_capacity) {
+        uint32_t *grown = realloc(schedule->among, 2 * (size_t)needed * sizeof(*grown));
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks of steps", needed);
+        schedule->among = grown;
+        build->among_capacity = 2 * needed;
+    }
+    memcpy(schedule->among + schedule->namong, ranks, count * sizeof(*ranks));
+    build->among_first = schedule->namong;
+    build->among_count = count;
+    schedule->namong = needed;
+    return TUTTI_OK;
+}
+
+static bool goes_by_all(const struct tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_GATHER_REDUCE ||
+           (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS);
+}
+
 static int append(struct tutti_build *build, const struct tutti_step *step)
 {
     struct tutti_schedule *schedule = build->schedule;
@@ -93,7 +145,12 @@ static int append(struct tutti_build *build, const struct tutti_step *step)
         schedule->steps = grown;
         build->step_capacity = capacity;
     }
-    schedule->steps[schedule->nsteps++] = *step;
+    schedule->steps[schedule->nsteps] = *step;
+    if (build->among_count > 0 && goes_by_all(step)) {
+        schedule->steps[schedule->nsteps].among_first = build->among_first;
+        schedule->steps[schedule->nsteps].among_count = build->among_count;
+    }
+    schedule->nsteps++;
     return TUTTI_OK;
 }
 

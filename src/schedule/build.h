@@ -22,6 +22,8 @@ struct tutti_build {
     uint8_t channel;                 /* of the two-sided steps emitted next, modulo `channels` */
     uint16_t queue;                  /* likewise; 0: none, the usual case */
     uint32_t channels;               /* there are (shape.h) */
+    /* What tutti_build_among has said. */
+    uint32_t among_first, among_count, among_capacity;
 };
 
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,
@@ -42,6 +44,10 @@ void tutti_build_needs(struct tutti_build *build, uint32_t needs);
  * k-th send depends on k-th receives of their lanes alone, and these on others such; nothing depends
  * on a send. */
 void tutti_build_one_tree(struct tutti_build *build);
+
+/* PUTs to all and GATHER_REDUCEs emitted next go by these ranks alone: ascending, this one among
+ * them. count 0: by all again. */
+int tutti_build_among(struct tutti_build *build, const uint32_t *ranks, uint32_t count);
 
 static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t first, uint32_t count)
 {

@@ -13,16 +13,15 @@ static void raise_to(uint64_t *most, uint64_t value)
 }
 
 /* Chunks of peers' memory that a step loads and stores. */
-static uint64_t reached_by(const struct check *check, const struct tutti_step *step)
+static uint64_t reached_by(const struct tutti_schedule *schedule, const struct tutti_step *step)
 {
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_step_accesses(step, accesses);
     uint64_t chunks = 0;
 
     for (uint32_t a = 0; a < naccesses; a++)
-        if (accesses[a].rank != TUTTI_NO_RANK)
-            chunks += (uint64_t)accesses[a].span.count *
-                      (accesses[a].rank == TUTTI_ALL_RANKS ? check->nranks - 1 : 1);
+        chunks += (uint64_t)accesses[a].span.count *
+                  tutti_step_count_peers(schedule, step, accesses[a].rank);
     return chunks;
 }
 
@@ -40,7 +39,7 @@ static void count_rank(struct check *check, uint32_t rank)
         report->messages += tutti_access_sends(step);
         sent += tutti_access_sends(step) ? count : 0;
         received += tutti_access_receives(step) ? count : 0;
-        reached += reached_by(check, step);
+        reached += reached_by(check->schedules[rank], step);
     }
     raise_to(&report->sent, sent);
     raise_to(&report->received, received);

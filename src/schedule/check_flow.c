@@ -187,22 +187,27 @@ static int run_gather_reduce(struct check_flow *flow, uint32_t at)
     struct check *check = flow->check;
     const struct tutti_step *step = check_step(check, at);
     uint32_t rank = check->step_rank[at];
+    struct tutti_among among = tutti_step_among(check->schedules[rank], step);
+    struct tutti_among to = tutti_step_peers(check->schedules[rank], step, step->to);
     struct piece sum, next;
 
     for (uint32_t i = 0; i < step->src.count; i += sum.count) {
-        TUTTI_TRY(load(flow, at, 0, rank == 0 ? step->src : step->remote, i, &sum));
-        for (uint32_t other = 1; other < check->nranks; other++) {
-            TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, &next));
+        for (uint32_t m = 0; m < among.count; m++) {
+            uint32_t other = tutti_among_rank(among, m);
+            struct piece *into = m == 0 ? &sum : &next;
+
+            TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, into));
             /* Of two, either may come first; more are added up from the left and rounded once. */
-            TUTTI_TRY(combine(flow, at, &sum, &next, check->nranks > 2));
+            if (m > 0)
+                TUTTI_TRY(combine(flow, at, &sum, &next, among.count > 2));
         }
         if (step->dst.buffer != TUTTI_BUF_NONE)
             TUTTI_TRY(store(flow, at, rank, step->dst, i, &sum));
         if (step->also.buffer != TUTTI_BUF_NONE)
             TUTTI_TRY(store(flow, at, rank, step->also, i, &sum));
-        for (uint32_t other = 0; other < check->nranks; other++)
-            if (tutti_step_stores_into(step, rank, other))
-                TUTTI_TRY(store(flow, at, other, step->remote_dst, i, &sum));
+        for (uint32_t m = 0; m < to.count; m++)
+            if (tutti_among_rank(to, m) != rank)
+                TUTTI_TRY(store(flow, at, tutti_among_rank(to, m), step->remote_dst, i, &sum));
     }
     return TUTTI_OK;
 }
@@ -223,10 +228,11 @@ static int run_put(struct check_flow *flow, uint32_t at)
 {
     const struct tutti_step *step = check_step(flow->check, at);
     uint32_t rank = flow->check->step_rank[at];
+    struct tutti_among to = tutti_step_peers(flow->check->schedules[rank], step, step->to);
 
-    for (uint32_t other = 0; other < flow->check->nranks; other++)
-        if (tutti_step_stores_into(step, rank, other))
-            TUTTI_TRY(run_copy(flow, at, rank, step->src, other, step->remote));
+    for (uint32_t m = 0; m < to.count; m++)
+        if (tutti_among_rank(to, m) != rank)
+            TUTTI_TRY(run_copy(flow, at, rank, step->src, tutti_among_rank(to, m), step->remote));
     return run_copy(flow, at, rank, step->src, rank, step->dst);
 }
 

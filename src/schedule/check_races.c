@@ -225,12 +225,14 @@ static int touch_half(struct races *races, uint32_t run, uint32_t half)
     for (uint32_t a = 0; a < naccesses; a++) {
         struct touch touch = {.run = run, .half = half, .span = accesses[a].span,
                               .is_write = accesses[a].is_write};
-        bool is_all = accesses[a].rank == TUTTI_ALL_RANKS;
-        uint32_t first = accesses[a].rank >= 0 ? (uint32_t)accesses[a].rank : rank;
-        uint32_t last = is_all ? check->nranks - 1 : first;
+        bool is_own = accesses[a].rank == TUTTI_NO_RANK;
+        struct tutti_among owners =
+            tutti_step_peers(check->schedules[rank], check_step(check, half / 2),
+                             is_own ? (int32_t)rank : accesses[a].rank);
 
-        for (touch.owner = is_all ? 0 : first; touch.owner <= last; touch.owner++) {
-            if (is_all && touch.owner == rank)
+        for (uint32_t m = 0; m < owners.count; m++) {
+            touch.owner = tutti_among_rank(owners, m);
+            if (!is_own && touch.owner == rank)
                 continue;
             if (touch.is_write && run == 0)
                 TUTTI_TRY(check_overlaps(races, half, touch.owner, accesses, naccesses, a));

@@ -140,15 +140,14 @@ static int check_spans(struct check *check, uint32_t rank, uint32_t at)
     uint32_t naccesses = tutti_step_accesses(check_step(check, at), accesses);
 
     for (uint32_t a = 0; a < naccesses; a++) {
-        uint32_t first = accesses[a].rank >= 0 ? (uint32_t)accesses[a].rank : rank, last = first;
+        bool is_own = accesses[a].rank == TUTTI_NO_RANK;
+        struct tutti_among owners =
+            tutti_step_peers(check->schedules[rank], check_step(check, at),
+                             is_own ? (int32_t)rank : accesses[a].rank);
 
-        if (accesses[a].rank == TUTTI_ALL_RANKS) {
-            first = 0;
-            last = check->nranks - 1;
-        }
-        for (uint32_t owner = first; owner <= last; owner++)
-            TUTTI_TRY(check_span(check, rank, at, owner, &accesses[a].span));
-        ranks[a] = first;
+        for (uint32_t m = 0; m < owners.count; m++)
+            TUTTI_TRY(check_span(check, rank, at, tutti_among_rank(owners, m), &accesses[a].span));
+        ranks[a] = tutti_among_rank(owners, 0);
         if (accesses[a].span.count != accesses[0].span.count)
             return tutti_check_found(check, rank, at, "joins %u chunks with %u",
                                      accesses[0].span.count, accesses[a].span.count);
@@ -207,6 +206,35 @@ static int check_peers(struct check *check, uint32_t rank, uint32_t at)
     return TUTTI_OK;
 }
 
+/* Those that a step goes by instead of all. */
+static int check_among(struct check *check, uint32_t rank, uint32_t at)
+{
+    const struct tutti_schedule *schedule = check->schedules[rank];
+    const struct tutti_step *step = check_step(check, at);
+    bool may = step->kind == TUTTI_STEP_GATHER_REDUCE ||
+               (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS);
+    bool has_own = false;
+
+    if (step->among_count == 0)
+        return TUTTI_OK;
+    if (!may)
+        return tutti_check_found(check, rank, at, "goes by some of all ranks, but names them not");
+    if (step->among_count > schedule->namong ||
+        step->among_first > schedule->namong - step->among_count)
+        return tutti_check_found(check, rank, at, "goes by ranks %u + %u of %u that are named",
+                                 step->among_first, step->among_count, schedule->namong);
+    for (uint32_t i = 0; i < step->among_count; i++) {
+        const uint32_t *among = &schedule->among[step->among_first + i];
+
+        if (*among >= check->nranks || (i > 0 && among[0] <= among[-1]))
+            return tutti_check_found(check, rank, at, "goes by rank %u, which is none, or does not "
+                                     "come after the one before it", *among);
+        has_own = has_own || *among == rank;
+    }
+    return has_own ? TUTTI_OK
+                   : tutti_check_found(check, rank, at, "goes by ranks without its own");
+}
+
 static int check_one(struct check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
@@ -227,6 +255,7 @@ static int check_one(struct check *check, uint32_t rank, uint32_t at)
         return tutti_check_found(check, rank, at, "%s without a span that it needs",
                                  tutti_step_name((enum tutti_step_kind)step->kind));
     TUTTI_TRY(check_peers(check, rank, at));
+    TUTTI_TRY(check_among(check, rank, at));
     TUTTI_TRY(check_spans(check, rank, at));
     if (step->kind == TUTTI_STEP_WAIT && (step->signal == 0 || step->signal > schedule->nsignals))
         return tutti_check_found(check, rank, at, "waits for signal %u of %u", step->signal,

@@ -45,10 +45,24 @@ static int prove(const char *name, const struct tutti_ensemble *ensemble)
         report.rank, step, report.what);
 }
 
+/* Does any rank sum what is a sum already, or sum without a gather_reduce of all? */
+static bool has_stages(const struct tutti_ensemble *ensemble)
+{
+    for (uint32_t rank = 0; rank < ensemble->nranks; rank++) {
+        const struct tutti_schedule *schedule = ensemble->schedules[rank];
+
+        for (uint32_t i = 0; i < schedule->nsteps; i++)
+            if (schedule->steps[i].among_count > 0 || schedule->steps[i].kind == TUTTI_STEP_REDUCE)
+                return true;
+    }
+    return false;
+}
+
 int tutti_ensemble_load(const char *name, const char *text, size_t size_bytes,
                         struct tutti_ensemble *ret_ensemble)
 {
     struct tutti_ensemble ensemble;
+    bool sums_in_stages;
     int rc;
 
     TUTTI_TRY(tutti_ensemble_import(name, text, size_bytes, &ensemble));
@@ -57,6 +71,9 @@ int tutti_ensemble_load(const char *name, const char *text, size_t size_bytes,
         tutti_ensemble_fini(&ensemble);
         return rc;
     }
+    sums_in_stages = has_stages(&ensemble);
+    for (uint32_t rank = 0; rank < ensemble.nranks; rank++)
+        ensemble.schedules[rank]->sums_in_stages = sums_in_stages;
     *ret_ensemble = ensemble;
     return TUTTI_OK;
 }

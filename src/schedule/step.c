@@ -152,5 +152,6 @@ void tutti_schedule_destroy(struct tutti_schedule *schedule)
         return;
     free(schedule->steps);
     free(schedule->deps);
+    free(schedule->among);
     free(schedule);
 }

@@ -96,7 +96,9 @@ enum tutti_step_kind {
     TUTTI_STEP_COPY,   /* dst = src; touches nothing where, in place, the two are one */
     TUTTI_STEP_REDUCE, /* dst = dst op src */
 
-    /* One-sided, inside a load/store domain. `remote` is a span of another rank's buffer. */
+    /* One-sided, inside a load/store domain. `remote` is a span of another rank's buffer. A PUT or
+     * GATHER_REDUCE may go by some of the ranks, its own one of them, instead of by all
+     * (`among_count`): then read these where it says all ranks. */
     /* remote of rank `to` = src. With to == TUTTI_ALL_RANKS that of every other rank, and `dst`. */
     TUTTI_STEP_PUT,
     TUTTI_STEP_GET, /* dst = remote of rank `from` */
@@ -126,6 +128,8 @@ struct tutti_step {
     /* Steps of this rank that must be complete before this one starts:
      * schedule->deps[dep_first .. + dep_count). Derived, see build.h. */
     uint32_t dep_first, dep_count;
+    /* schedule->among[among_first .. + among_count): ranks, ascending. 0: all there are. */
+    uint32_t among_first, among_count;
 };
 
 /* What a schedule asks of the ranks' memory. */
@@ -150,10 +154,13 @@ struct tutti_schedule {
                                   the schedule has any one-sided step */
     bool is_one_sided;         /* local and one-sided steps only: runs strictly in order */
     bool is_lean;              /* no rank's schedule uses SCRATCH; the same on all ranks */
+    bool sums_in_stages;       /* sums of one GATHER_REDUCE are summed by another: to be rounded, or
+                                  scaled, at the end only; the same on all ranks */
     bool is_one_tree;          /* all goes up one tree: tutti_build_one_tree */
-    uint32_t nsteps, ndeps;
+    uint32_t nsteps, ndeps, namong;
     struct tutti_step *steps;
     uint32_t *deps;
+    uint32_t *among;
 };
 
 /* Blocks of INPUT and OUTPUT of a collective over nranks ranks (the table above). */

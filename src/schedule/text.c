@@ -28,7 +28,7 @@ const char *tutti_text_field_name(enum tutti_text_field field)
 {
     static const char *const names[TUTTI_TEXT_FIELD_COUNT] = {
         "from",       "to",     "src",     "dst",   "remote", "also",
-        "remote_dst", "signal", "channel", "queue", "after",
+        "remote_dst", "signal", "channel", "queue", "among", "after",
     };
 
     return names[field];
@@ -73,9 +73,9 @@ uint32_t tutti_text_fields(enum tutti_step_kind kind)
     if (kind <= TUTTI_STEP_RECV_REDUCE)
         fields |= BIT(QUEUE);
     if (kind == TUTTI_STEP_PUT)
-        fields |= BIT(DST);
+        fields |= BIT(DST) | BIT(AMONG);
     if (kind == TUTTI_STEP_GATHER_REDUCE)
-        fields |= BIT(TO) | BIT(DST) | BIT(ALSO) | BIT(REMOTE_DST);
+        fields |= BIT(AMONG) | BIT(TO) | BIT(DST) | BIT(ALSO) | BIT(REMOTE_DST);
     return fields;
 }
 

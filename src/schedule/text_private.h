@@ -19,6 +19,7 @@ enum tutti_text_field {
     TUTTI_TEXT_SIGNAL,
     TUTTI_TEXT_CHANNEL,
     TUTTI_TEXT_QUEUE,
+    TUTTI_TEXT_AMONG, /* the ranks that a step goes by instead of all */
     TUTTI_TEXT_AFTER, /* last: the steps waited for, where they are listed */
     TUTTI_TEXT_FIELD_COUNT
 };
@@ -68,6 +69,7 @@ struct tutti_text_reader {
     /* Dependencies of the rank that lists them, and how many each step has. */
     uint32_t *deps, *dep_counts;
     uint32_t ndeps, dep_capacity, count_capacity;
+    uint32_t *among, namong; /* of the step that is being read; room for nranks, or NULL */
 };
 
 static inline uint32_t tutti_text_most_channels(uint32_t nranks)

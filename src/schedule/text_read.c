@@ -314,6 +314,7 @@ int tutti_ensemble_read(const char *name, const char *text, struct tutti_ensembl
     tutti_build_fini(&reader.build);
     free(reader.deps);
     free(reader.dep_counts);
+    free(reader.among);
     if (rc != TUTTI_OK) {
         tutti_ensemble_fini(&ensemble);
         return rc;

@@ -92,6 +92,36 @@ static int read_after(struct tutti_text_reader *reader)
     return TUTTI_OK;
 }
 
+/* Ascending, the own rank among them. */
+static int read_among(struct tutti_text_reader *reader)
+{
+    uint32_t nranks = reader->ensemble->nranks, own = reader->build.schedule->rank, rank;
+    bool has_own = false;
+
+    if (reader->among == NULL)
+        reader->among = calloc(nranks, sizeof(*reader->among));
+    if (reader->among == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks of a step", nranks);
+    for (;;) {
+        const char *before = reader->at;
+
+        tutti_text_next(reader);
+        reader->at = before;
+        if (reader->word.length == 0 || reader->word.text[0] < '0' || reader->word.text[0] > '9')
+            break;
+        TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
+        if (reader->namong > 0 && rank <= reader->among[reader->namong - 1])
+            return tutti_text_refuse(reader, "rank %u after rank %u; let them ascend", rank,
+                                     reader->among[reader->namong - 1]);
+        reader->among[reader->namong++] = rank;
+        has_own = has_own || rank == own;
+    }
+    if (!has_own)
+        return tutti_text_refuse(reader, "\"among\" without rank %u, whose step it is; name it, "
+                                         "too", own);
+    return TUTTI_OK;
+}
+
 static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
                       enum tutti_text_field field)
 {
@@ -118,6 +148,7 @@ static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
         TUTTI_TRY(tutti_text_number(reader, "queue", 1, UINT16_MAX, &number));
         step->queue = (uint16_t)number;
         return TUTTI_OK;
+    case TUTTI_TEXT_AMONG: return read_among(reader);
     case TUTTI_TEXT_AFTER: return read_after(reader);
     default: break;
     }
@@ -146,6 +177,8 @@ static int check_step(struct tutti_text_reader *reader, const struct tutti_step 
                                          "\"remote_dst\"; or \"to\" a rank and \"remote_dst\"");
     if (kind == TUTTI_STEP_PUT && !tutti_step_stores_right(step))
         return tutti_text_refuse(reader, "put has \"dst\" and \"to all\", or \"to\" a rank");
+    if (kind == TUTTI_STEP_PUT && step->to >= 0 && reader->namong > 0)
+        return tutti_text_refuse(reader, "put has \"among\" and \"to all\", or \"to\" a rank");
     for (uint32_t i = 1; i < naccesses; i++)
         if (accesses[i].span.count != accesses[0].span.count)
             return tutti_text_refuse(
@@ -182,6 +215,7 @@ int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind 
     uint32_t seen = 0;
 
     TUTTI_TRY(reserve_counts(reader));
+    reader->namong = 0;
     for (;;) {
         enum tutti_text_field field = 0;
 
@@ -204,5 +238,6 @@ int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind 
         if ((seen & (1u << field)) && field != TUTTI_TEXT_ALSO)
             TUTTI_TRY(check_span(reader, &step, field, tutti_text_span(&step, field)));
     TUTTI_TRY(check_step(reader, &step, seen));
+    TUTTI_TRY(tutti_build_among(&reader->build, reader->among, reader->namong));
     return tutti_build_step(&reader->build, &step);
 }

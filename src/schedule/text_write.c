@@ -81,6 +81,7 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
                     : field == TUTTI_TEXT_FROM    ? step.from != TUTTI_NO_RANK
                     : field == TUTTI_TEXT_CHANNEL ? step.channel != 0
                     : field == TUTTI_TEXT_QUEUE   ? step.queue != 0
+                    : field == TUTTI_TEXT_AMONG   ? step.among_count > 0
                     : field == TUTTI_TEXT_AFTER   ? is_listed && step.dep_count > 0
                                                   : true;
 
@@ -91,11 +92,13 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
         write_span(file, span);
     else if (field == TUTTI_TEXT_FROM || field == TUTTI_TEXT_TO)
         write_rank(file, field == TUTTI_TEXT_FROM ? step.from : step.to);
-    else if (field != TUTTI_TEXT_AFTER)
+    else if (field != TUTTI_TEXT_AFTER && field != TUTTI_TEXT_AMONG)
         fprintf(file, " %u",
                 field == TUTTI_TEXT_SIGNAL  ? step.signal
                 : field == TUTTI_TEXT_QUEUE ? step.queue
                                             : step.channel);
+    for (uint32_t m = 0; field == TUTTI_TEXT_AMONG && m < step.among_count; m++)
+        fprintf(file, " %u", schedule->among[step.among_first + m]);
     for (uint32_t d = 0; field == TUTTI_TEXT_AFTER && d < step.dep_count; d++)
         fprintf(file, " %u", schedule->deps[step.dep_first + d]);
 }

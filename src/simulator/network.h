@@ -62,6 +62,7 @@ struct sim_network {
     uint32_t nnics;
     uint32_t *nic;        /* per rank: its own, counted through all nodes */
     uint32_t *node_size;  /* per node */
+    const uint32_t *among; /* of the score that is played: score.h */
     uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
 };
 

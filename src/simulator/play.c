@@ -215,6 +215,7 @@ static int prepare(struct sim_play *play)
         play->waiting[rank] = empty;
     }
     play->waiting_all = empty;
+    play->network.among = play->score.among;
     play->flows.network = &play->network;
     play->flows.events = &play->events;
     play->flows.free = SIM_NONE;

@@ -68,8 +68,8 @@ struct sim_play {
     struct sim_list awake;  /* ranks whose core may have work */
     struct sim_core *cores; /* per rank */
     /* Signals: what each rank has given for others to see, how many ranks have given each number,
-     * and who waits for one rank or for all. Each for those who see it at once, and, where a machine
-     * has cells that see each other's signals later, for the others. */
+     * and who waits for one rank or for all. Each for those who see it at once, and, where a
+     * machine has cells that see each other's signals later, for the others. */
     uint16_t *given, *given_afar;
     uint32_t *ngiven, *ngiven_afar; /* of all ranks, then of those of each cell: nnumbers each */
     uint32_t nnumbers;

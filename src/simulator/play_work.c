@@ -125,7 +125,9 @@ static int begin_work(struct sim_play *play, uint32_t id)
                               SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
         play->bytes += step->bytes *
-                       (step->peer == TUTTI_ALL_RANKS ? play->score.nranks - 1 : 1);
+                       (step->peer != TUTTI_ALL_RANKS ? 1
+                        : step->among_count > 0       ? step->among_count - 1
+                                                      : play->score.nranks - 1);
     return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, SIM_FLOW_WORK, id,
                                 play->now_s);
 }

@@ -3,6 +3,7 @@
 #include "simulator/network.h"
 
 #include "base/result.h"
+#include "schedule/access.h"
 #include "simulator/room.h"
 
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static double lesser(double a, double b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* What goes from the memory of one rank to that of another, if these live in two cells of a node. */
+/* What goes from the memory of one rank to that of another, if these are in two cells of a node. */
 static int cross_bridge(const struct sim_network *network, uint32_t from, uint32_t to,
                         struct sim_route *route)
 {
@@ -216,29 +217,35 @@ static const struct tutti_machine_path *find_path(const struct sim_network *netw
     return tutti_machine_path(network->machine, is_load ? peer : rank, is_load ? rank : peer);
 }
 
-/* Ranks first .. end - 1, the one that accesses them among them if these are all. */
-struct peers {
-    uint32_t first, end;
-};
-
-static struct peers peers_of(const struct sim_network *network, int32_t peer)
+/* Those that a step accesses the memory of; of several the step's own rank is one, which is not
+ * meant. */
+static struct tutti_among peers_of(const struct sim_network *network, const struct sim_step *step,
+                                   int32_t peer)
 {
-    if (peer == TUTTI_ALL_RANKS)
-        return (struct peers){0, network->nranks};
-    return peer >= 0 ? (struct peers){(uint32_t)peer, (uint32_t)peer + 1} : (struct peers){0, 0};
+    if (peer != TUTTI_ALL_RANKS)
+        return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
+    if (step->among_count > 0)
+        return (struct tutti_among){network->among + step->among, 0, step->among_count};
+    return (struct tutti_among){NULL, 0, network->nranks};
+}
+
+static uint32_t count_peers(const struct sim_network *network, const struct sim_step *step,
+                            int32_t peer)
+{
+    return peers_of(network, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
 /* Of these peers, those behind ports. */
 static double count_ports(const struct sim_network *network, const struct sim_step *step,
                           int32_t peer, bool is_load)
 {
-    struct peers peers = peers_of(network, peer);
-    double count = peer == TUTTI_ALL_RANKS ? network->nranks - 1 : peers.end - peers.first;
+    struct tutti_among peers = peers_of(network, step, peer);
+    double count = count_peers(network, step, peer);
 
     if (network->machine->links.npaths == 0)
         return count;
-    for (uint32_t rank = peers.first; rank < peers.end; rank++)
-        count -= find_path(network, step->rank, rank, is_load) != NULL;
+    for (uint32_t i = 0; i < peers.count; i++)
+        count -= find_path(network, step->rank, tutti_among_rank(peers, i), is_load) != NULL;
     return count;
 }
 
@@ -253,12 +260,14 @@ static int cross_own_port(const struct sim_network *network, uint32_t rank, bool
 
 /* To or from the memory of others. Where ranks share memory, those that others load from or store
  * to have no ports, and nobody but whoever loads and stores is busy. */
-static int cross_peers(const struct sim_network *network, uint32_t own, int32_t peer, bool is_load,
-                       struct sim_route *route)
+static int cross_peers(const struct sim_network *network, const struct sim_step *step, int32_t peer,
+                       bool is_load, struct sim_route *route)
 {
-    struct peers peers = peers_of(network, peer);
+    struct tutti_among peers = peers_of(network, step, peer);
+    uint32_t own = step->rank;
 
-    for (uint32_t rank = peers.first; rank < peers.end; rank++) {
+    for (uint32_t i = 0; i < peers.count; i++) {
+        uint32_t rank = tutti_among_rank(peers, i);
         const struct tutti_machine_path *path = find_path(network, own, rank, is_load);
 
         if (peer == TUTTI_ALL_RANKS && rank == own)
@@ -318,24 +327,25 @@ static void hold_access(const struct sim_network *network, double accessed, doub
         route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / accessed);
 }
 
-/* Loads from all ranks, in one pass with the arithmetic; and stores into all or one, if it does. */
+/* Loads from all ranks that the step goes by, which are two or more, in one pass with the
+ * arithmetic; and stores into all or one, if it does. */
 static int route_gather(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
-    double others = network->nranks - 1;
-    double stored = step->peer == TUTTI_ALL_RANKS ? others : step->peer >= 0 ? 1 : 0;
+    double others = count_peers(network, step, TUTTI_ALL_RANKS);
+    double stored = count_peers(network, step, step->peer);
     double ported = count_ports(network, step, TUTTI_ALL_RANKS, true);
 
     TUTTI_TRY(cross_own_port(network, step->rank, true, ported, route));
     TUTTI_TRY(cross_own_port(network, step->rank, false,
                              count_ports(network, step, step->peer, false), route));
-    TUTTI_TRY(cross_peers(network, step->rank, TUTTI_ALL_RANKS, true, route));
-    TUTTI_TRY(cross_peers(network, step->rank, step->peer, false, route));
+    TUTTI_TRY(cross_peers(network, step, TUTTI_ALL_RANKS, true, route));
+    TUTTI_TRY(cross_peers(network, step, step->peer, false, route));
     route->bytes_per_s = network->machine->reduce_bytes_per_s / others;
     hold_access(network, others, ported, route);
     merge(network, route);
     return cross_memory(network, step->rank,
-                        network->nranks + step->copies + stored, route);
+                        others + 1 + step->copies + stored, route);
 }
 
 /* From one place to one, or from one to all ranks, this one's own memory too. */
@@ -343,11 +353,11 @@ static int route_access(const struct sim_network *network, const struct sim_step
                         struct sim_route *route)
 {
     bool is_load = step->kind == TUTTI_STEP_GET;
-    double peers = step->peer == TUTTI_ALL_RANKS ? network->nranks - 1 : 1;
+    double peers = count_peers(network, step, step->peer);
     double ported = count_ports(network, step, step->peer, is_load);
 
     TUTTI_TRY(cross_own_port(network, step->rank, is_load, ported, route));
-    TUTTI_TRY(cross_peers(network, step->rank, step->peer, is_load, route));
+    TUTTI_TRY(cross_peers(network, step, step->peer, is_load, route));
     hold_access(network, peers, ported, route);
     merge(network, route);
     return cross_memory(network, step->rank,
@@ -360,7 +370,7 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
     begin(route);
     switch (step->kind) {
     case TUTTI_STEP_GATHER_REDUCE:
-        if (network->nranks > 1)
+        if (count_peers(network, step, TUTTI_ALL_RANKS) > 0)
             TUTTI_TRY(route_gather(network, step, route));
         break;
     case TUTTI_STEP_PUT:

@@ -135,6 +135,7 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
         .copies = (step->dst.buffer != TUTTI_BUF_NONE) + (step->also.buffer != TUTTI_BUF_NONE),
         .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
         .first_chunk = span->first, .end_chunk = span->first + span->count,
+        .among = score->namong + step->among_first, .among_count = step->among_count,
         .unmet = step->dep_count, .next_local = SIM_NONE, .next_waiting = SIM_NONE,
         .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
                                                source->block_count),
@@ -185,6 +186,12 @@ static int load_schedule(struct sim_score *score, struct lanes *lanes,
         score->nsignals = schedule->nsignals;
     for (uint32_t at = 0; at < schedule->nsteps; at++)
         TUTTI_TRY(load_step(score, lanes, schedule, at, source));
+    TUTTI_TRY(tutti_sim_room(&score->among, sizeof(*score->among),
+                             score->namong + schedule->namong, &score->among_capacity));
+    if (schedule->namong > 0)
+        memcpy(score->among + score->namong, schedule->among,
+               schedule->namong * sizeof(*score->among));
+    score->namong += schedule->namong;
     return load_order(score, schedule);
 }
 
@@ -270,6 +277,7 @@ void tutti_sim_score_fini(struct sim_score *score)
     free(score->first);
     free(score->steps);
     free(score->dependents);
+    free(score->among);
     free(score->messages);
     *score = (struct sim_score){.nranks = 0};
 }

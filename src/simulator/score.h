@@ -34,6 +34,7 @@ struct sim_step {
     uint16_t signal;
     uint16_t copies;    /* GATHER_REDUCE: places of this rank that the result goes to */
     int32_t peer;       /* of one-sided steps: a rank, TUTTI_ALL_RANKS or TUTTI_NO_RANK */
+    uint32_t among, among_count; /* in score->among: those that it goes by; count 0: all */
     uint32_t rank;
     uint32_t in, out;   /* messages, or SIM_NONE */
     uint32_t next_in, next_out; /* the next step of the same gathered message */
@@ -73,9 +74,10 @@ struct sim_score {
     uint32_t *first; /* [nranks + 1]: the first step of each rank */
     struct sim_step *steps;
     uint32_t *dependents;
+    uint32_t *among;
     struct sim_message *messages;
-    uint32_t nsteps, ndependents, nmessages;
-    uint32_t step_capacity, dependent_capacity, message_capacity;
+    uint32_t nsteps, ndependents, namong, nmessages;
+    uint32_t step_capacity, dependent_capacity, among_capacity, message_capacity;
     uint32_t nsignals;
     double footprint_bytes; /* of the call at a rank: topology/machine/machine.h */
     bool is_sharing; /* has one-sided steps */

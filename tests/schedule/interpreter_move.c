@@ -2,6 +2,8 @@
  * Moving one slice at the head of a lane. */
 #include "schedule/interpreter_machine.h"
 
+#include "schedule/access.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +172,9 @@ static bool is_wait_over(const struct machine *machine, uint32_t rank,
 static void run_local(struct machine *machine, uint32_t rank, const struct tutti_step *step,
                       uint32_t slice)
 {
-    uint32_t run = machine->ranks[rank].run, nranks = machine->nranks;
+    uint32_t run = machine->ranks[rank].run;
+    struct tutti_among among = tutti_step_among(machine->schedules[rank], step);
+    uint32_t first = tutti_among_rank(among, 0);
     struct memory *memory = &machine->memory;
     uint32_t from = step->kind == TUTTI_STEP_GET ? (uint32_t)step->from : rank;
     bool puts_one = step->kind == TUTTI_STEP_PUT && step->to >= 0;
@@ -188,22 +192,27 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
         if (step->kind != TUTTI_STEP_GATHER_REDUCE) {
             value = *memory_at(memory, from, run, src, i, slice);
             *into = step->kind == TUTTI_STEP_REDUCE ? value_add(*into, value) : value;
-            for (uint32_t other = 0; other < nranks && step->to == TUTTI_ALL_RANKS; other++)
-                if (other != rank)
-                    *memory_at(memory, other, run, step->remote, i, slice) = value;
+            for (uint32_t m = 0; m < among.count && step->to == TUTTI_ALL_RANKS; m++)
+                if (tutti_among_rank(among, m) != rank)
+                    *memory_at(memory, tutti_among_rank(among, m), run, step->remote, i, slice) =
+                        value;
             continue;
         }
-        value = *memory_at(memory, 0, run, rank == 0 ? step->src : step->remote, i, slice);
-        for (uint32_t other = 1; other < nranks; other++)
+        value = *memory_at(memory, first, run, rank == first ? step->src : step->remote, i, slice);
+        for (uint32_t m = 1; m < among.count; m++) {
+            uint32_t other = tutti_among_rank(among, m);
+
             value = value_fold(value, *memory_at(memory, other, run,
                                                  rank == other ? step->src : step->remote, i,
-                                                 slice), nranks);
+                                                 slice), among.count);
+        }
         *into = value;
         if (step->also.buffer != TUTTI_BUF_NONE)
             *memory_at(memory, rank, run, step->also, i, slice) = value;
-        for (uint32_t other = 0; other < nranks && step->to == TUTTI_ALL_RANKS; other++)
-            if (other != rank && step->remote_dst.buffer != TUTTI_BUF_NONE)
-                *memory_at(memory, other, run, step->remote_dst, i, slice) = value;
+        for (uint32_t m = 0; m < among.count && step->to == TUTTI_ALL_RANKS; m++)
+            if (tutti_among_rank(among, m) != rank && step->remote_dst.buffer != TUTTI_BUF_NONE)
+                *memory_at(memory, tutti_among_rank(among, m), run, step->remote_dst, i, slice) =
+                    value;
     }
 }
 

@@ -312,6 +312,17 @@ static bool edit(const struct tutti_schedule *const *schedules, struct tutti_sch
     }
 }
 
+static bool is_among(const struct tutti_schedule *schedule, const struct tutti_step *step,
+                     uint32_t rank)
+{
+    struct tutti_among among = tutti_step_among(schedule, step);
+
+    for (uint32_t i = 0; i < among.count; i++)
+        if (tutti_among_rank(among, i) == rank)
+            return true;
+    return false;
+}
+
 /* A wrong peer may have less memory than the right one. */
 static bool is_in_range(const struct tutti_schedule *const *schedules,
                         const struct tutti_schedule *schedule)
@@ -323,7 +334,8 @@ static bool is_in_range(const struct tutti_schedule *const *schedules,
         for (uint32_t a = 0; a < naccesses; a++)
             for (uint32_t rank = 0; rank < schedule->nranks; rank++) {
                 bool is_own = rank == schedule->rank;
-                bool is_owner = accesses[a].rank == TUTTI_ALL_RANKS ? !is_own
+                bool is_owner = accesses[a].rank == TUTTI_ALL_RANKS
+                                    ? !is_own && is_among(schedule, &schedule->steps[at], rank)
                                 : accesses[a].rank >= 0 ? (uint32_t)accesses[a].rank == rank
                                                         : is_own;
 

@@ -72,6 +72,8 @@ static bool is_same_schedule(const struct tutti_schedule *a, const struct tutti_
     return a->nsteps == b->nsteps && a->ndeps == b->ndeps &&
            a->scratch_chunks == b->scratch_chunks &&
            (a->nsteps == 0 || memcmp(a->steps, b->steps, a->nsteps * sizeof(*a->steps)) == 0) &&
+           a->namong == b->namong &&
+           (a->namong == 0 || memcmp(a->among, b->among, a->namong * sizeof(*a->among)) == 0) &&
            (a->ndeps == 0 || memcmp(a->deps, b->deps, a->ndeps * sizeof(*a->deps)) == 0);
 }
 
@@ -98,6 +100,10 @@ struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule)
         memcpy(clone->steps, schedule->steps, schedule->nsteps * sizeof(*clone->steps));
     if (schedule->ndeps > 0)
         memcpy(clone->deps, schedule->deps, schedule->ndeps * sizeof(*clone->deps));
+    clone->among = calloc(schedule->namong + 1, sizeof(*clone->among));
+    assert_non_null(clone->among);
+    if (schedule->namong > 0)
+        memcpy(clone->among, schedule->among, schedule->namong * sizeof(*clone->among));
     return clone;
 }
 

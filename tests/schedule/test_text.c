@@ -53,6 +53,10 @@ static void assert_same_schedule(const struct tutti_schedule *a, const struct tu
         assert_same_span(&one->remote_dst, &other->remote_dst);
         assert_int_equal(one->dep_first, other->dep_first);
         assert_int_equal(one->dep_count, other->dep_count);
+        assert_int_equal(one->among_count, other->among_count);
+        if (one->among_count > 0)
+            assert_memory_equal(a->among + one->among_first, b->among + other->among_first,
+                                one->among_count * sizeof(*a->among));
     }
     if (a->ndeps > 0)
         assert_memory_equal(a->deps, b->deps, a->ndeps * sizeof(*a->deps));
@@ -91,6 +95,31 @@ static void every_algorithm_survives_a_round_trip(void **state)
                 round_trip(team.schedules, nranks, algorithm->name);
                 team_destroy(&team);
             }
+}
+
+static void steps_that_go_by_some_ranks_survive_a_round_trip(void **state)
+{
+    static const uint32_t node[9] = {0}, cell[9] = {0, 1, 0, 0, 2, 1, 0, 2, 2};
+    size_t namong = 0;
+
+    (void)state;
+    for (size_t i = 0; i < tutti_algorithm_count(); i++)
+        for (uint32_t nranks = 5; nranks <= 9; nranks++) {
+            const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+            struct tutti_places places = {.nranks = nranks, .node = node, .nnodes = 1,
+                                          .cell = cell, .ncells = 3};
+            struct tutti_shape shape = {.nranks = nranks, .places = &places};
+            struct team team;
+
+            if (!(algorithm->uses & TUTTI_USES_CELLS))
+                continue;
+            team = team_of_shape(algorithm, &shape, true);
+            for (uint32_t rank = 0; rank < nranks; rank++)
+                namong += team.schedules[rank]->namong;
+            round_trip(team.schedules, nranks, algorithm->name);
+            team_destroy(&team);
+        }
+    assert_true(namong > 0);
 }
 
 /* Dependencies and channels that no derivation gives are listed. */
@@ -174,6 +203,17 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
          "put has \"dst\" and \"to all\""},
         {HEAD "window 1\nrank 0\n put to 1 src input[0] remote window[0] dst output[0]",
          "put has \"dst\" and \"to all\""},
+#define PUT_ALL "window 1\nrank 0\n put to all src input[0] dst output[0] remote window[0] among "
+        {HEAD PUT_ALL, "\"among\" without rank 0"},
+        {HEAD PUT_ALL "1", "\"among\" without rank 0"},
+        {HEAD PUT_ALL "0 2", "\"2\" is no rank"},
+        {HEAD PUT_ALL "1 0", "rank 0 after rank 1"},
+        {HEAD PUT_ALL "0 0", "rank 0 after rank 0"},
+        {HEAD PUT_ALL "0 among 0", "\"among\" twice"},
+        {HEAD PUT_ALL "0 x", "put has no \"x\""},
+        {HEAD "window 1\nrank 0\n put to 1 src input[0] remote window[0] among 0",
+         "put has \"among\" and \"to all\""},
+        {HEAD "rank 0\n copy src input[0] dst output[0] among 0", "copy has no \"among\""},
         {HEAD "rank 0\n copy src input[0] dst output[0]\n chunks 2", "\"chunks\" is no step"},
     };
 
@@ -225,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_survives_a_round_trip),
+        cmocka_unit_test(steps_that_go_by_some_ranks_survive_a_round_trip),
         cmocka_unit_test(edited_dependencies_survive_a_round_trip),
         cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(comments_blanks_and_carriage_returns_mean_nothing),

@@ -56,7 +56,7 @@ static int build_once(const struct tutti_algorithm *algorithm, const struct tutt
         spent_ns = now_ns() - begin_ns;
         least_ns = spent_ns < least_ns ? spent_ns : least_ns;
         size_bytes = sizeof *schedule + schedule->nsteps * sizeof *schedule->steps +
-                     schedule->ndeps * sizeof *schedule->deps;
+                     (schedule->ndeps + schedule->namong) * sizeof *schedule->deps;
         bill->most_steps = schedule->nsteps > bill->most_steps ? schedule->nsteps
                                                                : bill->most_steps;
         bill->most_bytes = size_bytes > bill->most_bytes ? size_bytes : bill->most_bytes;

@@ -158,7 +158,7 @@ static void draw_arrow(struct scene *scene, const struct event *event)
     svg_arrow(&scene->svg, x1, y_of(scene, event->from), x2, y_of(scene, event->to), stroke);
 }
 
-/* Reads all ranks at once: a box, and where few ranks are, where from. */
+/* Reads many ranks at once: a box, and where few ranks are, where from. */
 static void draw_box(struct scene *scene, const struct event *event)
 {
     struct svg_stroke thin = {.colour = looks[look_of(event)].colour, .width = 0.7, .dash = "2 3"};
@@ -169,9 +169,10 @@ static void draw_box(struct scene *scene, const struct event *event)
     bool is_fan = event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= 8;
     char chunks[64];
 
-    for (uint32_t i = 0; is_fan && i < scene->team->ensemble.nranks; i++)
-        if (i != event->to)
-            svg_line(&scene->svg, x_of(scene, event->begin) + 4, y_of(scene, i), left, y, thin);
+    for (uint32_t i = 0; is_fan && i < event->among.count; i++)
+        if (tutti_among_rank(event->among, i) != event->to)
+            svg_line(&scene->svg, x_of(scene, event->begin) + 4,
+                     y_of(scene, tutti_among_rank(event->among, i)), left, y, thin);
     svg_rect(&scene->svg, left, y - height / 2, width, height, thin.colour,
              (struct svg_stroke){.colour = NULL});
     write_chunks(event, chunks, sizeof chunks);

@@ -38,15 +38,40 @@ static const char *write_span(struct tutti_span span, char *text, size_t size)
     return text;
 }
 
-static void write_peers(const struct tutti_step *step, char *text, size_t size)
+/* "all", or "0 2 4", cut where it gets too long. */
+static const char *write_among(const struct tutti_schedule *schedule,
+                               const struct tutti_step *step, char *text, size_t size)
 {
+    struct tutti_among among = tutti_step_among(schedule, step);
+    size_t length = 0;
+
+    if (step->among_count == 0)
+        return "all";
+    for (uint32_t i = 0; i < among.count; i++) {
+        if (length + 16 > size) {
+            snprintf(text + length, size - length, "...");
+            break;
+        }
+        length += (size_t)snprintf(text + length, size - length, "%s%u", i == 0 ? "" : " ",
+                                   tutti_among_rank(among, i));
+    }
+    return text;
+}
+
+static void write_peers(const struct tutti_schedule *schedule, const struct tutti_step *step,
+                        char *text, size_t size)
+{
+    char buffer[40];
+    const char *all = write_among(schedule, step, buffer, sizeof buffer);
+
     text[0] = '\0';
     if (step->from == TUTTI_ALL_RANKS)
-        snprintf(text, size, "from all");
+        snprintf(text, size, "from %s", all);
     else if (step->from >= 0)
         snprintf(text, size, "from %d", step->from);
     if (step->to == TUTTI_ALL_RANKS)
-        snprintf(text + strlen(text), size - strlen(text), "%sto all", *text == '\0' ? "" : " ");
+        snprintf(text + strlen(text), size - strlen(text), "%sto %s", *text == '\0' ? "" : " ",
+                 all);
     else if (step->to >= 0)
         snprintf(text + strlen(text), size - strlen(text), "%sto %d", *text == '\0' ? "" : " ",
                  step->to);
@@ -122,7 +147,7 @@ static void print_rank(const struct tutti_schedule *schedule)
 
         table_add(&table, "%u", i);
         table_add(&table, "%s", tutti_step_name((enum tutti_step_kind)step->kind));
-        write_peers(step, text, sizeof text);
+        write_peers(schedule, step, text, sizeof text);
         table_add(&table, "%s", text);
         snprintf(text, sizeof text, tutti_step_is_two_sided(step) ? "%u" : "-", step->channel);
         table_add(&table, "%s", text);

@@ -150,11 +150,12 @@ static void add_local(struct player *player, uint32_t rank, const struct tutti_s
     struct event *event;
 
     if (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS) {
+        struct tutti_among among = tutti_step_among(player->team->schedules[rank], step);
         struct tutti_step one = *step;
 
-        for (uint32_t other = 0; other < player->n; other++) {
-            one.to = (int32_t)other;
-            if (other != rank)
+        for (uint32_t i = 0; i < among.count; i++) {
+            one.to = (int32_t)tutti_among_rank(among, i);
+            if (tutti_among_rank(among, i) != rank)
                 add_local(player, rank, &one, end);
         }
         return;
@@ -168,6 +169,8 @@ static void add_local(struct player *player, uint32_t rank, const struct tutti_s
         event->from = (uint32_t)step->from;
     if (step->kind == TUTTI_STEP_GET)
         event->span = step->remote;
+    if (step->kind == TUTTI_STEP_GATHER_REDUCE)
+        event->among = tutti_step_among(player->team->schedules[rank], step);
 }
 
 /* A rank's local and one-sided steps run in order. Gives whether any began. */

@@ -9,6 +9,7 @@
 #ifndef TUTTI_SCHED_ROUNDS_H
 #define TUTTI_SCHED_ROUNDS_H
 
+#include "schedule/access.h"
 #include "schedule/text.h"
 
 #include <stdint.h>
@@ -20,6 +21,7 @@ struct event {
     uint32_t channel;
     uint32_t begin, end;
     struct tutti_span span; /* chunks at the sender */
+    struct tutti_among among; /* of a gather_reduce: the ranks whose memory it reads */
     uint32_t wrapped;       /* chunks of a second message, from chunk 0 on, that goes with it */
 };
 

@@ -200,7 +200,9 @@ static uint32_t count_memory(const struct tutti_schedule *schedule, const struct
 
     for (uint32_t i = 0; i < ntouches; i++)
         chunks += touches[i].span.count *
-                  (touches[i].rank == TUTTI_ALL_RANKS ? schedule->nranks - 1 : 1);
+                  (touches[i].rank == TUTTI_NO_RANK
+                       ? 1
+                       : tutti_step_count_peers(schedule, step, touches[i].rank));
     return chunks;
 }
 

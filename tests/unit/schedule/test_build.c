@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing schedules: what is refused, what is derived. */
+#include "schedule/access.h"
 #include "schedule/build.h"
 
 #include "base/result.h"
@@ -349,6 +350,56 @@ static void empty_spans_and_waits_for_oneself_emit_nothing(void **state)
     tutti_schedule_destroy(schedule);
 }
 
+static void steps_go_by_the_ranks_that_were_named_before(void **state)
+{
+    static const uint32_t few[] = {0, 2, 3}, all[] = {0, 1, 2, 3, 4};
+    struct tutti_build build = begin(TUTTI_ALLREDUCE, 5, 2, 1);
+    struct tutti_schedule *schedule;
+    struct tutti_among among;
+
+    (void)state;
+    tutti_build_needs(&build, TUTTI_NEEDS_PEER_STORE);
+    assert_int_equal(tutti_build_among(&build, few, 3), TUTTI_OK);
+    assert_int_equal(tutti_build_gather_reduce(&build, input(0, 1), input(0, 1), output(0, 1),
+                                               TUTTI_NO_SPAN, TUTTI_NO_SPAN), TUTTI_OK);
+    assert_int_equal(tutti_build_put(&build, 4, input(0, 1), output(0, 1)), TUTTI_OK);
+    assert_int_equal(tutti_build_wait(&build, TUTTI_ALL_RANKS, 1), TUTTI_OK);
+    assert_int_equal(tutti_build_among(&build, all, 5), TUTTI_OK);
+    assert_int_equal(tutti_build_put_all(&build, input(0, 1), output(0, 1), output(0, 1)),
+                     TUTTI_OK);
+    assert_int_equal(tutti_build_among(&build, few + 1, 1), TUTTI_OK);
+    assert_int_equal(tutti_build_among(&build, NULL, 0), TUTTI_OK);
+    assert_int_equal(tutti_build_put_all(&build, input(0, 1), output(0, 1), output(0, 1)),
+                     TUTTI_OK);
+    schedule = finish(&build);
+    among = tutti_step_among(schedule, &schedule->steps[0]);
+    assert_int_equal(among.count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(tutti_among_rank(among, i), few[i]);
+    assert_int_equal(tutti_step_count_peers(schedule, &schedule->steps[0], TUTTI_ALL_RANKS), 2);
+    for (uint32_t at = 1; at < schedule->nsteps; at++) {
+        among = tutti_step_among(schedule, &schedule->steps[at]);
+        assert_int_equal(schedule->steps[at].among_count, 0);
+        assert_int_equal(among.count, 5);
+        assert_int_equal(tutti_among_rank(among, 4), 4);
+    }
+    tutti_schedule_destroy(schedule);
+}
+
+static void ranks_to_go_by_ascend_and_hold_the_own_one(void **state)
+{
+    static const struct {
+        uint32_t ranks[3], count;
+    } cases[] = {{{0, 3}, 2}, {{3, 2}, 2}, {{2, 2}, 2}, {{1, 2, 5}, 3}, {{0}, 1}};
+    struct tutti_build build = begin(TUTTI_ALLREDUCE, 5, 2, 1);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(tutti_build_among(&build, cases[i].ranks, cases[i].count),
+                         TUTTI_ERR_INTERNAL);
+    tutti_build_fini(&build);
+}
+
 static void a_finished_schedule_says_what_it_is(void **state)
 {
     struct tutti_build build = begin(TUTTI_ALLREDUCE, 3, 1, 2);
@@ -422,6 +473,8 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_the_buffers_or_ranks_is_refused),
         cmocka_unit_test(a_shape_that_cannot_be_is_refused),
         cmocka_unit_test(empty_spans_and_waits_for_oneself_emit_nothing),
+        cmocka_unit_test(steps_go_by_the_ranks_that_were_named_before),
+        cmocka_unit_test(ranks_to_go_by_ascend_and_hold_the_own_one),
         cmocka_unit_test(a_finished_schedule_says_what_it_is),
         cmocka_unit_test(more_signals_than_declared_are_refused),
         cmocka_unit_test(channels_beyond_those_there_are_share_them),
