@@ -15,6 +15,7 @@ enum {
     TUTTI_USES_RINGS = 1u << 2,
     TUTTI_USES_TREES = 1u << 3,
     TUTTI_USES_TORUS = 1u << 4,
+    TUTTI_USES_CELLS = 1u << 5,
 };
 
 /* Values an option may have; all 0: the algorithm does not have it. `usual` 0: what is usual
@@ -29,6 +30,7 @@ struct tutti_algorithm {
     uint32_t needs;     /* TUTTI_NEEDS_*; 0: two-sided, runs on any transport */
     bool serves_vector; /* blocks may differ in size (the v-forms) */
     bool is_lean;       /* two-sided, and no rank ever uses SCRATCH: large calls run whole */
+    bool sums_in_stages; /* one-sided: see step.h */
     uint32_t uses;      /* TUTTI_USES_* */
     struct tutti_option_range options[TUTTI_OPTION_COUNT];
     /* Emit this rank's steps, declarations (chunks, scratch, ...) included, but for the needs

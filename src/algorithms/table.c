@@ -13,6 +13,8 @@
     line(tutti_one_shot_allreduce)                                                        \
     line(tutti_two_shot_allreduce)                                                        \
     line(tutti_mapped_allreduce)                                                          \
+    line(tutti_cells_allreduce)                                                           \
+    line(tutti_cells_one_shot_allreduce)                                                  \
     line(tutti_recursive_doubling_allreduce)                                              \
     line(tutti_circulant_allreduce)                                                       \
     line(tutti_ring_allreduce)                                                            \
@@ -29,6 +31,7 @@
     line(tutti_direct_one_shot_reduce)                                                    \
     line(tutti_direct_reduce)                                                             \
     line(tutti_mapped_reduce)                                                             \
+    line(tutti_cells_reduce)                                                              \
     line(tutti_linear_reduce)                                                             \
     line(tutti_knomial_reduce)                                                            \
     line(tutti_hierarchical_reduce)                                                       \
@@ -39,6 +42,7 @@
     line(tutti_direct_broadcast)                                                          \
     line(tutti_mapped_broadcast)                                                          \
     line(tutti_shared_broadcast)                                                          \
+    line(tutti_cells_broadcast)                                                           \
     line(tutti_linear_broadcast)                                                          \
     line(tutti_knomial_broadcast)                                                         \
     line(tutti_hierarchical_broadcast)                                                    \
@@ -50,6 +54,7 @@
     line(tutti_direct_allgather)                                                          \
     line(tutti_mapped_allgather)                                                          \
     line(tutti_stored_allgather)                                                          \
+    line(tutti_cells_allgather)                                                           \
     line(tutti_recursive_doubling_allgather)                                              \
     line(tutti_circulant_allgather)                                                       \
     line(tutti_hierarchical_allgather)                                                    \
@@ -60,6 +65,7 @@
     line(tutti_walecki_allgather)                                                         \
     line(tutti_direct_reduce_scatter)                                                     \
     line(tutti_mapped_reduce_scatter)                                                     \
+    line(tutti_cells_reduce_scatter)                                                      \
     line(tutti_recursive_halving_reduce_scatter)                                          \
     line(tutti_circulant_reduce_scatter)                                                  \
     line(tutti_hierarchical_reduce_scatter)                                               \
@@ -82,6 +88,7 @@
     line(tutti_knomial_scatter)                                                           \
     line(tutti_linear_scatter)                                                            \
     line(tutti_direct_barrier)                                                            \
+    line(tutti_cells_barrier)                                                             \
     line(tutti_dissemination_barrier)
 
 #define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
@@ -166,6 +173,7 @@ int tutti_algorithm_schedule(const struct tutti_algorithm *algorithm,
     TUTTI_TRY_OR(drop_build, rc, emit(algorithm, &resolved, &build));
     TUTTI_TRY_OR(drop_build, rc, tutti_build_finish_fused(&build, &schedule));
     schedule->is_lean = algorithm->is_lean;
+    schedule->sums_in_stages = algorithm->sums_in_stages;
 
     *ret_schedule = schedule;
     return TUTTI_OK;

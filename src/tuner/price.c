@@ -101,7 +101,8 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
 static double widening(const struct tutti_tuner_query *query,
                        const struct tutti_algorithm *algorithm)
 {
-    bool is_wide = algorithm->needs == 0 && tutti_collective_reduces(query->collective);
+    bool is_wide = (algorithm->needs == 0 || algorithm->sums_in_stages) &&
+                   tutti_collective_reduces(query->collective);
 
     return is_wide && query->widening > 1 ? query->widening : 1;
 }

@@ -27,7 +27,7 @@ static bool is_tried(const struct tutti_option_range *range, uint32_t value)
 struct pattern {
     const char *name;
     uint32_t uses;
-    uint32_t sizes[4]; /* of nodes, in turns */
+    uint32_t sizes[4]; /* of nodes, in turns; or of the cells of one node */
     bool is_cyclic;
     uint32_t group;    /* nodes of a group; 0: no groups */
 };
@@ -44,6 +44,14 @@ static const struct pattern patterns[] = {
     {"nodes of 4, groups of 3", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {4}, false, 3},
     {"nodes of 3, 1, groups of 2", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {3, 1}, false, 2},
     {"nodes of 2, cyclic, groups of 3", TUTTI_USES_NODES | TUTTI_USES_GROUPS, {2}, true, 3},
+    {"one cell", TUTTI_USES_CELLS, {UINT32_MAX}, false, 0},
+    {"cells of 1", TUTTI_USES_CELLS, {1}, false, 0},
+    {"cells of 2", TUTTI_USES_CELLS, {2}, false, 0},
+    {"cells of 4", TUTTI_USES_CELLS, {4}, false, 0},
+    {"cells of 8", TUTTI_USES_CELLS, {8}, false, 0},
+    {"cells of 3, 1, 4", TUTTI_USES_CELLS, {3, 1, 4}, false, 0},
+    {"cells of 3, cyclic", TUTTI_USES_CELLS, {3}, true, 0},
+    {"cells of 12, cyclic", TUTTI_USES_CELLS, {12}, true, 0},
     {"one ring", TUTTI_USES_RINGS, {0}, false, 0},
     {"three rings", TUTTI_USES_RINGS, {0}, false, 0},
     {"one tree", TUTTI_USES_TREES, {0}, false, 0},
@@ -152,12 +160,31 @@ static void place_torus(struct variant *variant)
     variant->places.ndims = 2;
 }
 
+/* What would be nodes are the cells of one. */
+static void place_cells(const struct pattern *pattern, struct variant *variant)
+{
+    struct tutti_places *places = &variant->places;
+    uint32_t n = places->nranks;
+
+    place_nodes(pattern, variant);
+    places->cell = places->node;
+    places->ncells = places->nnodes;
+    memset(variant->numbers + 2 * (size_t)n, 0, n * sizeof(uint32_t));
+    places->node = variant->numbers + 2 * (size_t)n;
+    places->nnodes = 1;
+    places->group = NULL;
+    places->ngroups = 1;
+    tutti_places_align(places);
+}
+
 static void place(const struct pattern *pattern, struct variant *variant)
 {
     snprintf(variant->name, sizeof variant->name, "%s", pattern->name);
     variant->shape.places = &variant->places;
     if (pattern->uses & TUTTI_USES_NODES)
         place_nodes(pattern, variant);
+    else if (pattern->uses & TUTTI_USES_CELLS)
+        place_cells(pattern, variant);
     else if (pattern->uses & TUTTI_USES_RINGS)
         place_rings(variant, strcmp(pattern->name, "one ring") == 0 ? 1 : 3);
     else if (pattern->uses & TUTTI_USES_TREES)

@@ -45,7 +45,8 @@ static int emit_parts(const struct tutti_shape *shape, struct tutti_build *build
     case SEND: return tutti_build_send(build, peer, own);
     case GET:
         return tutti_build_get(build, peer, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1));
-    case PUT: return tutti_build_put(build, peer, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1));
+    case PUT:
+        return tutti_build_put(build, peer, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1));
     case SIGNAL: return tutti_build_signal(build);
     case WAIT: return tutti_build_wait(build, part.peer, 1);
     default: return TUTTI_OK;
@@ -179,6 +180,53 @@ static void an_all_shot_crosses_for_every_pair(void **state)
     assert_true(memory > bridge && memory < bridge * 1.01);
 }
 
+/* Two sockets of 16 with 40 GB/s each way between them; a core loads 20 GB/s. */
+#define SOCKETS "ranks 32; node 32; cell 16; level node overhead 0.3us bandwidth 20GB/s; " \
+    "bridge latency 100ns bandwidth 40GB/s; memory 1TB/s; copy 20GB/s; reduce 20GB/s"
+
+/* Without cells, a call takes as long as what crosses: half of all vectors, or blocks, each way. */
+static void by_cells_large_calls_are_not_bound_by_the_bridge(void **state)
+{
+    static const struct {
+        enum tutti_collective collective;
+        const char *flat;
+        double flat_crosses; /* blocks, each way */
+        double faster;       /* at least */
+    } cases[] = {
+        {TUTTI_ALLREDUCE, "two_shot", 2 * 16 * 16 / 32.0, 2.3},
+        {TUTTI_REDUCE_SCATTER, "direct", 16 * 16, 2.1},
+        {TUTTI_ALLGATHER, "direct", 16 * 16, 2.6},
+        {TUTTI_BROADCAST, "direct", 16, 3.3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool is_shared = cases[i].collective == TUTTI_ALLREDUCE ||
+                         cases[i].collective == TUTTI_BROADCAST;
+        double bytes = is_shared ? 32.0 * MIB : MIB;
+        double flat = stage_seconds(SOCKETS, 0, cases[i].collective, cases[i].flat, (size_t)bytes);
+        double cells = stage_seconds(SOCKETS, 0, cases[i].collective, "cells", (size_t)bytes);
+
+        assert_true(flat >= cases[i].flat_crosses * bytes / 40e9 * (1 - 1e-6));
+        if (cells * cases[i].faster > flat)
+            fail_msg("%s: %g s by cells, %g s without",
+                     tutti_collective_name(cases[i].collective), cells, flat);
+    }
+}
+
+/* Small ones: two lines cross in place of 16 per rank, for a round more within the cells. */
+static void by_cells_small_calls_wait_for_the_bridge_once(void **state)
+{
+    static const char machine[] = "ranks 16; node 16; cell 8; signal 100ns; memory 1TB/s; "
+        "level node latency 100ns bandwidth 1TB/s; bridge latency 1us";
+    double cells = stage_seconds(machine, 0, TUTTI_ALLREDUCE, "cells_one_shot", 8);
+    double meeting = stage_seconds(machine, 0, TUTTI_BARRIER, "cells", 0);
+
+    (void)state;
+    assert_true(cells > 1.3e-6 && cells < 1.31e-6);
+    assert_close(meeting, 1.3e-6);
+}
+
 static void the_report_names_cells(void **state)
 {
     static const struct part two_over[4] = {{SEND, 2}, {SEND, 3}, {0}, {0}};
@@ -211,6 +259,8 @@ int main(void)
         cmocka_unit_test(signals_are_seen_within_a_cell_first),
         cmocka_unit_test(who_waits_for_all_waits_for_those_afar),
         cmocka_unit_test(an_all_shot_crosses_for_every_pair),
+        cmocka_unit_test(by_cells_large_calls_are_not_bound_by_the_bridge),
+        cmocka_unit_test(by_cells_small_calls_wait_for_the_bridge_once),
         cmocka_unit_test(the_report_names_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

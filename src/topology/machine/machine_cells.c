@@ -8,7 +8,7 @@
 
 /* ---- from a pattern ----------------------------------------------------------------------- */
 
-/* In which of a node's cells its rank number `index` lives, when cells have these sizes, in turns. */
+/* In which of a node's cells its rank number `index` is, when cells have these sizes, in turns. */
 static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, uint32_t index)
 {
     uint32_t at = 0;

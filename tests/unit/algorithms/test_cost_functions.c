@@ -138,7 +138,7 @@ static void hold_to_its_promise(const struct tutti_algorithm *algorithm,
 
 static bool is_flat(const struct tutti_algorithm *algorithm)
 {
-    return !(algorithm->uses & (TUTTI_USES_NODES | TUTTI_USES_GROUPS));
+    return !(algorithm->uses & (TUTTI_USES_NODES | TUTTI_USES_GROUPS | TUTTI_USES_CELLS));
 }
 
 /* Trees and pipelines promise at most, not exactly: test_rooted_cost_functions.c. */
@@ -147,7 +147,8 @@ static bool is_tree(const struct tutti_algorithm *algorithm)
     return algorithm->options[TUTTI_SEGMENTS].most != 0;
 }
 
-/* Rooted ones depend on the root as well; those that go by nodes have a price for each level. */
+/* Rooted ones depend on the root as well; those that go by nodes have a price for each level, and
+ * of those that go by cells test_cell_costs.c. */
 static void costs_are_what_the_schedules_do(void **state)
 {
     size_t nheld = 0;

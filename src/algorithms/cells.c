@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counting out cells. */
+#include "algorithms/cells.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+static int count_nodes(const struct tutti_shape *shape, struct nodes *ret_nodes)
+{
+    struct tutti_places places = {
+        .nranks = shape->nranks, .node = shape->places->cell, .nnodes = shape->places->ncells};
+    struct tutti_shape by_cell = *shape;
+
+    by_cell.places = &places;
+    return tutti_nodes_init(&by_cell, ret_nodes);
+}
+
+/* TUTTI_ERR_SYSTEM, TUTTI_ERR_ARGUMENT: as tutti_nodes_init. */
+static int cells_init(const struct tutti_shape *shape, struct cells *ret_cells)
+{
+    struct cells cells = {.me = shape->rank};
+
+    TUTTI_TRY(count_nodes(shape, &cells.nodes));
+    cells.count = cells.nodes.ranks.count;
+    cells.cell = cells.nodes.node;
+    cells.nparts = cells.nodes.nparts;
+    cells.own = parts_of(&cells.nodes, shape->rank);
+    cells.members = cells.nodes.ranks.items + cells.nodes.ranks.first[cells.cell];
+    cells.nmembers = homes_size(&cells.nodes.ranks, cells.cell);
+    cells.servers = calloc(cells.count, sizeof(*cells.servers));
+    if (cells.servers == NULL) {
+        tutti_nodes_fini(&cells.nodes);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u cells", cells.count);
+    }
+    *ret_cells = cells;
+    return TUTTI_OK;
+}
+
+static void cells_fini(struct cells *cells)
+{
+    tutti_nodes_fini(&cells->nodes);
+    free(cells->servers);
+    *cells = (struct cells){.count = 0};
+}
+
+/* Are there cells, and any of several ranks? */
+static bool has_cells(const struct tutti_shape *shape)
+{
+    const struct tutti_places *places = shape->places;
+
+    return places != NULL && places->cell != NULL && places->ncells > 1 &&
+           places->ncells < shape->nranks;
+}
+
+int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
+                     const struct tutti_algorithm *flat,
+                     int (*emit)(const struct tutti_shape *shape, struct cells *cells,
+                                 struct tutti_build *build))
+{
+    struct cells cells;
+    int rc;
+
+    if (!has_cells(shape))
+        return flat->emit(shape, build);
+    TUTTI_TRY(cells_init(shape, &cells));
+    rc = emit(shape, &cells, build);
+    cells_fini(&cells);
+    return rc;
+}
+
+uint32_t tutti_cells_stand_in(const struct cells *cells, uint32_t cell, uint32_t rank)
+{
+    if (cells->nodes.ranks.home[rank] == cell)
+        return rank;
+    return cells_server(cells, cell, home_part(&cells->nodes, rank));
+}
+
+int tutti_cells_wait_members(const struct cells *cells, struct tutti_build *build, uint32_t signal)
+{
+    for (uint32_t i = 0; i < cells->nmembers; i++)
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)cells->members[i], signal));
+    return TUTTI_OK;
+}
+
+int tutti_cells_wait_servers(const struct cells *cells, struct tutti_build *build, uint32_t part,
+                             uint32_t signal)
+{
+    for (uint32_t cell = 0; cell < cells->count; cell++)
+        if (cell != cells->cell)
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)cells_server(cells, cell, part), signal));
+    return TUTTI_OK;
+}
+
+int tutti_cells_among_members(const struct cells *cells, struct tutti_build *build)
+{
+    return tutti_build_among(build, cells->members, cells->nmembers);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, uint32_t part)
+{
+    for (uint32_t cell = 0; cell < cells->count; cell++)
+        cells->servers[cell] = cells_server(cells, cell, part);
+    qsort(cells->servers, cells->count, sizeof(*cells->servers), ascending);
+    return tutti_build_among(build, cells->servers, cells->count);
+}
+
+void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
+                      const struct tutti_algorithm *flat,
+                      void (*cost)(const struct tutti_shape *shape,
+                                   const struct cell_counts *counts, double block_bytes,
+                                   struct tutti_cost *ret_cost),
+                      struct tutti_cost *ret_cost)
+{
+    struct cell_counts counts = {.ranks = shape->nranks};
+    struct nodes nodes;
+
+    if (!has_cells(shape)) {
+        flat->cost(shape, block_bytes, ret_cost);
+        return;
+    }
+    if (count_nodes(shape, &nodes) != TUTTI_OK) {
+        *ret_cost = TUTTI_COST_UNKNOWN;
+        return;
+    }
+    counts.cells = nodes.ranks.count;
+    counts.in_cell = nodes.nparts;
+    counts.share = (double)nodes_most_parts(&nodes) / nodes.nparts;
+    tutti_nodes_fini(&nodes);
+    cost(shape, &counts, block_bytes, ret_cost);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduce, reduce and reduce-scatter through windows, cell by cell: what is summed is summed
+ * within a cell first, so that each cell has one sum of everything to give to the others, whatever
+ * the number of its ranks.
+ *
+ *   cells of 2, parts a b, of each a piece per cell: a0 a1 b0 b1        in all windows lie others'
+ *
+ *   cell 0  rank 0   sum a of 0 1   | sum a0 of 0 2 |  get a1 of 2 |  get b of 1
+ *           rank 1   sum b of 0 1   | sum b0 of 1 3 |  get b1 of 3 |  get a of 0
+ *   cell 1  rank 2   sum a of 2 3   | sum a1 of 0 2 |  get a0 of 0 |  get b of 3
+ *           rank 3   sum b of 2 3   | sum b1 of 1 3 |  get b0 of 1 |  get a of 2
+ *                       in the cell     across          across         in the cell
+ *
+ * Of a vector of n bytes, 2 (c - 1) / c n come into each of c cells, in place of 2 s (p - s) / p n
+ * that two_shot brings into one of s ranks. Between the columns are signals. Where cells differ in
+ * size ranks of a small one serve several parts.
+ *
+ * For small vectors, rounds are what costs, and lines that come from afar: there a leader sums
+ * those of its cell, then those of all leaders, and the others get the sum of it.
+ *
+ * Window chunk i is where INPUT chunk i lies for others, then its sum, first of the cell, then of
+ * all. It is written again when whoever reads it has said so by its next signal. A window is
+ * written again two runs later, when the run between has waited for everyone's first signal.
+ *
+ * Source: textbook; the two levels as in Parsons and Pai, "Accelerating MPI collective
+ * communications through hierarchical algorithms without sacrificing inter-node communication
+ * flexibility", 2014, for memory in place of networks.
+ */
+#include "algorithms/cells.h"
+
+#include "algorithms/ranks.h"
+#include "algorithms/window.h"
+
+/* Chunks of parts: each has one for every cell, whose server of the part sums it. */
+static struct tutti_span parts_span(const struct cells *cells, enum tutti_buffer buffer,
+                                    struct parts parts)
+{
+    return tutti_span(buffer, parts.first * cells->count,
+                      (parts.end - parts.first) * cells->count);
+}
+
+static struct tutti_span piece_span(const struct cells *cells, enum tutti_buffer buffer,
+                                    uint32_t part, uint32_t cell)
+{
+    return tutti_span(buffer, part * cells->count + cell, 1);
+}
+
+/* All of INPUT but the own chunks where others find it. */
+static int lay_out_others(struct tutti_build *build, struct tutti_span own, uint32_t nchunks)
+{
+    uint32_t above = own.first + own.count;
+
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, own.first),
+                               tutti_span(TUTTI_BUF_WINDOW, 0, own.first)));
+    return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, above, nchunks - above),
+                            tutti_span(TUTTI_BUF_WINDOW, above, nchunks - above));
+}
+
+/* The same chunks of all ranks of the cell, which lie in the windows of the others. */
+static int sum_members(const struct cells *cells, struct tutti_build *build, struct tutti_span own,
+                       struct tutti_span slot)
+{
+    if (cells->nmembers == 1)
+        return tutti_build_copy(build, own, slot);
+    return tutti_build_gather_reduce(build, own, slot, slot, TUTTI_NO_SPAN, TUTTI_NO_SPAN);
+}
+
+/* Within the cell: the own parts of all its vectors into the own window. */
+static int sum_in_cell(struct cells *cells, struct tutti_build *build)
+{
+    struct tutti_span own = parts_span(cells, TUTTI_BUF_INPUT, cells->own);
+    struct tutti_span slot = parts_span(cells, TUTTI_BUF_WINDOW, cells->own);
+
+    TUTTI_TRY(lay_out_others(build, own, cells->nparts * cells->count));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_among_members(cells, build));
+    TUTTI_TRY(sum_members(cells, build, own, slot));
+    return tutti_build_signal(build);
+}
+
+/* Across cells: this cell's piece of the own parts, to where others read it, to OUTPUT, or both. */
+static int sum_across(struct cells *cells, struct tutti_build *build, bool is_read, bool has_output)
+{
+    for (uint32_t part = cells->own.first; part < cells->own.end; part++) {
+        struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cells->cell);
+        struct tutti_span sum = piece_span(cells, TUTTI_BUF_OUTPUT, part, cells->cell);
+
+        TUTTI_TRY(tutti_cells_wait_servers(cells, build, part, 2));
+        TUTTI_TRY(tutti_cells_among_servers(cells, build, part));
+        TUTTI_TRY(tutti_build_gather_reduce(build, slot, slot, has_output ? sum : slot,
+                                            has_output && is_read ? slot : TUTTI_NO_SPAN,
+                                            TUTTI_NO_SPAN));
+    }
+    TUTTI_TRY(tutti_build_among(build, NULL, 0));
+    return tutti_build_signal(build);
+}
+
+/* The pieces of the own parts that other cells have summed, into the own window. */
+static int get_across(struct cells *cells, struct tutti_build *build)
+{
+    for (uint32_t part = cells->own.first; part < cells->own.end; part++)
+        for (uint32_t i = 1; i < cells->count; i++) {
+            uint32_t cell = rank_after(cells->cell, i, cells->count);
+            uint32_t from = cells_server(cells, cell, part);
+            struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cell);
+
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
+            TUTTI_TRY(tutti_build_get(build, from, slot, slot));
+        }
+    return tutti_build_signal(build);
+}
+
+/* All parts of others of the cell, and the pieces of the own ones that came from elsewhere. */
+static int get_in_cell(struct cells *cells, struct tutti_build *build)
+{
+    for (uint32_t part = cells->own.first; part < cells->own.end; part++)
+        for (uint32_t cell = 0; cell < cells->count; cell++)
+            if (cell != cells->cell)
+                TUTTI_TRY(tutti_build_copy(build, piece_span(cells, TUTTI_BUF_WINDOW, part, cell),
+                                           piece_span(cells, TUTTI_BUF_OUTPUT, part, cell)));
+    for (uint32_t i = 0; i < cells->nmembers; i++) {
+        uint32_t from = cells->members[i];
+        struct parts theirs = parts_of(&cells->nodes, from);
+
+        if (from == cells->me)
+            continue;
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 4));
+        TUTTI_TRY(tutti_build_get(build, from, parts_span(cells, TUTTI_BUF_WINDOW, theirs),
+                                  parts_span(cells, TUTTI_BUF_OUTPUT, theirs)));
+    }
+    return TUTTI_OK;
+}
+
+static void declare(const struct cells *cells, struct tutti_build *build, uint32_t nsignals)
+{
+    tutti_build_chunks(build, cells->nparts * cells->count);
+    tutti_build_window(build, cells->nparts * cells->count);
+    tutti_build_signals(build, nsignals);
+}
+
+static int emit_sums(const struct tutti_shape *shape, struct cells *cells,
+                     struct tutti_build *build)
+{
+    (void)shape;
+    declare(cells, build, 4);
+    TUTTI_TRY(sum_in_cell(cells, build));
+    TUTTI_TRY(sum_across(cells, build, true, true));
+    TUTTI_TRY(get_across(cells, build));
+    return get_in_cell(cells, build);
+}
+
+/* The root gets the pieces from whoever has summed them. */
+static int emit_sums_at_root(const struct tutti_shape *shape, struct cells *cells,
+                             struct tutti_build *build)
+{
+    declare(cells, build, 3);
+    TUTTI_TRY(sum_in_cell(cells, build));
+    TUTTI_TRY(sum_across(cells, build, shape->rank != shape->root, shape->rank == shape->root));
+    if (shape->rank != shape->root)
+        return TUTTI_OK;
+    for (uint32_t part = 0; part < cells->nparts; part++)
+        for (uint32_t cell = 0; cell < cells->count; cell++) {
+            uint32_t from = cells_server(cells, cell, part);
+
+            if (from == shape->rank)
+                continue;
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
+            TUTTI_TRY(tutti_build_get(build, from,
+                                      piece_span(cells, TUTTI_BUF_WINDOW, part, cell),
+                                      piece_span(cells, TUTTI_BUF_OUTPUT, part, cell)));
+        }
+    return TUTTI_OK;
+}
+
+/* ---- reduce-scatter: in each cell one rank stands for each block ---------------------------- */
+
+/* Among those that stand for this rank's block, itself one of them. */
+static int sum_own_block(struct cells *cells, struct tutti_build *build)
+{
+    struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, cells->me, 1);
+
+    for (uint32_t cell = 0; cell < cells->count; cell++) {
+        uint32_t from = tutti_cells_stand_in(cells, cell, cells->me), at = cell;
+
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 2));
+        for (; at > 0 && cells->servers[at - 1] > from; at--)
+            cells->servers[at] = cells->servers[at - 1];
+        cells->servers[at] = from;
+    }
+    TUTTI_TRY(tutti_build_among(build, cells->servers, cells->count));
+    return tutti_build_gather_reduce(build, slot, slot, tutti_span(TUTTI_BUF_OUTPUT, 0, 1),
+                                     TUTTI_NO_SPAN, TUTTI_NO_SPAN);
+}
+
+static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
+                       struct tutti_build *build)
+{
+    tutti_build_window(build, shape->nranks);
+    tutti_build_signals(build, 2);
+    for (uint32_t block = 0; block < shape->nranks; block++)
+        if (tutti_cells_stand_in(cells, cells->cell, block) != shape->rank)
+            TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, block, 1),
+                                       tutti_span(TUTTI_BUF_WINDOW, block, 1)));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_among_members(cells, build));
+    for (uint32_t block = 0; block < shape->nranks; block++) {
+        struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, block, 1);
+        struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, block, 1);
+
+        if (tutti_cells_stand_in(cells, cells->cell, block) != shape->rank)
+            continue;
+        TUTTI_TRY(sum_members(cells, build, own, slot));
+    }
+    TUTTI_TRY(tutti_build_signal(build));
+    return sum_own_block(cells, build);
+}
+
+/* ---- small vectors -------------------------------------------------------------------------- */
+
+enum { CELL_SLOT, SUM_SLOT, SMALL_SLOTS };
+
+static int emit_leader(struct cells *cells, struct tutti_build *build)
+{
+    struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+    struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
+    struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, CELL_SLOT, 1);
+    struct tutti_span sum = tutti_span(TUTTI_BUF_WINDOW, SUM_SLOT, 1);
+
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_among_members(cells, build));
+    TUTTI_TRY(sum_members(cells, build, input, slot));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_cells_wait_servers(cells, build, 0, 1));
+    TUTTI_TRY(tutti_cells_among_servers(cells, build, 0));
+    TUTTI_TRY(tutti_build_gather_reduce(build, slot, slot, output, sum, TUTTI_NO_SPAN));
+    return tutti_build_signal(build);
+}
+
+static int emit_small(const struct tutti_shape *shape, struct cells *cells,
+                      struct tutti_build *build)
+{
+    uint32_t leader = cells->members[0];
+
+    tutti_build_window(build, SMALL_SLOTS);
+    tutti_build_signals(build, 2);
+    if (shape->rank == leader)
+        return emit_leader(cells, build);
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, 1),
+                               tutti_span(TUTTI_BUF_WINDOW, CELL_SLOT, 1)));
+    TUTTI_TRY(tutti_build_signal(build));
+    TUTTI_TRY(tutti_build_wait(build, (int32_t)leader, 2));
+    return tutti_build_get(build, leader, tutti_span(TUTTI_BUF_WINDOW, SUM_SLOT, 1),
+                           tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
+}
+
+/* ---- costs: of the busiest rank, where cells are alike; memory: of all ranks ---------------- */
+
+/* What all-reduce and reduce begin with, of a vector of one byte: the sums in the cell, and those
+ * across. */
+static struct tutti_cost cost_of_sums(const struct cell_counts *counts)
+{
+    double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
+    struct tutti_cost cost = {.reduced = (s - 1) * own + across, .copied = 1 - own};
+
+    cost.memory = counts->ranks * (2 * (1 - own) + (s + 1) * own + (c + 1) / c * own);
+    cost.bridge.rounds = 2;
+    cost.bridge.bytes = 2 * (c - 1) / c;
+    return cost;
+}
+
+/* `moved`: what the busiest rank loads of others. */
+static void scale_cost(const struct tutti_shape *shape, double rounds, double moved, double bytes,
+                       const struct tutti_cost *cost, struct tutti_cost *ret_cost)
+{
+    tutti_cost_flat(shape, rounds, moved * bytes, cost->reduced * bytes, cost->copied * bytes,
+                    ret_cost);
+    ret_cost->memory = cost->memory * bytes;
+    ret_cost->bridge.rounds = cost->bridge.rounds;
+    ret_cost->bridge.bytes = cost->bridge.bytes * bytes;
+}
+
+static void cost_sums(const struct tutti_shape *shape, const struct cell_counts *counts,
+                      double block_bytes, struct tutti_cost *ret_cost)
+{
+    struct tutti_cost cost = cost_of_sums(counts);
+    double own = counts->share, across = (counts->cells - 1) / counts->cells * own;
+
+    cost.copied += across;
+    cost.memory += counts->ranks * (own / counts->cells + 4 * across + 2 * (1 - own));
+    scale_cost(shape, 4, cost.reduced + across + 1 - own, block_bytes, &cost, ret_cost);
+}
+
+static void cost_sums_at_root(const struct tutti_shape *shape, const struct cell_counts *counts,
+                              double block_bytes, struct tutti_cost *ret_cost)
+{
+    struct tutti_cost cost = cost_of_sums(counts);
+    double piece = counts->share / counts->cells;
+
+    cost.memory += 2 * (1 - piece);
+    scale_cost(shape, 3, cost.reduced + 1 - piece, block_bytes, &cost, ret_cost);
+}
+
+/* A rank stands for its own block, and for its share of those of other cells. */
+static void cost_blocks(const struct tutti_shape *shape, const struct cell_counts *counts,
+                        double block_bytes, struct tutti_cost *ret_cost)
+{
+    double p = counts->ranks, s = counts->in_cell, c = counts->cells;
+    double own = 1 + (p - s) * counts->share;
+    struct tutti_cost cost = {.reduced = (s - 1) * own + c - 1, .copied = p - own};
+
+    cost.memory = p * (2 * (p - own) + (s + 1) * own + c + 1);
+    cost.bridge.rounds = 1;
+    cost.bridge.bytes = s * (c - 1);
+    scale_cost(shape, 2, cost.reduced, block_bytes, &cost, ret_cost);
+}
+
+/* A leader's, who reads all of its cell and of the other leaders; then the others read the sum. */
+static void cost_small(const struct tutti_shape *shape, const struct cell_counts *counts,
+                       double block_bytes, struct tutti_cost *ret_cost)
+{
+    double s = counts->in_cell, c = counts->cells;
+    struct tutti_cost cost = {.reduced = s + c - 2, .copied = 1};
+
+    cost.memory = 4 * (counts->ranks - c) + counts->ranks + c + c * (c + 2);
+    cost.bridge.rounds = 1;
+    cost.bridge.bytes = c - 1;
+    scale_cost(shape, 3, cost.reduced + 1, block_bytes, &cost, ret_cost);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_cells_emit(shape, build, &tutti_two_shot_allreduce, emit_sums);
+}
+
+static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
+                           struct tutti_cost *ret_cost)
+{
+    tutti_cells_cost(shape, block_bytes, &tutti_two_shot_allreduce, cost_sums, ret_cost);
+}
+
+static int emit_small_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_cells_emit(shape, build, &tutti_one_shot_allreduce, emit_small);
+}
+
+static void cost_small_allreduce(const struct tutti_shape *shape, double block_bytes,
+                                 struct tutti_cost *ret_cost)
+{
+    tutti_cells_cost(shape, block_bytes, &tutti_one_shot_allreduce, cost_small, ret_cost);
+}
+
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_cells_emit(shape, build, &tutti_direct_reduce, emit_sums_at_root);
+}
+
+static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
+                        struct tutti_cost *ret_cost)
+{
+    tutti_cells_cost(shape, block_bytes, &tutti_direct_reduce, cost_sums_at_root, ret_cost);
+}
+
+static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    return tutti_cells_emit(shape, build, &tutti_direct_reduce_scatter, emit_blocks);
+}
+
+static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
+                                struct tutti_cost *ret_cost)
+{
+    tutti_cells_cost(shape, block_bytes, &tutti_direct_reduce_scatter, cost_blocks, ret_cost);
+}
+
+const struct tutti_algorithm tutti_cells_allreduce = {
+    .name = "cells",
+    .collective = TUTTI_ALLREDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .sums_in_stages = true,
+    .uses = TUTTI_USES_CELLS,
+    .emit = emit_allreduce,
+    .cost = cost_allreduce,
+};
+
+const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
+    .name = "cells_one_shot",
+    .collective = TUTTI_ALLREDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .sums_in_stages = true,
+    .uses = TUTTI_USES_CELLS,
+    .emit = emit_small_allreduce,
+    .cost = cost_small_allreduce,
+};
+
+const struct tutti_algorithm tutti_cells_reduce = {
+    .name = "cells",
+    .collective = TUTTI_REDUCE,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .sums_in_stages = true,
+    .uses = TUTTI_USES_CELLS,
+    .emit = emit_reduce,
+    .cost = cost_reduce,
+};
+
+const struct tutti_algorithm tutti_cells_reduce_scatter = {
+    .name = "cells",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .needs = TUTTI_NEEDS_WINDOW,
+    .sums_in_stages = true,
+    .uses = TUTTI_USES_CELLS,
+    .emit = emit_reduce_scatter,
+    .cost = cost_reduce_scatter,
+};
