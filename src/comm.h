@@ -75,6 +75,7 @@ struct tutti_comm {
     struct tutti_machine *machine;     /* described or assumed */
     struct tutti_places places;
     uint32_t *hosts;                   /* [nranks] */
+    uint32_t *cells;                   /* [nranks]: of the hosts, where these are divided */
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* runs instead of what the tuner chooses; NULL: none */
     struct tutti_cache *cache;         /* plans and programs */

@@ -59,26 +59,33 @@ static int learn_machine(struct tutti_comm *comm)
     if (comm->machine == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
     tutti_machine_assume(tutti_fabric_shares_hosts(comm->fabric, comm->hosts),
-                         tutti_fabric_cores(comm->fabric), comm->machine);
+                         tutti_fabric_cores(comm->fabric), tutti_fabric_mbits(comm->fabric),
+                         comm->machine);
     return TUTTI_OK;
 }
 
-/* Nodes as described, else the hosts; groups only of nodes as described. */
-static void learn_places(struct tutti_comm *comm, uint32_t nhosts)
+/* Nodes and their cells as described, else the hosts and what they are divided in; groups only of
+ * nodes as described. */
+static int learn_places(struct tutti_comm *comm, uint32_t nhosts)
 {
     struct tutti_places *places = &comm->places;
+    uint32_t ncells;
 
+    TUTTI_TRY(tutti_fabric_cells(comm->fabric, comm->hosts, comm->cells, &ncells));
     *places = comm->machine->places;
     places->nranks = (uint32_t)comm->nranks;
     if (places->node == NULL) {
         places->node = comm->hosts;
         places->nnodes = nhosts;
+        places->cell = ncells > 0 ? comm->cells : NULL;
+        places->ncells = ncells;
         if (nhosts < (uint32_t)comm->nranks) {
             places->group = NULL;
             places->ngroups = 0;
         }
     }
     tutti_places_align(places);
+    return TUTTI_OK;
 }
 
 /* With the policy that there is. */
@@ -88,7 +95,7 @@ static int look_around(struct tutti_comm *comm)
     uint32_t nhosts = tutti_fabric_hosts(comm->fabric, comm->hosts);
 
     TUTTI_TRY(learn_machine(comm));
-    learn_places(comm, nhosts);
+    TUTTI_TRY(learn_places(comm, nhosts));
     comm->view.machine = comm->machine;
     comm->view.places = &comm->places;
     comm->view.policy = comm->policy;
@@ -104,7 +111,8 @@ int tutti_choices_look(struct tutti_comm *comm)
     size_t size;
 
     comm->hosts = calloc((size_t)comm->nranks, sizeof *comm->hosts);
-    if (comm->hosts == NULL)
+    comm->cells = calloc((size_t)comm->nranks, sizeof *comm->cells);
+    if (comm->hosts == NULL || comm->cells == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the hosts of %d ranks", comm->nranks);
     comm->view = (struct tutti_tuner_view){
         .nranks = (uint32_t)comm->nranks,
@@ -135,12 +143,13 @@ void tutti_choices_fini(struct tutti_comm *comm)
     tutti_policy_release(comm->policy);
     tutti_machine_destroy(comm->machine);
     free(comm->hosts);
+    free(comm->cells);
 }
 
 size_t tutti_choices_bytes(const struct tutti_comm *comm)
 {
     const struct tutti_places *places = &comm->places;
-    size_t bytes = (size_t)comm->nranks * sizeof *comm->hosts, nranks = (size_t)comm->nranks;
+    size_t bytes = 2 * (size_t)comm->nranks * sizeof *comm->hosts, nranks = (size_t)comm->nranks;
 
     if (comm->machine != NULL)
         bytes += sizeof *comm->machine +

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "comm.h"
+#include "topology/home/home.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -111,6 +112,19 @@ static const struct {
 
 enum { PHASES = sizeof phases / sizeof *phases };
 
+/* Where on its host this rank lives, for all to know. */
+static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS])
+{
+    struct tutti_home home;
+
+    _Static_assert(TUTTI_CELL_LEVELS == 3, "package, memory, cache");
+    TUTTI_TRY(tutti_home_read(tutti_param_text(TUTTI_PARAM_CELLS), (uint32_t)comm->rank, &home));
+    ret_cells[0] = home.package;
+    ret_cells[1] = home.memory;
+    ret_cells[2] = home.cache;
+    return TUTTI_OK;
+}
+
 int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                       struct tutti_comm **ret_comm)
 {
@@ -139,6 +153,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         goto fail;
     }
     TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
+    TUTTI_TRY_OR(fail, rc, find_home(comm, args.cells));
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;

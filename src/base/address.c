@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Addresses: to and from text, to and from the kernel's form, and those of this host. */
 #include "base/address_native.h"
+#include "base/interface.h"
 #include "base/param.h"
 #include "base/result.h"
 
@@ -270,7 +271,50 @@ static int fail_none_left(const char *filter)
                       families[tutti_param_int(TUTTI_PARAM_SOCKET_FAMILY)], names);
 }
 
-int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count)
+/* Put behind all that are as fast or faster, from `first` on. */
+static void insert(struct tutti_address *addresses, uint32_t *mbits, size_t first, size_t count,
+                   const struct tutti_address *address, uint32_t rate)
+{
+    size_t at = count;
+
+    for (; at > first && mbits[at - 1] < rate; at--) {
+        addresses[at] = addresses[at - 1];
+        mbits[at] = mbits[at - 1];
+    }
+    addresses[at] = *address;
+    mbits[at] = rate;
+}
+
+/* Those of one class behind the first *count, of interfaces that are as fast as can be when there
+ * are too many; gives how many there were. */
+static size_t list_class(const struct ifaddrs *interfaces, enum class class, bool by_rate,
+                         struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
+                         size_t *count)
+{
+    const char *filter = tutti_param_text(TUTTI_PARAM_SOCKET_IFNAME);
+    size_t first = *count, passed = 0;
+
+    for (const struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
+        struct tutti_address address;
+        enum class of;
+        uint32_t rate;
+
+        if (!classify(at, filter, &address, &of) || of != class)
+            continue;
+        passed++;
+        rate = tutti_interface_mbits("", at->ifa_name);
+        if (*count == capacity && *count > first && by_rate && mbits[*count - 1] < rate)
+            --*count;
+        if (*count < capacity) {
+            insert(addresses, mbits, by_rate ? first : *count, *count, &address, rate);
+            ++*count;
+        }
+    }
+    return passed;
+}
+
+int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
+                             size_t *ret_count)
 {
     const char *filter = tutti_param_text(TUTTI_PARAM_SOCKET_IFNAME);
     bool names_wanted = *filter != '\0' && *filter != '^';
@@ -285,20 +329,23 @@ int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t 
          * loopback would hide it until another host cannot connect. */
         if (turn == LOOPBACK_FILTERED && (names_wanted ? passed == 0 : passed > 0))
             break;
-        for (const struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
-            struct tutti_address address;
-            enum class class;
-
-            if (!classify(at, filter, &address, &class) || class != turn)
-                continue;
-            passed++;
-            if (count < capacity)
-                addresses[count++] = address;
-        }
+        passed += list_class(interfaces, turn, !names_wanted, addresses, mbits, capacity, &count);
     }
     freeifaddrs(interfaces);
     if (count == 0)
         return fail_none_left(filter);
     *ret_count = count;
     return TUTTI_OK;
+}
+
+int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count)
+{
+    uint32_t *mbits = calloc(capacity, sizeof *mbits);
+    int rc;
+
+    if (mbits == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu addresses", capacity);
+    rc = tutti_address_list_rated(addresses, mbits, capacity, ret_count);
+    free(mbits);
+    return rc;
 }

@@ -13,12 +13,13 @@ TUTTI_PARAM_INT(TIMEOUT_MS, "TUTTI_TIMEOUT_MS", "1800000", 0, INT32_MAX,
 
 TUTTI_PARAM_TEXT(SOCKET_IFNAME, "TUTTI_SOCKET_IFNAME", "",
     "Network interfaces to use: comma-separated prefixes (`eth,ib0`), `=name` for an exact name, "
-    "a leading `^` to exclude (`^docker,lo`). Default: every interface that is up; loopback only "
-    "when all ranks are on one host.")
+    "a leading `^` to exclude (`^docker,lo`). Default: every interface that is up, the fastest "
+    "first; loopback only when all ranks are on one host.")
 TUTTI_PARAM_CHOICE(SOCKET_FAMILY, "TUTTI_SOCKET_FAMILY", "any", "any|ipv4|ipv6",
     "Address family of TCP connections.")
 TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "0", 0, 16,
-    "TCP sockets per pair of ranks and channel; 0: one within a host, two between hosts.")
+    "TCP sockets per pair of ranks and channel; 0: one within a host; between hosts two, four where "
+    "the interfaces of both have 25 Gbit/s or more, eight from 100 Gbit/s on.")
 TUTTI_PARAM_INT(SOCKET_BUFFER, "TUTTI_SOCKET_BUFFER", "0", 0, 1073741824,
     "Kernel send and receive buffer of each TCP socket in bytes; 0 leaves it to the kernel.")
 
@@ -67,6 +68,11 @@ TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
 TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
     "Whether ranks spread over their cores: a rank that waits on a core with too many others moves "
     "its thread to one with fewer. Which cores it may run on stays as it is.")
+TUTTI_PARAM_TEXT(CELLS, "TUTTI_CELLS", "auto",
+    "Which ranks of a host share a socket, a memory or a last-level cache, for algorithms that let "
+    "little cross between these. `auto`: by the CPUs that each may run on; who may run on those of "
+    "several has none, and then the host has none. `off`: none. Numbers such as `0,0,1,1`: the cells "
+    "of ranks 0, 1, ..., and again from the first on; one number is this process's.")
 TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
     "CPUs that the threads of host streams run on, such as `0-3,8`; also others than those the "
     "process was bound to. Where nothing computes on them, communication takes no cycles from "

@@ -43,9 +43,13 @@ int tutti_address_resolve(const char *text, struct tutti_address *addresses, siz
 /* Addresses of this host's interfaces that are up and pass TUTTI_SOCKET_IFNAME
  * and TUTTI_SOCKET_FAMILY: global addresses before link-local ones, loopback
  * last; ports zero. Loopback is listed also when the filter names only others; when the filter
- * excludes it (`^lo`), only if it is the sole choice. *ret_count is at most `capacity`.
+ * excludes it (`^lo`), only if it is the sole choice. Of each kind those of faster interfaces
+ * come first, unless the filter names what is wanted. *ret_count is at most `capacity`.
  * TUTTI_ERR_SYSTEM when none is left, naming the filter and the interfaces that exist. */
 int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count);
+/* The same, with the rates of their interfaces in Mbit/s; 0: not known. */
+int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
+                             size_t *ret_count);
 
 /* Listen on `address` (family 0: both families on all interfaces; port 0: any free port).
  * *ret_port_be is the port. A port in use: TUTTI_ERR_SYSTEM naming it and the cure. */

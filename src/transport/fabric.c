@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
-#define RECORD_VERSION 2
+#define RECORD_VERSION 3
 
 /* ---- opening ------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static int parse_uses(uint32_t *ret_uses)
     return TUTTI_OK;
 }
 
-static int describe(struct tutti_fabric *fabric)
+static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args *args)
 {
     union tutti_record *mine = &fabric->mine;
     uint32_t uses = 0;
@@ -60,6 +60,7 @@ static int describe(struct tutti_fabric *fabric)
     mine->nranks = fabric->nranks;
     mine->rank = fabric->rank;
     mine->nsockets = 1;
+    memcpy(mine->cells, args->cells, sizeof mine->cells);
     tutti_random_bytes(&mine->nonce, sizeof mine->nonce);
     tutti_identity_describe(&mine->identity);
 
@@ -105,7 +106,7 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a fabric of %d ranks", args->nranks);
         goto destroy;
     }
-    TUTTI_TRY_OR(destroy, rc, describe(fabric));
+    TUTTI_TRY_OR(destroy, rc, describe(fabric, args));
     *ret_fabric = fabric;
     return TUTTI_OK;
 

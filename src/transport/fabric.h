@@ -26,12 +26,17 @@
 /* Channels: lanes of connections that never wait on each other. */
 enum { TUTTI_CHANNEL_COLLECTIVE = 0, TUTTI_CHANNEL_POINT_TO_POINT = 1, TUTTI_CHANNEL_COUNT = 2 };
 
+/* How finely a host may be divided in cells: TUTTI_CELL_LEVELS ways, from the coarsest on. */
+enum { TUTTI_CELL_LEVELS = 3 };
+
 struct tutti_fabric_args {
     int nranks, rank;
     /* The communicator's. May be left zero here when the ranks agree on it only as they meet:
      * then tutti_fabric_trust gives it before the join. */
     uint8_t secret[TUTTI_SECRET_BYTES];
     uint64_t deadline_ns;               /* of forming */
+    /* Which cell of its host the rank lives in, by each of these; -1: not known. */
+    int32_t cells[TUTTI_CELL_LEVELS];
 };
 
 int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric **ret_fabric);
@@ -78,6 +83,14 @@ bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host);
 bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t *host);
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric);
+/* The slowest interface through which ranks of different hosts call each other, in Mbit/s; 0: not
+ * known of all, or all are on one host. */
+uint32_t tutti_fabric_mbits(const struct tutti_fabric *fabric);
+/* The cell of each rank, numbered likewise through all hosts, which `host` tells. A host is divided
+ * in the coarsest way that divides its ranks, if it is known of all of them; else it is one cell.
+ * *ret_ncells is 0 where no host is divided. TUTTI_ERR_SYSTEM: no memory. */
+int tutti_fabric_cells(const struct tutti_fabric *fabric, const uint32_t *host, uint32_t *ret_cell,
+                       uint32_t *ret_ncells);
 
 /* Name of the transport to a peer, for messages and reports. */
 const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer);

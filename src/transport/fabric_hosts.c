@@ -2,6 +2,9 @@
  * Who lives with whom, from the records of all ranks. */
 #include "transport/fabric_private.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static bool same_host(const struct tutti_fabric *fabric, uint32_t a, uint32_t b)
 {
     return tutti_identity_same_host(&fabric->records[a].identity, &fabric->records[b].identity);
@@ -49,4 +52,75 @@ uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)
         ncores += is_counted ? 0 : identity->ncores;
     }
     return ncores;
+}
+
+uint32_t tutti_fabric_mbits(const struct tutti_fabric *fabric)
+{
+    uint32_t least = fabric->records[0].mbits;
+    bool is_one_host = true;
+
+    for (uint32_t rank = 1; rank < (uint32_t)fabric->nranks; rank++) {
+        is_one_host = is_one_host && same_host(fabric, rank, 0);
+        if (fabric->records[rank].mbits < least)
+            least = fabric->records[rank].mbits;
+    }
+    return is_one_host ? 0 : least;
+}
+
+/* ---- cells --------------------------------------------------------------------------- */
+
+static int32_t cell_at(const struct tutti_fabric *fabric, uint32_t rank, int level)
+{
+    return level < TUTTI_CELL_LEVELS ? fabric->records[rank].cells[level] : 0;
+}
+
+/* The last rank before `rank` on its host; `rank` itself: there is none. */
+static uint32_t neighbour(const uint32_t *host, uint32_t rank)
+{
+    uint32_t before = rank;
+
+    while (before > 0 && host[before - 1] != host[rank])
+        before--;
+    return before > 0 ? before - 1 : rank;
+}
+
+/* How each host is divided: the first level at which two of its ranks differ, and all are known;
+ * TUTTI_CELL_LEVELS: it is not. */
+static void find_levels(const struct tutti_fabric *fabric, const uint32_t *host, uint8_t *ret_level)
+{
+    uint32_t nranks = (uint32_t)fabric->nranks;
+
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`: there are no more */
+    for (int level = TUTTI_CELL_LEVELS - 1; level >= 0; level--)
+        for (uint32_t rank = 0; rank < nranks; rank++)
+            if (cell_at(fabric, rank, level) != cell_at(fabric, neighbour(host, rank), level))
+                ret_level[host[rank]] = (uint8_t)level;
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        if (cell_at(fabric, rank, ret_level[host[rank]]) < 0)
+            ret_level[host[rank]] = TUTTI_CELL_LEVELS;
+}
+
+int tutti_fabric_cells(const struct tutti_fabric *fabric, const uint32_t *host, uint32_t *ret_cell,
+                       uint32_t *ret_ncells)
+{
+    uint32_t nranks = (uint32_t)fabric->nranks, ncells = 0, nhosts = 0;
+    uint8_t *level = malloc(nranks);
+
+    if (level == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the cells of %u ranks", nranks);
+    find_levels(fabric, host, level);
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        int at = level[host[rank]];
+        uint32_t like = rank;
+
+        while (like > 0 && (host[like - 1] != host[rank] ||
+                            cell_at(fabric, like - 1, at) != cell_at(fabric, rank, at)))
+            like--;
+        ret_cell[rank] = like > 0 ? ret_cell[like - 1] : ncells++;
+        nhosts = host[rank] >= nhosts ? host[rank] + 1 : nhosts;
+    }
+    free(level);
+    *ret_ncells = ncells > nhosts ? ncells : 0;
+    return TUTTI_OK;
 }

@@ -37,6 +37,8 @@ union tutti_record {
         uint16_t port_be;  /* of the TCP listener */
         uint8_t nsockets;  /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts is used */
         uint8_t ncandidates;
+        uint32_t mbits;    /* of the interface of the first candidate; 0: not known */
+        int32_t cells[TUTTI_CELL_LEVELS]; /* of its host; -1: not known */
         struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
     };
     uint8_t bytes[TUTTI_FABRIC_RECORD_BYTES];

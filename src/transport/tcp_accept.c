@@ -30,15 +30,17 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
     static const struct tutti_address any = {.family = 0};
     union tutti_record *mine = &fabric->mine;
     struct tutti_tcp *tcp = calloc(1, sizeof *tcp);
+    uint32_t mbits[TUTTI_MAX_CANDIDATES];
     size_t count;
     int rc;
 
     if (tcp == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
     TUTTI_TRY_OR(free_tcp, rc,
-                 tutti_address_list(mine->candidates, TUTTI_MAX_CANDIDATES, &count));
+                 tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
     TUTTI_TRY_OR(free_tcp, rc, tutti_socket_listen(&any, &tcp->listen_fd, &mine->port_be));
     mine->ncandidates = (uint8_t)count;
+    mine->mbits = mbits[0];
     mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
     fabric->tcp = tcp;
     return TUTTI_OK;

@@ -4,18 +4,24 @@
 
 /* One host: messages between two processes, as in bench/results/latest.txt (sendrecv, shm and tcp).
  * Reductions and copies are set so that the two all-reduces over sockets change places where they
- * did when they were measured, at 64 KiB, and take what they took beyond the caches. Between hosts nothing was measured: the sockets' time per message,
- * and the rate of 10 Gbit/s Ethernet. Nor between cells of a host: what joins two sockets carries
- * some tens of GB/s each way, and adds some tens of nanoseconds to a load. */
+ * did when they were measured, at 64 KiB, and take what they took beyond the caches. Between hosts
+ * nothing was measured: the sockets' time per message, and the rate of the interfaces, or where the
+ * kernel does not tell it, of 10 Gbit/s Ethernet. Nor between cells of a host: what joins two
+ * sockets carries some tens of GB/s each way, and adds some tens of nanoseconds to a load. */
 static const struct tutti_rate by_memory = {.overhead_s = 0.3e-6, .bytes_per_s = 10e9};
 static const struct tutti_rate by_loopback = {.overhead_s = 5.6e-6, .bytes_per_s = 5e9};
 static const struct tutti_rate by_network = {.overhead_s = 5.6e-6, .latency_s = 10e-6,
                                              .bytes_per_s = 1.25e9};
 
-void tutti_machine_assume(bool shares_memory, uint32_t cores, struct tutti_machine *ret_machine)
+void tutti_machine_assume(bool shares_memory, uint32_t cores, uint32_t mbits,
+                          struct tutti_machine *ret_machine)
 {
+    struct tutti_rate network = by_network;
+
+    if (mbits > 0)
+        network.bytes_per_s = mbits * 1e6 / 8;
     *ret_machine = (struct tutti_machine){
-        .level = {shares_memory ? by_memory : by_loopback, by_network, by_network},
+        .level = {shares_memory ? by_memory : by_loopback, network, network},
         .bridge_latency_s = shares_memory ? 100e-9 : 0,
         .bridge_bytes_per_s = shares_memory ? 40e9 : 0,
         .cores = cores,

@@ -369,8 +369,14 @@ static void ranks_that_want_different_numbers_of_sockets_use_the_lesser(void **s
     destroy_all(2, fabrics);
 }
 
-static void ranks_use_one_socket_within_a_host_and_two_between_hosts(void **state)
+static void ranks_use_one_socket_within_a_host_and_more_between_hosts(void **state)
 {
+    static const struct {
+        uint32_t ours, theirs; /* Mbit/s */
+        int sockets;
+    } rates[] = {{100000, 0, 2}, {0, 100000, 2}, {10000, 10000, 2}, {24999, 400000, 2},
+                 {25000, 25000, 4}, {40000, 100000, 4}, {100000, 99999, 4}, {100000, 100000, 8},
+                 {400000, 200000, 8}, {0, 0, 2}};
     struct tutti_fabric *fabrics[2];
 
     (void)state;
@@ -378,7 +384,11 @@ static void ranks_use_one_socket_within_a_host_and_two_between_hosts(void **stat
     form_in_one_thread(2, fabrics);
     assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
     fabrics[0]->records[1].identity.network[0] ^= 1;
-    assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 2);
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        fabrics[0]->mine.mbits = rates[i].ours;
+        fabrics[0]->records[1].mbits = rates[i].theirs;
+        assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), rates[i].sockets);
+    }
     fabrics[0]->records[1].nsockets = 1; /* who wants a certain number gets no more */
     assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
     fabrics[0]->mine.nsockets = fabrics[0]->records[1].nsockets = 4;
@@ -402,7 +412,7 @@ int main(void)
         cmocka_unit_test(ranks_of_another_communicator_are_strangers),
         cmocka_unit_test(a_rank_that_waits_for_something_else_still_takes_calls),
         cmocka_unit_test(ranks_that_want_different_numbers_of_sockets_use_the_lesser),
-        cmocka_unit_test(ranks_use_one_socket_within_a_host_and_two_between_hosts),
+        cmocka_unit_test(ranks_use_one_socket_within_a_host_and_more_between_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

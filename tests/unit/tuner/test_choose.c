@@ -145,7 +145,7 @@ static void memory_is_used_as_threads_have_it(void **state)
         struct tutti_choice choice;
         enum tutti_authority by;
 
-        tutti_machine_assume(true, habit->cores, &machine);
+        tutti_machine_assume(true, habit->cores, 0, &machine);
         assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
         if (by != TUTTI_BY_HOST || strcmp(choice.algorithm->name, habit->algorithm) != 0)
             fail_msg("question %zu: %s, not %s", i, choice.algorithm->name, habit->algorithm);
@@ -446,7 +446,7 @@ static void assumptions_agree_with_what_was_measured(void **state)
                                     .stage_bytes = 16 << 20, .scratch_bytes = 64 << 20};
 
     (void)state;
-    tutti_machine_assume(false, 2, &machine);
+    tutti_machine_assume(false, 2, 0, &machine);
     assert_true(seconds_of(&view, 32 << 10, "recursive_doubling") <
                 seconds_of(&view, 32 << 10, "circulant"));
     assert_true(seconds_of(&view, 128 << 10, "recursive_doubling") >

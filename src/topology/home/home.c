@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a thread lives, from /sys/devices/system. Of any CPU the kernel tells which others share
+ * its package, memory and cache: if all that a thread may run on are among these, it lives there.
+ * So a handful of files is enough, however many CPUs there are. */
+#include "topology/home/home.h"
+
+#include "base/result.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Lists of thousands of CPUs, each by itself, fit. */
+enum { LIST_BYTES = 16384, CACHE_LEVELS = 8 };
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static bool read_line(const char *path, char *ret_line, size_t size_bytes)
+{
+    FILE *file = fopen(path, "re");
+    bool is_read;
+
+    if (file == NULL)
+        return false;
+    is_read = fgets(ret_line, (int)size_bytes, file) != NULL;
+    fclose(file);
+    return is_read;
+}
+
+/* "0-3,8": a CPU that does not fit in a set makes the list none of ours. */
+static bool parse_list(const char *text, cpu_set_t *ret_cpus)
+{
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    while (*text != '\0' && *text != '\n') {
+        char *end;
+        unsigned long first = strtoul(text, &end, 10), last = first;
+
+        if (end == text)
+            return false;
+        if (*end == '-') {
+            text = end + 1;
+            last = strtoul(text, &end, 10);
+            if (end == text)
+                return false;
+        }
+        if (first > last || last >= CPU_SETSIZE)
+            return false;
+        for (unsigned long cpu = first; cpu <= last; cpu++)
+            CPU_SET(cpu, &cpus);
+        text = *end == ',' ? end + 1 : end;
+        if (*end != ',' && *end != '\0' && *end != '\n')
+            return false;
+    }
+    *ret_cpus = cpus;
+    return CPU_COUNT(&cpus) > 0;
+}
+
+static int first_of(const cpu_set_t *cpus)
+{
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, cpus))
+            return cpu;
+    return -1;
+}
+
+/* The number of the first CPU of the list in the file, if all of `cpus` are in it; else -1. */
+static int32_t home_in(const char *path, const cpu_set_t *cpus)
+{
+    char *line = malloc(LIST_BYTES);
+    cpu_set_t list, both;
+    int32_t found = -1;
+
+    if (line != NULL && read_line(path, line, LIST_BYTES) && parse_list(line, &list)) {
+        CPU_AND(&both, &list, cpus);
+        if (CPU_EQUAL(&both, cpus))
+            found = first_of(&list);
+    }
+    free(line);
+    return found;
+}
+
+/* ---- package, memory, cache ------------------------------------------------------------------ */
+
+static int32_t package_of(const char *root, int cpu, const cpu_set_t *cpus)
+{
+    static const char *const names[] = {"package_cpus_list", "core_siblings_list"};
+    char path[PATH_MAX];
+    int32_t found = -1;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && found < 0; i++) {
+        snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/%s", root, cpu,
+                 names[i]);
+        found = home_in(path, cpus);
+    }
+    return found;
+}
+
+/* The CPU's folder has a link to that of its node. */
+static int32_t memory_of(const char *root, int cpu, const cpu_set_t *cpus)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    int node = -1;
+    DIR *folder;
+
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d", root, cpu);
+    folder = opendir(path);
+    if (folder == NULL)
+        return -1;
+    while (node < 0 && (entry = readdir(folder)) != NULL)
+        if (sscanf(entry->d_name, "node%d", &node) != 1)
+            node = -1;
+    closedir(folder);
+    if (node < 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/cpulist", root, node);
+    return home_in(path, cpus) < 0 ? -1 : node;
+}
+
+/* The kernel numbers caches from the core outwards: the last one there is. */
+static int32_t cache_of(const char *root, int cpu, const cpu_set_t *cpus)
+{
+    char path[PATH_MAX];
+
+    for (int index = CACHE_LEVELS - 1; index >= 0; index--) {
+        snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list",
+                 root, cpu, index);
+        if (access(path, F_OK) == 0)
+            return home_in(path, cpus);
+    }
+    return -1;
+}
+
+void tutti_home_of(const char *root, const cpu_set_t *cpus, struct tutti_home *ret_home)
+{
+    struct tutti_home home = TUTTI_HOME_UNKNOWN;
+    int cpu = first_of(cpus);
+
+    if (cpu >= 0) {
+        home.package = package_of(root, cpu, cpus);
+        home.memory = memory_of(root, cpu, cpus);
+        home.cache = cache_of(root, cpu, cpus);
+    }
+    *ret_home = home;
+}
+
+void tutti_home_find(struct tutti_home *ret_home)
+{
+    cpu_set_t cpus;
+
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+        tutti_home_of("", &cpus, ret_home);
+    else /* more CPUs than a set holds */
+        *ret_home = TUTTI_HOME_UNKNOWN;
+}
+
+/* ---- as the user says ------------------------------------------------------------------------ */
+
+static int refuse(const char *text)
+{
+    return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_CELLS=%s is none of auto, off, and numbers of cells "
+                      "such as 0,0,1,1, at most %d", text, INT32_MAX);
+}
+
+int tutti_home_read(const char *text, uint32_t rank, struct tutti_home *ret_home)
+{
+    uint32_t count = 1, index;
+    int32_t own = -1;
+    const char *at = text;
+
+    if (strcmp(text, "auto") == 0) {
+        tutti_home_find(ret_home);
+        return TUTTI_OK;
+    }
+    if (strcmp(text, "off") == 0) {
+        *ret_home = TUTTI_HOME_UNKNOWN;
+        return TUTTI_OK;
+    }
+    for (const char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ','))
+        count++;
+    index = rank % count;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned long number;
+        char *end;
+
+        if (*at < '0' || *at > '9')
+            return refuse(text);
+        errno = 0;
+        number = strtoul(at, &end, 10);
+        if (errno != 0 || number > INT32_MAX || (*end != ',' && *end != '\0'))
+            return refuse(text);
+        if (i == index)
+            own = (int32_t)number;
+        at = end + 1;
+    }
+    *ret_home = (struct tutti_home){own, own, own};
+    return TUTTI_OK;
+}
