@@ -114,8 +114,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
     if (!tutti_cheapest(view, &query, &choice, &lowest))
         lowest = INFINITY;
     for (size_t i = 0; i < tutti_algorithm_count(); i++)
-        if (tutti_algorithm(i)->collective == collective &&
-            tutti_tuner_can_serve(view, &query, tutti_algorithm(i)))
+        if (tutti_tuner_is_candidate(view, &query, tutti_algorithm(i)))
             TUTTI_TRY(add_variants(&trial, view, &query, tutti_algorithm(i), HOPELESS * lowest));
     trial.live = (UINT64_C(1) << trial.nchoices) - 1;
     *ret_trial = trial;

@@ -152,7 +152,7 @@ static const struct rule rules[] = {
     {TUTTI_SCATTER, ANY, 1, ALL, "linear", AS_USUAL},
 };
 
-static bool is_crowded(const struct tutti_tuner_view *view)
+bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view)
 {
     uint32_t cores = view->machine ? view->machine->cores : 0;
     bool is_one_host = view->is_one_domain || (view->places && view->places->nnodes == 1);
@@ -163,7 +163,7 @@ static bool is_crowded(const struct tutti_tuner_view *view)
 /* Whom this view's ranks are among. */
 static int whom(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query)
 {
-    int ours = is_crowded(view) ? CROWDED : ALL;
+    int ours = tutti_builtin_is_crowded(view) ? CROWDED : ALL;
 
     if (view->is_one_domain)
         ours |= IN_MEMORY | (view->all_store || query->is_lent ? IN_PROCESS : 0) |

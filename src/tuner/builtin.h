@@ -11,4 +11,7 @@ bool tutti_builtin_find(const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query, bool is_measured,
                         struct tutti_choice *ret_choice);
 
+/* Are all ranks on one host, which has fewer cores? */
+bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view);
+
 #endif

@@ -123,8 +123,7 @@ bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tune
         struct tutti_choice choice;
         double seconds;
 
-        if (algorithm->collective != query->collective ||
-            !tutti_tuner_can_serve(view, query, algorithm))
+        if (!tutti_tuner_is_candidate(view, query, algorithm))
             continue;
         tutti_cheapest_variant(view, query, algorithm, &choice, &seconds);
         if (is_better(algorithm, seconds, ret_choice, *ret_seconds)) {

@@ -6,6 +6,7 @@
 #include "tuner/builtin.h"
 #include "tuner/memo.h"
 #include "tuner/policy.h"
+#include "tuner/price.h"
 
 size_t tutti_tuner_bytes(const struct tutti_tuner_view *view,
                          const struct tutti_tuner_query *query)
@@ -37,6 +38,74 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
     return !(needs & TUTTI_NEEDS_WINDOW) || view->half_bytes / view->nranks >= 64;
 }
 
+static bool has_cells(const struct tutti_tuner_view *view)
+{
+    return view->places != NULL && view->places->cell != NULL;
+}
+
+bool tutti_tuner_is_candidate(const struct tutti_tuner_view *view,
+                              const struct tutti_tuner_query *query,
+                              const struct tutti_algorithm *algorithm)
+{
+    if ((algorithm->uses & TUTTI_USES_CELLS) && !has_cells(view))
+        return false;
+    return algorithm->collective == query->collective &&
+           tutti_tuner_can_serve(view, query, algorithm);
+}
+
+/* What a choice takes, and how much of that because of what crosses between cells. */
+struct bill {
+    double seconds, bridge;
+};
+
+static struct bill bill_of(const struct tutti_tuner_view *view,
+                           const struct tutti_tuner_query *query,
+                           const struct tutti_choice *choice)
+{
+    struct tutti_machine unbounded = *view->machine;
+    struct tutti_tuner_view without = *view;
+    struct bill bill = {.seconds = tutti_price(view, query, choice)};
+
+    unbounded.bridge_latency_s = unbounded.bridge_bytes_per_s = 0;
+    without.machine = &unbounded;
+    bill.bridge = bill.seconds - tutti_price(&without, query, choice);
+    return bill;
+}
+
+/* Rows were measured on hosts without cells. What goes by cells has to save more of what crosses
+ * than it costs besides: that it should be cheaper without a bridge, too, rows know better than prices.
+ * So they do where ranks take turns on cores. */
+static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                       const struct tutti_choice *than, struct tutti_choice *ret_choice)
+{
+    struct tutti_choice found = {.algorithm = NULL};
+    struct bill flat;
+    double most = 0;
+
+    if (!has_cells(view) || view->machine == NULL || tutti_builtin_is_crowded(view))
+        return false;
+    flat = bill_of(view, query, than);
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
+        struct tutti_choice choice = {.algorithm = tutti_algorithm(i)};
+        struct bill bill;
+        double besides, saved;
+
+        if (!(choice.algorithm->uses & TUTTI_USES_CELLS) ||
+            !tutti_tuner_is_candidate(view, query, choice.algorithm))
+            continue;
+        bill = bill_of(view, query, &choice);
+        besides = (bill.seconds - bill.bridge) - (flat.seconds - flat.bridge);
+        saved = flat.bridge - bill.bridge - (besides > 0 ? besides : 0);
+        if (saved > most) {
+            most = saved;
+            found = choice;
+        }
+    }
+    if (found.algorithm != NULL)
+        *ret_choice = found;
+    return found.algorithm != NULL;
+}
+
 /* What the policy says; TUTTI_BY_NOBODY: nothing. */
 static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
                                        const struct tutti_tuner_query *query,
@@ -61,8 +130,11 @@ static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
 
     if (by != TUTTI_BY_NOBODY)
         return by;
-    if (tutti_builtin_find(view, query, true, ret_choice))
-        return TUTTI_BY_HOST;
+    if (tutti_builtin_find(view, query, true, ret_choice)) {
+        struct tutti_choice of_host = *ret_choice;
+
+        return find_cells(view, query, &of_host, ret_choice) ? TUTTI_BY_PRICE : TUTTI_BY_HOST;
+    }
     if (tutti_memo_cheapest(view, query, ret_choice))
         return TUTTI_BY_PRICE;
     return tutti_builtin_find(view, query, false, ret_choice) ? TUTTI_BY_HABIT : TUTTI_BY_NOBODY;

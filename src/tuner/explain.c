@@ -49,6 +49,8 @@ static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_
         why = "needs ranks that can read each other's memory";
     else if (!candidate->can_serve)
         why = "the window has no room for so many ranks; raise TUTTI_WINDOW_BYTES";
+    else if (!tutti_tuner_is_candidate(view, query, algorithm))
+        why = "goes by the cells of a host, and there are none";
     else if (algorithm->needs != 0 && isnan(candidate->seconds))
         why = "shares memory: by the built-in table, a measured one, or name";
     else if (view->machine == NULL)
@@ -119,7 +121,7 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
         candidate->can_serve = tutti_tuner_can_serve(view, query, algorithm);
         candidate->by = TUTTI_BY_NOBODY;
         tutti_cheapest_variant(view, query, algorithm, &candidate->choice, &candidate->seconds);
-        if (!candidate->can_serve)
+        if (!tutti_tuner_is_candidate(view, query, algorithm))
             candidate->seconds = NAN;
         say_why_not(view, query, lowest, candidate);
         if (algorithm != chosen.algorithm)

@@ -51,8 +51,13 @@ void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
 void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
                        const char *transports, char ret_text[TUTTI_FINGERPRINT_BYTES])
 {
-    snprintf(ret_text, TUTTI_FINGERPRINT_BYTES, "%s,ranks=%u,nodes=%u,%s", host, view->nranks,
-             view->places && view->places->node ? view->places->nnodes : view->nranks, transports);
+    char cells[24] = "";
+
+    if (view->places && view->places->cell)
+        snprintf(cells, sizeof cells, ",cells=%u", view->places->ncells);
+    snprintf(ret_text, TUTTI_FINGERPRINT_BYTES, "%s,ranks=%u,nodes=%u%s,%s", host, view->nranks,
+             view->places && view->places->node ? view->places->nnodes : view->nranks, cells,
+             transports);
 }
 
 /* ---- replacing ----------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
  *   1. TUTTI_ALGORITHM                      policy.h: rank 0's, distributed while the
  *   2. TUTTI_TUNE, the user's rules         communicator forms
  *   3. TUTTI_TUNE_TABLE, what was measured
- *   4. builtin.c, where all ranks share memory, or a host's cores: measured, too
+ *   4. builtin.c, where all ranks share memory, or a host's cores: measured, too; but where hosts
+ *      have cells, what goes by these, if its price is lower
  *   5. the lowest price, by size class      price.h, memo.h
  *   6. builtin.c, for calls that nothing is known about
  */
@@ -76,6 +77,11 @@ int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_t
 bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
                            const struct tutti_tuner_query *query,
                            const struct tutti_algorithm *algorithm);
+
+/* Is it worth a thought where nobody has named it? Not what goes by cells that there are not. */
+bool tutti_tuner_is_candidate(const struct tutti_tuner_view *view,
+                              const struct tutti_tuner_query *query,
+                              const struct tutti_algorithm *algorithm);
 
 /* What rules go by: bytes of the larger of a rank's two buffers. */
 size_t tutti_tuner_bytes(const struct tutti_tuner_view *view,

@@ -113,6 +113,23 @@ static void an_algorithm_called_by_name_is_right_around_every_border(void **stat
         world_run(setting.launch, ranks[i], play, subject);
 }
 
+/* Cells of one rank and of several, of neighbours and not. */
+static void by_cells_an_algorithm_is_right_around_every_border(void **state)
+{
+    static const struct {
+        int nranks;
+        const char *cells;
+    } cases[] = {{3, "0,0,1"}, {4, "0,1"}, {4, "0,0,1,1"}, {5, "1,1,1,0,0"}, {8, "0,1,2,0,1"}};
+    struct subject *subject = *state;
+
+    setenv("TUTTI_ALGORITHM", subject->variable, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("TUTTI_CELLS", cases[i].cells, 1);
+        world_run(setting.launch, cases[i].nranks, play, subject);
+    }
+    unsetenv("TUTTI_CELLS");
+}
+
 /* What the launch and the transports can never serve would silently be another algorithm. */
 static bool can_run(const struct tutti_algorithm *algorithm)
 {
@@ -163,6 +180,8 @@ int main(int count, char **arguments)
             (struct CMUnitTest){subject->name,
                                 an_algorithm_called_by_name_is_right_around_every_border, NULL,
                                 NULL, subject};
+        if (subject->algorithm->uses & TUTTI_USES_CELLS)
+            tests[total - 1].test_func = by_cells_an_algorithm_is_right_around_every_border;
     }
     return _cmocka_run_group_tests("algorithms", tests, total, NULL, NULL);
 }
