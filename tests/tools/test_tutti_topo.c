@@ -68,6 +68,21 @@ static void two_ranks_measure_a_machine(void **state)
     assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo here.txt -s 1M"), 0);
 }
 
+static void what_was_measured_is_put_beside_what_is_nominal(void **state)
+{
+    static char text[RUNNING_TEXT];
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_TOPO, "--measure --quick -o here.txt --xml here.xml"), 0);
+    running_read("here.xml", text, sizeof text);
+    assert_non_null(strstr(text, "<system"));
+    /* The memory of the NUMA node that the ranks ran on, and messages through it. */
+    assert_non_null(strstr(text, " memory=\""));
+    assert_non_null(strstr(text, " messages=\""));
+    assert_int_equal(running_run(TUTTI_TOPO, "--from here.xml"), 0);
+    assert_non_null(strstr(running.out, "B/s measured"));
+}
+
 static void three_ranks_measure_one_transport(void **state)
 {
     struct tutti_machine *machine;
@@ -141,6 +156,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"--measure --transport", "needs a value"},
         {"--transport shm", "add --measure"},
         {"--quick", "add --measure"},
+        {"machine --xml here.xml", "add --measure"},
         {"--measure=2", "takes no value"},
         {"allreduce", "is no command"},
         {"machine allreduce", "one word too many"},
@@ -168,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_ranks_measure_a_machine),
+        cmocka_unit_test(what_was_measured_is_put_beside_what_is_nominal),
         cmocka_unit_test(three_ranks_measure_one_transport),
         cmocka_unit_test(ranks_of_a_launcher_measure_the_way_to_another_node),
         cmocka_unit_test(without_measuring_it_says_what_is_known),

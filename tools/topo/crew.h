@@ -14,6 +14,7 @@ struct crew {
     int rank, nranks;
     bool is_quick;
     const char *output; /* NULL: stdout */
+    const char *xml;    /* where the machine goes with what was measured; NULL: nowhere */
 };
 
 /* Does a launcher describe the ranks? */

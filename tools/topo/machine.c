@@ -33,6 +33,8 @@ static const char help[] =
     "      --transport LIST   transports to measure, as in TUTTI_TRANSPORTS: shm, cma, tcp, or\n"
     "                         several with commas (default: what the library takes)\n"
     "      --quick            fewer sizes and repetitions: a second, rough figures\n"
+    "      --xml FILE         with --measure: write the devices of this machine there, too, as\n"
+    "                         NCCL's topology XML, with what was measured beside what is nominal\n"
     "  -o, --output FILE      write there (default: stdout)\n";
 
 /* ---- of this machine's cores ----------------------------------------------------------------- */
@@ -127,7 +129,8 @@ static int check_transports(const struct request *request)
 
 static int measure(const struct request *request, uint32_t nranks)
 {
-    struct crew crew = {.is_quick = request->wants_quick, .output = request->output};
+    struct crew crew = {.is_quick = request->wants_quick, .output = request->output,
+                        .xml = request->xml};
     int status;
 
     if (request->transport != NULL) {
@@ -164,9 +167,12 @@ static int run(const struct request *request)
     if (request->wants_measure && nranks > RANKS_MOST)
         return mistake(request, "--ranks %u: at most %d are forked; start more with a launcher",
                        nranks, RANKS_MOST);
-    if (!request->wants_measure && (request->transport != NULL || request->wants_quick))
+    if (!request->wants_measure &&
+        (request->transport != NULL || request->wants_quick || request->xml != NULL))
         return mistake(request, "%s is about measuring; add --measure",
-                       request->transport != NULL ? "--transport" : "--quick");
+                       request->transport != NULL ? "--transport"
+                       : request->wants_quick     ? "--quick"
+                                                  : "--xml");
     if (request->wants_measure)
         return measure(request, nranks);
     return request->from != NULL ? describe_subject(request) : describe(request, nranks);
@@ -174,7 +180,7 @@ static int run(const struct request *request)
 
 const struct command topo_machine = {
     .name = "tutti-topo machine",
-    .options = "from ranks output measure transport quick",
+    .options = "from ranks output measure transport quick xml",
     .help = help,
     .run = run,
 };

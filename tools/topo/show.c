@@ -197,6 +197,19 @@ static void note_cpus(FILE *out, const char *mask)
     free(text);
 }
 
+/* What was measured. */
+static void note_rate(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
+                      enum tutti_property property, const char *what)
+{
+    char rate[UNITS_TEXT];
+
+    if (!tutti_device_has(inventory, device, property))
+        return;
+    begin_note(out);
+    units_rate(tutti_device_real(inventory, device, property, 0), rate);
+    fprintf(out, "%s %s measured", what, rate);
+}
+
 static void note_cpu(FILE *out, const struct tutti_inventory *inventory, uint32_t cpu)
 {
     const char *caches = tutti_device_text(inventory, cpu, TUTTI_PROPERTY_CACHES);
@@ -214,6 +227,8 @@ static void note_cpu(FILE *out, const struct tutti_inventory *inventory, uint32_
         begin_note(out);
         fprintf(out, "%u last-level cache%s", count, count == 1 ? "" : "s");
     }
+    note_rate(out, inventory, cpu, TUTTI_PROPERTY_MEMORY_RATE, "memory");
+    note_rate(out, inventory, cpu, TUTTI_PROPERTY_MESSAGE_RATE, "messages");
 }
 
 static void note_net(FILE *out, const struct tutti_inventory *inventory, uint32_t net)

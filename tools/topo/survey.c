@@ -13,6 +13,7 @@
 #include "common/memory.h"
 #include "common/units.h"
 #include "topo/meter.h"
+#include "topo/store.h"
 #include "topo/timing.h"
 
 #include <errno.h>
@@ -256,6 +257,11 @@ static int tell(const struct crew *crew, FILE *notes, char **comments,
     return status;
 }
 
+static bool uses_memory(const char *transports)
+{
+    return transports == NULL || *transports == '\0' || strstr(transports, "shm") != NULL;
+}
+
 int survey_run(struct crew *crew)
 {
     struct tutti_machine machine = {.nics = 0};
@@ -300,14 +306,18 @@ int survey_run(struct crew *crew)
         machine.level[1] = machine.level[2];
         set_memory(notes, &memory, &machine);
         /* Over sockets a barrier has rounds of messages. */
-        if (survey.neighbour > 0 && survey.stranger < 0 &&
-            (transports == NULL || *transports == '\0' || strstr(transports, "shm") != NULL))
+        if (survey.neighbour > 0 && survey.stranger < 0 && uses_memory(transports))
             machine.signal_s = signal_s;
         machine.cores = (uint32_t)survey.cores;
         machine.places = (struct tutti_places){.nranks = (uint32_t)crew->nranks,
                                                .node = survey.node, .nnodes = survey.nnodes};
         round_all(&machine);
         status = tell(crew, notes, &comments, &machine);
+        if (status == EXIT_SUCCESS && crew->xml != NULL)
+            status = store_measured(crew->xml, &(struct store_facts){
+                .machine = &machine, .cpu = sched_getcpu(),
+                .has_memory = survey.neighbour > 0 && uses_memory(transports),
+                .has_network = survey.stranger > 0});
         free(comments);
     }
     free(survey.node);

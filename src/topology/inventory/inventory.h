@@ -71,6 +71,10 @@ enum tutti_property_form {
     X(AFFINITY, "affinity", TUTTI_ON(CPU), MASK, "its CPUs")                                       \
     X(CACHES, "caches", TUTTI_ON(CPU), TEXT,                                                       \
       "masks of CPUs that share a last-level cache, by ';'")                                       \
+    X(MEMORY_RATE, "memory", TUTTI_ON(CPU), REAL,                                                  \
+      "bytes/s that all its cores were measured to load and store together")                       \
+    X(MESSAGE_RATE, "messages", TUTTI_ON(CPU), REAL,                                               \
+      "bytes/s that were measured from one process to another")                                    \
     X(CPU_ARCH, "arch", TUTTI_ON(CPU), TEXT, "x86_64, arm64, ppc64")                               \
     X(CPU_VENDOR, "vendor", TUTTI_ON(CPU), TEXT, "GenuineIntel, AuthenticAMD, ...")                \
     X(CPU_FAMILY, "familyid", TUTTI_ON(CPU), NUMBER, "as CPUID says")                              \

@@ -61,9 +61,12 @@ static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_
     return TUTTI_NO_DEVICE;
 }
 
-static uint32_t find(const struct tutti_inventory *into, uint32_t parent,
+/* `likely`: where it stands if both views have the same order, which saves looking through all. */
+static uint32_t find(const struct tutti_inventory *into, uint32_t parent, uint32_t likely,
                      const struct tutti_inventory *from, uint32_t device)
 {
+    if (likely != TUTTI_NO_DEVICE && is_same(into, likely, from, device))
+        return likely;
     if (from->devices[device].kind == TUTTI_DEVICE_PCI)
         return find_pci(into, from, device);
     for (uint32_t i = into->devices[parent].first_child; i != TUTTI_NO_DEVICE;
@@ -88,15 +91,18 @@ static int merge_values(struct tutti_inventory *into, uint32_t device,
 static int merge_below(struct tutti_inventory *into, uint32_t parent,
                        const struct tutti_inventory *from, uint32_t other)
 {
+    uint32_t likely = into->devices[parent].first_child;
+
     TUTTI_TRY(merge_values(into, parent, from, other));
     for (uint32_t child = from->devices[other].first_child; child != TUTTI_NO_DEVICE;
          child = from->devices[child].next) {
-        uint32_t device = find(into, parent, from, child);
+        uint32_t device = find(into, parent, likely, from, child);
 
         if (device == TUTTI_NO_DEVICE)
             TUTTI_TRY(tutti_inventory_add(into, parent, from->devices[child].kind,
                                           from->devices[child].found_by, &device));
         TUTTI_TRY(merge_below(into, device, from, child));
+        likely = into->devices[device].next;
     }
     return TUTTI_OK;
 }

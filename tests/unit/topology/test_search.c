@@ -230,7 +230,7 @@ static void no_ring_and_no_tree_is_cheaper_than_the_proof_says(void **state)
     (void)state;
     for (size_t m = 0; m < sizeof(small) / sizeof(small[0]); m++) {
         struct machine machine = open_machine(small[m]);
-        uint32_t n = machine.graph->count[TUTTI_NODE_GPU], order[8] = {0};
+    uint32_t n = machine.graph->count[TUTTI_NODE_GPU], order[64] = {0};
 
         for (int pattern = RING; pattern <= TREE; pattern++) {
             struct tutti_search_options options = {0};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Storing measurements in a machine's own description. */
+#include "topo/store.h"
+
+#include "base/result.h"
+#include "topo/survey.h"
+#include "topology/detect/detect.h"
+#include "topology/formats/nccl_xml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The rate of the largest footprint. */
+static double settled(double bytes_per_s, const struct tutti_beyond *beyond)
+{
+    for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++)
+        bytes_per_s = beyond[i].bytes_per_s;
+    return bytes_per_s;
+}
+
+/* The NUMA node that has the CPU; the only one there is. */
+static uint32_t find_cpu(const struct tutti_inventory *inventory, int cpu)
+{
+    uint32_t first = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
+    struct tutti_cpu_mask own = {0}, mask;
+
+    if (tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_CPU) == TUTTI_NO_DEVICE)
+        return first;
+    if (cpu < 0)
+        return TUTTI_NO_DEVICE;
+    tutti_cpu_mask_add(&own, (uint32_t)cpu);
+    while (first != TUTTI_NO_DEVICE &&
+           (!tutti_cpu_mask_parse(tutti_device_text(inventory, first, TUTTI_PROPERTY_AFFINITY),
+                                  &mask) ||
+            !tutti_cpu_mask_overlaps(&own, &mask)))
+        first = tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_CPU);
+    return first;
+}
+
+static int put_rate(struct tutti_inventory *inventory, uint32_t device,
+                    enum tutti_property property, double value)
+{
+    return value > 0 ? tutti_device_set_real(inventory, device, property, TUTTI_SOURCE_MEASURED,
+                                             value)
+                     : TUTTI_OK;
+}
+
+static int put_memory(struct tutti_inventory *inventory, const struct store_facts *facts)
+{
+    const struct tutti_machine *machine = facts->machine;
+    uint32_t cpu = find_cpu(inventory, facts->cpu);
+
+    if (cpu == TUTTI_NO_DEVICE)
+        return TUTTI_OK;
+    TUTTI_TRY(put_rate(inventory, cpu, TUTTI_PROPERTY_MEMORY_RATE,
+                       settled(machine->memory_bytes_per_s, machine->memory_beyond)));
+    return put_rate(inventory, cpu, TUTTI_PROPERTY_MESSAGE_RATE,
+                    facts->has_memory
+                        ? settled(machine->level[0].bytes_per_s, machine->level[0].beyond)
+                        : 0);
+}
+
+/* Which of several ports the sockets took is not known. */
+static int put_network(struct tutti_inventory *inventory, const struct store_facts *facts)
+{
+    const struct tutti_rate *rate = &facts->machine->level[2];
+    uint32_t net = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_NET);
+
+    if (!facts->has_network || net == TUTTI_NO_DEVICE ||
+        tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET) != TUTTI_NO_DEVICE)
+        return TUTTI_OK;
+    TUTTI_TRY(put_rate(inventory, net, TUTTI_PROPERTY_MEASURED,
+                       settled(rate->bytes_per_s, rate->beyond)));
+    return put_rate(inventory, net, TUTTI_PROPERTY_LATENCY,
+                    (rate->latency_s + rate->overhead_s) * 1e6);
+}
+
+int store_measured(const char *file, const struct store_facts *facts)
+{
+    struct tutti_inventory *inventory;
+    char *text = NULL;
+    int status = EXIT_FAILURE;
+
+    if (tutti_detect(&(struct tutti_detect_options){0}, &inventory) != TUTTI_OK) {
+        fprintf(stderr, "tutti-topo: %s\n", tutti_last_message());
+        return EXIT_FAILURE;
+    }
+    if (put_memory(inventory, facts) == TUTTI_OK && put_network(inventory, facts) == TUTTI_OK &&
+        tutti_nccl_xml_write(inventory, &text) == TUTTI_OK)
+        status = survey_write(file, text);
+    else
+        fprintf(stderr, "tutti-topo: %s\n", tutti_last_message());
+    free(text);
+    tutti_inventory_destroy(inventory);
+    return status;
+}
