@@ -218,47 +218,18 @@ static int tell(struct story *story)
     return status;
 }
 
-static int explain_host(const struct request *request, const struct subject *subject,
-                        const struct wish *wish, uint32_t host)
+static int explain_plan(const struct request *request, const struct subject *subject,
+                        const struct wish *wish, uint32_t host, const struct tutti_channels *plan)
 {
-    int status = REQUEST_GO;
+    struct story story = {.request = request, .subject = subject, .wish = wish, .host = host,
+                          .plan = plan};
 
-    for (int pattern = 0; pattern < TUTTI_PATTERN_COUNT && status == REQUEST_GO; pattern++) {
-        struct tutti_channels *plan;
-        struct story story = {.request = request, .subject = subject, .wish = wish, .host = host};
-        int rc;
-
-        if (!wish->has_pattern[pattern])
-            continue;
-        rc = plans_search(subject, wish, host, (enum tutti_pattern)pattern, &plan);
-        if (rc != TUTTI_OK)
-            return failure(request, rc);
-        story.plan = plan;
-        status = tell(&story);
-        tutti_channels_destroy(plan);
-    }
-    return status;
+    return tell(&story);
 }
 
 static int run(const struct request *request)
 {
-    struct subject subject;
-    struct wish wish;
-    int status;
-
-    if (request->nwords > 0)
-        return mistake(request, "\"%s\" is one word too many; see tutti-topo explain --help",
-                       request->words[0]);
-    status = subject_open(request, true, &subject);
-    if (status != REQUEST_GO)
-        return status;
-    status = wish_read(request, &subject, "ring", &wish);
-    if (status == REQUEST_GO) {
-        status = plans_for_hosts(request, &subject, &wish, explain_host);
-        wish_fini(&wish);
-    }
-    subject_close(&subject);
-    return status;
+    return plans_run(request, "ring", explain_plan);
 }
 
 const struct command topo_explain = {

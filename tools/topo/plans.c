@@ -165,22 +165,42 @@ static void print_alike(const struct subject *subject, const struct wish *wish)
     }
 }
 
-int plans_for_hosts(const struct request *request, const struct subject *subject,
-                    const struct wish *wish, plans_host_fn *visit)
+static int visit_host(const struct request *request, const struct subject *subject,
+                      const struct wish *wish, uint32_t host, plans_visit_fn *visit)
+{
+    int status = REQUEST_GO;
+
+    for (int pattern = 0; pattern < TUTTI_PATTERN_COUNT && status == REQUEST_GO; pattern++) {
+        struct tutti_channels *plan;
+        int rc;
+
+        if (!wish->has_pattern[pattern])
+            continue;
+        rc = plans_search(subject, wish, host, (enum tutti_pattern)pattern, &plan);
+        if (rc != TUTTI_OK)
+            return failure(request, rc);
+        status = visit(request, subject, wish, host, plan);
+        tutti_channels_destroy(plan);
+    }
+    return status;
+}
+
+static int visit_hosts(const struct request *request, const struct subject *subject,
+                       const struct wish *wish, plans_visit_fn *visit)
 {
     int status = REQUEST_GO;
     bool has_some = false;
 
     if (wish->gpus == NULL && subject_is_joined(subject)) {
         has_some = true;
-        status = visit(request, subject, wish, TUTTI_ALL_HOSTS);
+        status = visit_host(request, subject, wish, TUTTI_ALL_HOSTS, visit);
     }
     for (uint32_t host = 0; host < subject->graph->nhosts && status == REQUEST_GO; host++) {
         if (!wish_has_host(wish, subject, host))
             continue;
         has_some = true;
         if (wish->gpus != NULL || subject_first_alike(subject, host) == host)
-            status = visit(request, subject, wish, host);
+            status = visit_host(request, subject, wish, host, visit);
     }
     if (!has_some)
         return mistake(request, "%s has no gpus, so there are no rings and trees of them; give "
@@ -188,6 +208,27 @@ int plans_for_hosts(const struct request *request, const struct subject *subject
     if (status == REQUEST_GO)
         print_alike(subject, wish);
     return status == REQUEST_GO ? EXIT_SUCCESS : status;
+}
+
+int plans_run(const struct request *request, const char *usual, plans_visit_fn *visit)
+{
+    struct subject subject;
+    struct wish wish;
+    int status;
+
+    if (request->nwords > 0)
+        return mistake(request, "\"%s\" is one word too many; see %s --help", request->words[0],
+                       request->command);
+    status = subject_open(request, true, &subject);
+    if (status != REQUEST_GO)
+        return status;
+    status = wish_read(request, &subject, usual, &wish);
+    if (status == REQUEST_GO) {
+        status = visit_hosts(request, &subject, &wish, visit);
+        wish_fini(&wish);
+    }
+    subject_close(&subject);
+    return status;
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */

@@ -28,14 +28,15 @@ bool wish_has_host(const struct wish *wish, const struct subject *subject, uint3
 int plans_search(const struct subject *subject, const struct wish *wish, uint32_t host,
                  enum tutti_pattern pattern, struct tutti_channels **ret_plan);
 
-typedef int plans_host_fn(const struct request *request, const struct subject *subject,
-                          const struct wish *wish, uint32_t host);
+/* What a command does with one search's result. Gives REQUEST_GO or the exit status. */
+typedef int plans_visit_fn(const struct request *request, const struct subject *subject,
+                           const struct wish *wish, uint32_t host,
+                           const struct tutti_channels *plan);
 
-/* Visit each host of the wish, but of hosts that are alike the first; before them TUTTI_ALL_HOSTS
- * where an NVSwitch joins them. Gives the exit status; it is a mistake if there is none. A visit
- * gives REQUEST_GO or the exit status. */
-int plans_for_hosts(const struct request *request, const struct subject *subject,
-                    const struct wish *wish, plans_host_fn *visit);
+/* A command about searches: of each pattern that is wished, for each host of the wish, but of hosts
+ * that are alike for the first; before them for TUTTI_ALL_HOSTS where an NVSwitch joins them. `usual`
+ * as of wish_read. Gives the exit status; it is a mistake if no host has gpus. */
+int plans_run(const struct request *request, const char *usual, plans_visit_fn *visit);
 
 /* Channels of one order, counted. */
 struct order {

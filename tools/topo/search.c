@@ -116,47 +116,22 @@ static void print_allreduce(const struct tutti_channels *plan)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static int search_host(const struct request *request, const struct subject *subject,
-                       const struct wish *wish, uint32_t host)
+static int print_plan(const struct request *request, const struct subject *subject,
+                      const struct wish *wish, uint32_t host, const struct tutti_channels *plan)
 {
-    for (int pattern = 0; pattern < TUTTI_PATTERN_COUNT; pattern++) {
-        struct tutti_channels *plan;
-        int rc;
-
-        if (!wish->has_pattern[pattern])
-            continue;
-        rc = plans_search(subject, wish, host, (enum tutti_pattern)pattern, &plan);
-        if (rc != TUTTI_OK)
-            return failure(request, rc);
-        print_head(subject, plan, host);
-        print_orders(subject, plan);
-        if (plan->pattern != TUTTI_PATTERN_BROADCAST)
-            print_allreduce(plan);
-        puts("");
-        tutti_channels_destroy(plan);
-    }
+    (void)request;
+    (void)wish;
+    print_head(subject, plan, host);
+    print_orders(subject, plan);
+    if (plan->pattern != TUTTI_PATTERN_BROADCAST)
+        print_allreduce(plan);
+    puts("");
     return REQUEST_GO;
 }
 
 static int run(const struct request *request)
 {
-    struct subject subject;
-    struct wish wish;
-    int status;
-
-    if (request->nwords > 0)
-        return mistake(request, "\"%s\" is one word too many; see tutti-topo search --help",
-                       request->words[0]);
-    status = subject_open(request, true, &subject);
-    if (status != REQUEST_GO)
-        return status;
-    status = wish_read(request, &subject, "all", &wish);
-    if (status == REQUEST_GO) {
-        status = plans_for_hosts(request, &subject, &wish, search_host);
-        wish_fini(&wish);
-    }
-    subject_close(&subject);
-    return status;
+    return plans_run(request, "all", print_plan);
 }
 
 const struct command topo_search = {

@@ -5,6 +5,7 @@
 #include "common/units.h"
 #include "topo/commands.h"
 #include "topo/subject.h"
+#include "topology/detect/detect.h"
 
 #include <math.h>
 #include <string.h>
@@ -403,6 +404,20 @@ static void print_summary(const struct subject *subject)
     puts("");
 }
 
+/* What keeps this process from all that the machine has. */
+static void print_confines(void)
+{
+    struct tutti_confines confines;
+    char mask[TUTTI_CPU_MASK_BYTES], *cpus;
+
+    tutti_detect_confines(NULL, &confines);
+    tutti_cpu_mask_write(&confines.cpus, mask);
+    cpus = subject_cpus(mask);
+    printf("this process: CPUs %s%s%s\n", cpus, confines.is_container ? ", in a container" : "",
+           confines.is_vm ? ", in a virtual machine" : "");
+    free(cpus);
+}
+
 static int show(const struct request *request)
 {
     struct subject subject;
@@ -420,6 +435,8 @@ static int show(const struct request *request)
     table_fini(&view.table);
     puts("");
     print_summary(&subject);
+    if (request->from == NULL)
+        print_confines();
     if (view.has_assumed)
         puts("* assumed: nobody says what it carries, so it is what such links usually do");
     subject_close(&subject);
