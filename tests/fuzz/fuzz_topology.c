@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "topology/formats/hwloc_xml.h"
 #include "topology/formats/line.h"
+#include "topology/formats/matrix.h"
 #include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/search/search.h"
@@ -107,6 +108,18 @@ static void try_nccl_graphs(const char *text, size_t length)
     tutti_nccl_graphs_destroy(again);
 }
 
+static void try_matrix(const char *text, size_t length)
+{
+    struct tutti_inventory *inventory;
+    char *copy = strndup(text, length);
+
+    require(copy != NULL, "no memory", NULL);
+    if (tutti_matrix_is(copy) &&
+        tutti_matrix_read("fuzz", copy, TUTTI_SOURCE_FILE, &inventory) == TUTTI_OK)
+        try_inventory(inventory);
+    free(copy);
+}
+
 static void try_line(const char *text, size_t length)
 {
     struct tutti_inventory *inventory, *again;
@@ -126,6 +139,7 @@ static void try_line(const char *text, size_t length)
 
 /* A reader of another form is a line here. The text does not end in zero. */
 static void (*const readers[])(const char *text, size_t length) = {
+    try_matrix,
     try_nccl_xml,
     try_hwloc_xml,
     try_nccl_graphs,

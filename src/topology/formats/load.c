@@ -7,6 +7,7 @@
 #include "topology/formats/hwloc_xml.h"
 #include "topology/formats/known.h"
 #include "topology/formats/line.h"
+#include "topology/formats/matrix.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/formats/xml.h"
 
@@ -90,8 +91,10 @@ int tutti_inventory_parse(const char *name, const char *text, size_t length,
 {
     const char *element = first_element(text);
 
-    return element != NULL ? parse_xml(name, text, length, element, ret_inventory)
-                           : tutti_line_read(name, text, ret_inventory);
+    if (element != NULL)
+        return parse_xml(name, text, length, element, ret_inventory);
+    return tutti_matrix_is(text) ? tutti_matrix_read(name, text, TUTTI_SOURCE_FILE, ret_inventory)
+                                 : tutti_line_read(name, text, ret_inventory);
 }
 
 static int load_file(const char *name, struct tutti_inventory **ret_inventory)

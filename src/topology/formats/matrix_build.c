@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The fewest devices that explain a matrix. */
+#include "topology/formats/matrix_parts.h"
+
+#include "base/result.h"
+#include "topology/inventory/cpu_mask.h"
+#include "topology/inventory/pci_ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* No GPU has more NVLinks: that many for all its peers together can be direct. */
+enum { NVLINKS_MOST = 18 };
+
+enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_BRIDGE = 0x060400 };
+
+/* What no PCI device has: an NVSwitch that nobody names. */
+#define HIDDEN_SWITCH ((int64_t)0xfffffff << 20 | 0xff << 12 | 0xff << 4)
+
+struct build {
+    const struct tutti_matrix *matrix;
+    struct tutti_inventory *inventory;
+    enum tutti_source source;
+    uint32_t group[3][TUTTI_MATRIX_DEVICES]; /* by PIX, PXB, NODE: the first of each device's */
+    uint32_t gpu_of[TUTTI_MATRIX_DEVICES]; /* of each device of the matrix that is one */
+    uint32_t next_bus;
+};
+
+/* ---- who belongs together -------------------------------------------------------------------- */
+
+static void unite(uint32_t *group, uint32_t count, uint32_t a, uint32_t b)
+{
+    uint32_t from = group[a] > group[b] ? group[a] : group[b];
+    uint32_t into = group[a] > group[b] ? group[b] : group[a];
+
+    for (uint32_t i = 0; i < count; i++)
+        if (group[i] == from)
+            group[i] = into;
+}
+
+static bool shares_cpus(const struct tutti_matrix *matrix, uint32_t a, uint32_t b)
+{
+    return matrix->devices[a].affinity[0] != '\0' &&
+           strcmp(matrix->devices[a].affinity, matrix->devices[b].affinity) == 0;
+}
+
+/* Who is that near is together, also by way of a third. GPUs that only NVLinks are said of live
+ * together if their CPUs are the same. */
+static void find_groups(struct build *build)
+{
+    const struct tutti_matrix *matrix = build->matrix;
+
+    for (int level = 0; level < 3; level++) {
+        uint32_t *group = build->group[level];
+
+        for (uint32_t i = 0; i < matrix->count; i++)
+            group[i] = i;
+        for (uint32_t i = 0; i < matrix->count; i++)
+            for (uint32_t j = 0; j < matrix->count; j++) {
+                enum tutti_matrix_nearness nearness = matrix->cells[i][j].nearness;
+
+                if ((nearness > TUTTI_MATRIX_SELF &&
+                     nearness <= (enum tutti_matrix_nearness)(TUTTI_MATRIX_PIX + level)) ||
+                    (level == 2 && shares_cpus(matrix, i, j)))
+                    unite(group, matrix->count, i, j);
+            }
+    }
+}
+
+/* Devices that are in a group of one level, but not all in one of the level below. */
+static bool has_several(const struct build *build, int level, uint32_t device)
+{
+    for (uint32_t i = 0; i < build->matrix->count; i++)
+        if (build->group[level][i] == build->group[level][device] &&
+            (level == 0 ? i != device
+                        : build->group[level - 1][i] != build->group[level - 1][device]))
+            return true;
+    return false;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static int add_pci(struct build *build, uint32_t parent, int64_t class, enum tutti_source source,
+                   uint32_t *ret_pci)
+{
+    TUTTI_TRY(tutti_inventory_add(build->inventory, parent, TUTTI_DEVICE_PCI, source, ret_pci));
+    TUTTI_TRY(tutti_device_set_number(build->inventory, *ret_pci, TUTTI_PROPERTY_BUSID,
+                                      TUTTI_SOURCE_ASSUMED, (int64_t)++build->next_bus << 12));
+    return tutti_device_set_number(build->inventory, *ret_pci, TUTTI_PROPERTY_CLASS,
+                                   TUTTI_SOURCE_ASSUMED, class);
+}
+
+static int add_nvlink(struct build *build, uint32_t gpu, int64_t target, uint32_t count,
+                      int64_t class)
+{
+    uint32_t link;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, gpu, TUTTI_DEVICE_NVLINK, build->source,
+                                  &link));
+    TUTTI_TRY(tutti_device_set_number(build->inventory, link, TUTTI_PROPERTY_TARGET,
+                                      TUTTI_SOURCE_ASSUMED, target));
+    TUTTI_TRY(tutti_device_set_number(build->inventory, link, TUTTI_PROPERTY_LINKS, build->source,
+                                      count));
+    return tutti_device_set_number(build->inventory, link, TUTTI_PROPERTY_TCLASS,
+                                   TUTTI_SOURCE_ASSUMED, class);
+}
+
+/* As the matrix numbers them: those of a kind before it. */
+static uint32_t number_of(const struct tutti_matrix *matrix, uint32_t device)
+{
+    uint32_t number = 0;
+
+    for (uint32_t i = 0; i < device; i++)
+        number += matrix->devices[i].is_gpu == matrix->devices[device].is_gpu;
+    return number;
+}
+
+static int add_gpu(struct build *build, uint32_t pci, uint32_t device)
+{
+    uint32_t number = number_of(build->matrix, device), gpu;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, pci, TUTTI_DEVICE_GPU, build->source, &gpu));
+    build->gpu_of[device] = gpu;
+    TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_DEV, build->source,
+                                      number));
+    return tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_RANK,
+                                   TUTTI_SOURCE_ASSUMED, number);
+}
+
+static int add_net(struct build *build, uint32_t pci, uint32_t device)
+{
+    const char *name = build->matrix->devices[device].name;
+    bool is_infiniband = strncmp(name, "ib", 2) == 0 || strncmp(name, "mlx", 3) == 0;
+    uint32_t nic, net;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, pci, TUTTI_DEVICE_NIC, build->source, &nic));
+    TUTTI_TRY(tutti_inventory_add(build->inventory, nic, TUTTI_DEVICE_NET, build->source, &net));
+    TUTTI_TRY(tutti_device_set_text(build->inventory, net, TUTTI_PROPERTY_NET_NAME, build->source,
+                                    name));
+    if (is_infiniband)
+        TUTTI_TRY(tutti_device_set_text(build->inventory, net, TUTTI_PROPERTY_LAYER,
+                                        TUTTI_SOURCE_ASSUMED, "infiniband"));
+    return tutti_device_set_number(build->inventory, net, TUTTI_PROPERTY_DEV, build->source,
+                                   number_of(build->matrix, device));
+}
+
+static int add_device(struct build *build, uint32_t parent, uint32_t device)
+{
+    bool is_gpu = build->matrix->devices[device].is_gpu;
+    uint32_t pci;
+
+    TUTTI_TRY(add_pci(build, parent, is_gpu ? CLASS_GPU : CLASS_NIC, build->source, &pci));
+    return is_gpu ? add_gpu(build, pci, device) : add_net(build, pci, device);
+}
+
+/* The devices of a group, each below a switch of its own level if it shares one. level: -1 for the
+ * device itself. */
+static int add_group(struct build *build, uint32_t parent, int level, uint32_t first)
+{
+    if (level < 0)
+        return add_device(build, parent, first);
+    /* Devices that are PXB to others go through two switches each. */
+    if (has_several(build, level, first) || (level == 0 && has_several(build, 1, first)))
+        TUTTI_TRY(add_pci(build, parent, CLASS_BRIDGE, TUTTI_SOURCE_ASSUMED, &parent));
+    for (uint32_t i = first; i < build->matrix->count; i++)
+        if (build->group[level][i] == first &&
+            (level == 0 || build->group[level - 1][i] == i))
+            TUTTI_TRY(add_group(build, parent, level - 1, i));
+    return TUTTI_OK;
+}
+
+static int add_cpu(struct build *build, uint32_t first, uint32_t number)
+{
+    struct tutti_cpu_mask cpus;
+    uint32_t cpu;
+
+    TUTTI_TRY(tutti_inventory_add(build->inventory, 0, TUTTI_DEVICE_CPU, TUTTI_SOURCE_ASSUMED,
+                                  &cpu));
+    TUTTI_TRY(tutti_device_set_number(build->inventory, cpu, TUTTI_PROPERTY_NUMA,
+                                      TUTTI_SOURCE_ASSUMED, number));
+    for (uint32_t i = first; i < build->matrix->count; i++) {
+        char mask[TUTTI_CPU_MASK_BYTES];
+
+        if (build->group[2][i] != first || build->matrix->devices[i].affinity[0] == '\0' ||
+            !tutti_cpu_mask_parse_list(build->matrix->devices[i].affinity, &cpus))
+            continue;
+        tutti_cpu_mask_write(&cpus, mask);
+        TUTTI_TRY(tutti_device_set_text(build->inventory, cpu, TUTTI_PROPERTY_AFFINITY,
+                                        build->source, mask));
+        break;
+    }
+    for (uint32_t i = first; i < build->matrix->count; i++)
+        if (build->group[2][i] == first && build->group[1][i] == i)
+            TUTTI_TRY(add_group(build, cpu, 1, i));
+    return TUTTI_OK;
+}
+
+/* ---- NVLinks --------------------------------------------------------------------------------- */
+
+/* Links of a GPU to each of its peers; behind a switch they are the same to all. */
+static bool has_switch(const struct tutti_matrix *matrix, uint32_t gpu, uint32_t *ret_nlinks)
+{
+    uint32_t sum = 0, least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < matrix->count; i++) {
+        uint32_t nlinks = matrix->cells[gpu][i].nlinks;
+
+        sum += nlinks;
+        if (nlinks > 0 && nlinks < least)
+            least = nlinks;
+    }
+    *ret_nlinks = least;
+    return sum > NVLINKS_MOST;
+}
+
+static int64_t busid_of(const struct build *build, uint32_t gpu)
+{
+    return tutti_device_number(build->inventory, build->inventory->devices[gpu].parent,
+                               TUTTI_PROPERTY_BUSID, 0);
+}
+
+/* GPUs that have so many links to a switch are of that generation, or a later one. */
+static int guess_generation(struct build *build, uint32_t gpu, uint32_t nlinks)
+{
+    int64_t sm = nlinks == 18 ? 90 : nlinks == 12 ? 80 : nlinks == 6 ? 70 : 0;
+
+    if (sm == 0)
+        return TUTTI_OK;
+    return tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_SM, TUTTI_SOURCE_ASSUMED,
+                                   sm);
+}
+
+static int add_links(struct build *build, uint32_t device)
+{
+    const struct tutti_matrix *matrix = build->matrix;
+    uint32_t gpu = build->gpu_of[device], nlinks;
+
+    if (has_switch(matrix, device, &nlinks)) {
+        TUTTI_TRY(guess_generation(build, gpu, nlinks));
+        return add_nvlink(build, gpu, HIDDEN_SWITCH, nlinks, TUTTI_PCI_NVSWITCH);
+    }
+    for (uint32_t peer = 0; peer < matrix->count; peer++)
+        if (matrix->cells[device][peer].nlinks > 0 && matrix->devices[peer].is_gpu)
+            TUTTI_TRY(add_nvlink(build, gpu, busid_of(build, build->gpu_of[peer]),
+                                 matrix->cells[device][peer].nlinks, CLASS_GPU));
+    return TUTTI_OK;
+}
+
+static int build_all(struct build *build)
+{
+    const struct tutti_matrix *matrix = build->matrix;
+    uint32_t ncpus = 0;
+
+    find_groups(build);
+    for (uint32_t i = 0; i < matrix->count; i++)
+        if (build->group[2][i] == i)
+            TUTTI_TRY(add_cpu(build, i, ncpus++));
+    for (uint32_t i = 0; i < matrix->count; i++)
+        if (matrix->devices[i].is_gpu)
+            TUTTI_TRY(add_links(build, i));
+    return TUTTI_OK;
+}
+
+int tutti_matrix_build(const struct tutti_matrix *matrix, enum tutti_source source,
+                       struct tutti_inventory **ret_inventory)
+{
+    struct build build = {.matrix = matrix, .source = source};
+    int rc;
+
+    TUTTI_TRY(tutti_inventory_create(&build.inventory));
+    rc = build_all(&build);
+    if (rc != TUTTI_OK) {
+        tutti_inventory_destroy(build.inventory);
+        return rc;
+    }
+    *ret_inventory = build.inventory;
+    return TUTTI_OK;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A matrix of nvidia-smi's as it stands. */
+#ifndef TUTTI_TOPOLOGY_FORMATS_MATRIX_PARTS_H
+#define TUTTI_TOPOLOGY_FORMATS_MATRIX_PARTS_H
+
+#include "topology/inventory/inventory.h"
+
+#define TUTTI_MATRIX_DEVICES 128
+
+/* From the nearest on. */
+enum tutti_matrix_nearness {
+    TUTTI_MATRIX_SELF,
+    TUTTI_MATRIX_PIX,
+    TUTTI_MATRIX_PXB,
+    TUTTI_MATRIX_NODE,   /* and PHB: within a NUMA node */
+    TUTTI_MATRIX_SYS,
+    TUTTI_MATRIX_NVLINK, /* how near they are by PCI is not said */
+};
+
+struct tutti_matrix_cell {
+    enum tutti_matrix_nearness nearness;
+    uint32_t nlinks;
+};
+
+struct tutti_matrix_device {
+    char name[48];
+    char affinity[256]; /* a list of CPUs, or "" */
+    bool is_gpu, has_row;
+};
+
+struct tutti_matrix {
+    struct tutti_matrix_device devices[TUTTI_MATRIX_DEVICES];
+    struct tutti_matrix_cell cells[TUTTI_MATRIX_DEVICES][TUTTI_MATRIX_DEVICES];
+    uint32_t count;
+};
+
+int tutti_matrix_build(const struct tutti_matrix *matrix, enum tutti_source source,
+                       struct tutti_inventory **ret_inventory);
+
+#endif
