@@ -50,3 +50,7 @@
     {"pascal-2xP100-pcie.xml", 12, 12, 12, 6},
     {"power8-4xP100-nvlink.xml", 32, 32, NO_NET, NO_NET},
     {"tioga-8gcd-MI250X.xml", 252, 144, 5.17857, 2.58929},
+    {"dgx1-8xV100.topo-m.txt", 120, 68.5714, 48, 24},
+    {"h100-8gpu-12nic.topo-m.txt", 370.8, 211.886, 96, 48},
+    {"ml-engineering.topo-m.txt", 240, 137.143, NO_NET, NO_NET},
+    {"perlmutter-4xA100.topo-m.txt", 240, 160, NO_NET, NO_NET},
