@@ -5,6 +5,7 @@
 #include "simcuda/detecting.h"
 #include "support/stderr_text.h"
 #include "topology/detect/place.h"
+#include "topology/recordings.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -162,21 +163,13 @@ static void a_users_file_is_not_overruled(void **state)
 
 static void recorded_machines_are_found_as_they_were_recorded(void **state)
 {
-    const char *named = getenv("TUTTI_TEST_TOPOLOGIES");
-    const char *folder = named != NULL && *named != '\0' ? named : TUTTI_TOPOLOGIES;
     char files[512];
     struct dirent *entry;
     int ncompared = 0;
     DIR *listing;
 
     (void)state;
-    snprintf(files, sizeof files, "%s/nccl-xml", folder);
-    listing = opendir(files);
-    if (listing == NULL) {
-        print_message("skipped: no recorded topologies at %s; TUTTI_TEST_TOPOLOGIES names another "
-                      "folder\n", folder);
-        skip();
-    }
+    listing = recordings_open("nccl-xml", files, sizeof files);
     while ((entry = readdir(listing)) != NULL) {
         struct tutti_inventory *expected, *found;
         char path[1024];

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
+#include "topology/recordings.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -62,42 +63,6 @@ static const struct counts {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static const char *root(void)
-{
-    const char *named = getenv("TUTTI_TEST_TOPOLOGIES");
-
-    return named != NULL && *named != '\0' ? named : TUTTI_TOPOLOGIES;
-}
-
-static DIR *open_folder(char *path, size_t size_bytes)
-{
-    DIR *folder;
-
-    snprintf(path, size_bytes, "%s/nccl-xml", root());
-    folder = opendir(path);
-    if (folder == NULL) {
-        print_message("skipped: no recorded topologies at %s; TUTTI_TEST_TOPOLOGIES names another "
-                      "folder\n", path);
-        skip();
-    }
-    return folder;
-}
-
-static char *load(const char *folder, const char *name, size_t *ret_length)
-{
-    char path[2048], *text = malloc(1 << 20);
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(text);
-    *ret_length = fread(text, 1, 1 << 20, file);
-    assert_true(*ret_length < 1 << 20);
-    fclose(file);
-    return text;
-}
-
 static bool ends_in(const char *name, const char *end)
 {
     return strlen(name) > strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
@@ -155,7 +120,7 @@ static struct tutti_inventory *go_round(const char *name, const char *text, size
 static void topologies_are_read_counted_and_written(void **state)
 {
     char path[1024];
-    DIR *folder = open_folder(path, sizeof path);
+    DIR *folder = recordings_open("nccl-xml", path, sizeof path);
     struct dirent *entry;
     size_t nfiles = 0;
 
@@ -168,7 +133,7 @@ static void topologies_are_read_counted_and_written(void **state)
         if (!ends_in(entry->d_name, ".xml") || ends_in(entry->d_name, ".graph.xml"))
             continue;
         nfiles++;
-        text = load(path, entry->d_name, &length);
+        text = recordings_load(path, entry->d_name, &length);
         inventory = go_round(entry->d_name, text, length);
         for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++)
             if (strcmp(entry->d_name, listed[i].name) == 0)
@@ -184,7 +149,7 @@ static void topologies_are_read_counted_and_written(void **state)
 static void graphs_are_read_and_written(void **state)
 {
     char path[1024];
-    DIR *folder = open_folder(path, sizeof path);
+    DIR *folder = recordings_open("nccl-xml", path, sizeof path);
     struct dirent *entry;
     size_t nfiles = 0;
 
@@ -197,7 +162,7 @@ static void graphs_are_read_and_written(void **state)
         if (!ends_in(entry->d_name, ".graph.xml"))
             continue;
         nfiles++;
-        text = load(path, entry->d_name, &length);
+        text = recordings_load(path, entry->d_name, &length);
         if (tutti_nccl_graphs_read(entry->d_name, text, length, &graphs) != TUTTI_OK)
             fail_msg("%s", tutti_last_message());
         assert_true(graphs->ngraphs > 0 && graphs->nchannels > 0 && graphs->nstops > 0);

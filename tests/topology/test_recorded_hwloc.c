@@ -3,6 +3,7 @@
  * collection's list says. */
 #include "base/result.h"
 #include "topology/formats/hwloc_xml.h"
+#include "topology/recordings.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -39,37 +40,6 @@ static const struct counts {
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
-
-static DIR *open_folder(char *path, size_t size_bytes)
-{
-    const char *named = getenv("TUTTI_TEST_TOPOLOGIES");
-    DIR *folder;
-
-    snprintf(path, size_bytes, "%s/hwloc-xml",
-             named != NULL && *named != '\0' ? named : TUTTI_TOPOLOGIES);
-    folder = opendir(path);
-    if (folder == NULL) {
-        print_message("skipped: no recorded topologies at %s; TUTTI_TEST_TOPOLOGIES names another "
-                      "folder\n", path);
-        skip();
-    }
-    return folder;
-}
-
-static char *load(const char *folder, const char *name, size_t *ret_length)
-{
-    char path[2048], *text = malloc(1 << 20);
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(text);
-    *ret_length = fread(text, 1, 1 << 20, file);
-    assert_true(*ret_length < 1 << 20);
-    fclose(file);
-    return text;
-}
 
 /* The next file of XML; NULL: there is no more. */
 static const char *next_file(DIR *folder)
@@ -134,14 +104,14 @@ static void check_counts(const struct tutti_inventory *inventory, const struct c
 static void every_machine_has_its_devices(void **state)
 {
     char folder_path[1024];
-    DIR *folder = open_folder(folder_path, sizeof folder_path);
+    DIR *folder = recordings_open("hwloc-xml", folder_path, sizeof folder_path);
     const char *name;
 
     (void)state;
     while ((name = next_file(folder)) != NULL) {
         struct tutti_inventory *inventory;
         size_t length;
-        char *text = load(folder_path, name, &length);
+        char *text = recordings_load(folder_path, name, &length);
 
         if (tutti_hwloc_xml_read(name, text, length, TUTTI_SOURCE_FILE, &inventory) != TUTTI_OK)
             fail_msg("%s", tutti_last_message());
@@ -157,13 +127,13 @@ static void every_machine_has_its_devices(void **state)
 static void a_file_cut_anywhere_is_refused(void **state)
 {
     char folder_path[1024];
-    DIR *folder = open_folder(folder_path, sizeof folder_path);
+    DIR *folder = recordings_open("hwloc-xml", folder_path, sizeof folder_path);
     const char *name;
 
     (void)state;
     while ((name = next_file(folder)) != NULL) {
         size_t length, end;
-        char *text = load(folder_path, name, &length);
+        char *text = recordings_load(folder_path, name, &length);
 
         for (end = length; end > 0 && text[end - 1] != '>'; )
             end--;

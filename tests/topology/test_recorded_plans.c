@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "support/machines.h"
 #include "topology/formats/load.h"
+#include "topology/recordings.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -28,13 +29,6 @@ static const struct expected {
 #define NO_GPU -2
 #include "recorded_plans.h"
 };
-
-static const char *root(void)
-{
-    const char *named = getenv("TUTTI_TEST_TOPOLOGIES");
-
-    return named != NULL && *named != '\0' ? named : TUTTI_TOPOLOGIES;
-}
 
 static bool is_near(double a, double b)
 {
@@ -132,10 +126,11 @@ static void machines_that_others_recorded_get_rings_and_trees(void **state)
         char path[2048];
         int n;
 
-        snprintf(path, sizeof path, "%s/%s", root(), folders[f]);
+        snprintf(path, sizeof path, "%s/%s", recordings_root(), folders[f]);
         n = scandir(path, &entry, is_machine, compare_names);
         for (int i = 0; i < n; i++) {
-            snprintf(path, sizeof path, "%s/%s/%s", root(), folders[f], entry[i]->d_name);
+            snprintf(path, sizeof path, "%s/%s/%s", recordings_root(), folders[f],
+                     entry[i]->d_name);
             if (!is_excerpt(path))
                 check_machine(path, entry[i]->d_name);
             free(entry[i]);
@@ -146,9 +141,7 @@ static void machines_that_others_recorded_get_rings_and_trees(void **state)
     }
     if (count > 0)
         return;
-    print_message("skipped: no recorded topologies below %s; TUTTI_TEST_TOPOLOGIES names another "
-                  "folder\n", root());
-    skip();
+    recordings_miss();
 }
 
 int main(void)

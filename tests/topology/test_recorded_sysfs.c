@@ -3,6 +3,7 @@
  * these machines have. */
 #include "base/result.h"
 #include "topology/detect/detect.h"
+#include "topology/recordings.h"
 
 #include <ftw.h>
 #include <setjmp.h>
@@ -53,13 +54,11 @@ static void remove_tree(const char *path)
 /* false: there is no such archive, or nothing to unpack it with. */
 static bool unpack(const char *archive, const char *folder)
 {
-    const char *named = getenv("TUTTI_TEST_TOPOLOGIES");
     char path[1024];
     int status;
     pid_t child;
 
-    snprintf(path, sizeof path, "%s/sysfs/%s",
-             named != NULL && *named != '\0' ? named : TUTTI_TOPOLOGIES, archive);
+    snprintf(path, sizeof path, "%s/sysfs/%s", recordings_root(), archive);
     if (access(path, R_OK) != 0) {
         print_message("skipped: no recorded machine at %s; TUTTI_TEST_TOPOLOGIES names another "
                       "folder\n", path);

@@ -7,6 +7,7 @@
  * here, as far as the log told. Prints the table of docs/topology.md. */
 #include "base/result.h"
 #include "simulator/play_channels.h"
+#include "topology/recordings.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -64,13 +65,6 @@ static const struct claim {
      "NCCL", .rings = {1, 5}, .trees = {1, 5}},
 };
 
-static const char *root(void)
-{
-    const char *named = getenv("TUTTI_TEST_TOPOLOGIES");
-
-    return named != NULL && *named != '\0' ? named : TUTTI_TOPOLOGIES;
-}
-
 /* false: it is a file, and there is no folder of recordings. */
 static bool find_machine(const struct claim *claim, char *ret_what, size_t size_bytes)
 {
@@ -78,7 +72,7 @@ static bool find_machine(const struct claim *claim, char *ret_what, size_t size_
         snprintf(ret_what, size_bytes, "%s", claim->machine);
         return true;
     }
-    snprintf(ret_what, size_bytes, "%s/nccl-xml/%s", root(), claim->machine);
+    snprintf(ret_what, size_bytes, "%s/nccl-xml/%s", recordings_root(), claim->machine);
     return access(ret_what, R_OK) == 0;
 }
 
@@ -183,7 +177,7 @@ static void our_channels_carry_at_least_what_theirs_do(void **state)
     }
     if (nmissing > 0)
         print_message("%zu machines left out: no recordings below %s; TUTTI_TEST_TOPOLOGIES names "
-                      "another folder\n", nmissing, root());
+                      "another folder\n", nmissing, recordings_root());
 }
 
 int main(void)
