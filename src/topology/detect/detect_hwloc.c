@@ -107,7 +107,10 @@ static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **
     return rc;
 }
 
-/* Of a root without CPUs hwloc tells this machine's, which would be wrong. */
+/*
+ * Of a root without CPUs hwloc tells this machine's, which would be wrong; where this machine's
+ * kernel shows none, hwloc complains on stderr, where nothing but our own lines belongs.
+ */
 static bool has_cpus(const char *root)
 {
     char path[PATH_MAX];
@@ -123,11 +126,10 @@ static int detect(const char *root, enum hwloc_type_filter_e devices,
     struct environment environment;
     int rc;
 
-    if (*root != '\0') {
-        if (!has_cpus(root))
-            return TUTTI_OK;
+    if (!has_cpus(root))
+        return TUTTI_OK;
+    if (*root != '\0')
         TUTTI_TRY(change_environment(root, &environment));
-    }
     rc = ask_hwloc(devices, &found);
     if (*root != '\0')
         restore_environment(&environment);
