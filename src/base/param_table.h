@@ -41,6 +41,10 @@ TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
     "The machine, for the prices that choices go by: the name of a known one (`ethernet`), a file, "
     "or a description such as `level top overhead 5us bandwidth 50GB/s`. Default: coarse "
     "assumptions. See [tuning](tuning.md).")
+TUTTI_PARAM_TEXT(CUDA_LIBRARY, "TUTTI_CUDA_LIBRARY", "",
+    "The CUDA driver. Default: `libcuda.so.1`.")
+TUTTI_PARAM_TEXT(CUDA_KERNELS, "TUTTI_CUDA_KERNELS", "",
+    "A file of kernels (fat binary, cubin or PTX) to use in place of those built in.")
 TUTTI_PARAM_TEXT(NVML_LIBRARY, "TUTTI_NVML_LIBRARY", "",
     "NVIDIA's management library, by which GPUs and their NVLinks are found. Default: "
     "`libnvidia-ml.so.1`, which comes with the driver.")

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the host tells kernels, and what kernels of different ranks tell each other: plain structs, the
+ * same for C and CUDA C++.
+ *
+ * A domain is a communicator's ranks whose kernels can load from and store to each other's memory:
+ * each other's device memory, or memory of the host that both see. Each rank launches the same works
+ * in the same order; every work takes one epoch of the domain (messages take none). Epochs are
+ * counted on the device, so that a launch may be captured in a graph and played again.
+ *
+ * Each ordered pair of ranks has a mailbox, which one of them writes and the other reads; it lies in
+ * the reader's memory where the writer can reach that.
+ */
+#ifndef TUTTI_DEVICE_CUDA_WORK_H
+#define TUTTI_DEVICE_CUDA_WORK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TUTTI_GPU_RANKS = 64,    /* most ranks of a domain */
+    TUTTI_GPU_THREADS = 512, /* most threads of a block; a multiple of 32, at least 32 */
+    TUTTI_GPU_BLOCKS = 256,  /* most blocks of a launch */
+    TUTTI_GPU_MAPS = 32,     /* allocations of a rank that its peers may have mapped */
+    TUTTI_GPU_LINE = 128,    /* bytes that travel together */
+};
+
+/* ---- between ranks ---------------------------------------------------------------------- */
+
+/* What a rank says of itself in an epoch: two of them take turns. One line; the counter is released
+ * last, and again with each further signal of the epoch. */
+struct tutti_gpu_post {
+    uint64_t counter;       /* epoch << 8 | signals given in it */
+    uint64_t signature[2];  /* of the call, as in executor/signature.h */
+    uint64_t chain;         /* of the calls before */
+    uint64_t number;        /* of the call */
+    uint64_t input, output; /* its buffers: offsets in the maps below; with map 0 addresses */
+    uint32_t input_map, output_map;
+    uint64_t unused[8];
+};
+
+/* An address that only its owner can use. */
+#define TUTTI_GPU_NOT_MAPPED UINT32_MAX
+
+/* One line each. The writer's parity: epoch & 1. */
+struct tutti_gpu_mail {
+    struct tutti_gpu_post posts[2];
+    uint64_t entered; /* the last epoch that the writer has begun, of those that not everybody hears
+                         of by its data: a line of its own */
+    uint64_t unused[15];
+};
+
+/* One direction of one connection, on one channel: slots of `slot_bytes` behind its two counters.
+ * Written by the sender, but for `head`, which lies in the other direction's (so that each side
+ * polls its own memory). */
+struct tutti_gpu_fifo {
+    uint64_t tail;       /* slots ever filled by the writer */
+    uint64_t unused[15];
+    uint64_t head;       /* slots ever emptied by the writer, of the other direction */
+    uint64_t unused_too[15];
+    /* [slots] headers, one line each, then [slots][slot_bytes] */
+};
+
+/* How a pair's mailbox is laid out, and what ranks reserve: the same for all pairs of a domain. */
+struct tutti_gpu_layout {
+    uint32_t nranks, channels, slots;
+    uint32_t slot_bytes;   /* a multiple of the line */
+    uint64_t ll_bytes;     /* of lines, for each parity: a multiple of the line */
+    uint64_t ll128_bytes;  /* likewise */
+    uint64_t window_bytes; /* likewise, of each window */
+    /* Where these are in a mailbox, each at a line; its size. */
+    uint64_t ll_at, ll128_at, fifo_at, fifo_stride, mailbox_bytes;
+};
+
+/* ---- a rank's own ------------------------------------------------------------------------- */
+
+/* A rank of the domain as this rank sees it: all addresses are of this rank's context. */
+struct tutti_gpu_peer {
+    uint8_t *to;     /* the mailbox that I write */
+    uint8_t *from;   /* the one that it writes */
+    uint8_t *window; /* its two windows, one behind the other; mine where it is me */
+    uint64_t maps[TUTTI_GPU_MAPS]; /* where I see its allocations; [0] is 0: addresses are the same
+                                      for both of us */
+    uint32_t is_line_safe; /* lines that I store there are seen whole */
+    uint32_t unused;
+};
+
+/* Kept by kernels from launch to launch, in device memory, zero at first. */
+struct tutti_gpu_counters {
+    uint64_t epoch;        /* the last one begun */
+    uint64_t heard_epoch;  /* the last in which everybody's data or signal came */
+    uint64_t arrivals[16]; /* of blocks, for meetings of the grid */
+    uint64_t leavers;      /* blocks of this launch that are done */
+    uint64_t is_aborted;   /* seen by any block: all leave */
+    /* of FIFOs: slots ever filled and emptied, [channels][nranks] each, behind this struct */
+};
+
+/* Why kernels wait in vain. */
+enum tutti_gpu_fault {
+    TUTTI_GPU_FINE = 0,
+    TUTTI_GPU_ABORTED,   /* the host said so */
+    TUTTI_GPU_LATE,      /* the deadline has passed */
+    TUTTI_GPU_MISMATCH,  /* another rank does something else */
+    TUTTI_GPU_BROKEN,    /* what was read makes no sense */
+};
+
+/* Page-locked memory of the host, which both sides see. */
+struct tutti_gpu_report {
+    uint64_t abort;     /* the host's: anything but 0 ends all kernels of the communicator */
+    uint64_t unused[15];
+    uint64_t fault;     /* enum tutti_gpu_fault: released last, by whoever is first (claimed) */
+    uint64_t claimed;
+    uint64_t rank;      /* that was waited for */
+    uint64_t number;    /* of the call */
+    uint64_t mine[2], theirs[2]; /* signatures, of a mismatch */
+    uint64_t their_number;
+    uint64_t unused_too[7];
+    uint64_t finished;  /* launches that have ended */
+    uint64_t unused_three[15];
+};
+
+/* In device memory; written by the host when the domain is formed. */
+struct tutti_gpu_domain {
+    struct tutti_gpu_layout layout;
+    uint32_t nranks, rank;
+    struct tutti_gpu_peer *peers; /* [nranks] */
+    struct tutti_gpu_counters *counters;
+    struct tutti_gpu_report *report;
+};
+
+/* ---- works --------------------------------------------------------------------------------- */
+
+enum tutti_gpu_work_kind {
+    TUTTI_GPU_LL,       /* lines with flags, pushed to all who need them: for small calls */
+    TUTTI_GPU_LL128,
+    TUTTI_GPU_DIRECT,   /* from the ranks' buffers into the ranks' buffers */
+    TUTTI_GPU_STEPS,    /* a schedule, step by step */
+    TUTTI_GPU_MESSAGES, /* sends and receives: steps too, but of pairs */
+};
+
+/* How a buffer's blocks lie, in elements. */
+struct tutti_gpu_blocks {
+    uint64_t count;          /* of each block, `count` apart; of v-forms: */
+    const uint64_t *counts;  /* [nranks]; NULL: no v-form */
+    const uint64_t *displs;  /* [nranks]; never NULL with counts */
+};
+
+struct tutti_gpu_work {
+    uint8_t kind;       /* enum tutti_gpu_work_kind */
+    uint8_t collective; /* enum tutti_collective of schedule/step.h */
+    uint8_t type, op;   /* enum tutti_type, enum tutti_op */
+    uint8_t is_premultiplied; /* by `scalar`, or what `scalar_address` has when the kernel runs */
+    uint8_t is_average;
+    uint8_t unused[2];
+    int32_t root;
+    uint32_t input_map, output_map; /* by which all peers see them; TUTTI_GPU_NOT_MAPPED */
+    const void *input;
+    void *output;
+    uint64_t input_offset, output_offset; /* in those maps; addresses with map 0 */
+    struct tutti_gpu_blocks in, out;
+    uint64_t signature[2], chain, number;
+    const void *scalar_address;
+    uint64_t scalar;    /* its first bytes are one element */
+    const void *program; /* STEPS and MESSAGES: in device memory */
+    uint8_t *scratch;    /* what its program stages and keeps */
+};
+
+/* The one argument of the communicating kernels: at most 4 KiB. */
+struct tutti_gpu_launch {
+    struct tutti_gpu_domain *domain;
+    uint64_t deadline_ns;  /* from its begin on; 0: none */
+    uint32_t nworks;
+    uint32_t unused;
+    const struct tutti_gpu_work *more; /* works [1, nworks), in memory that the device sees */
+    struct tutti_gpu_work first;
+};
+
+#endif
