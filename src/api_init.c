@@ -142,6 +142,10 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
     if (comms == NULL || ndev < 1)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: %s",
                           comms == NULL ? "comms is NULL" : "ndev must be at least 1");
+    for (int rank = 0; devlist != NULL && rank < ndev; rank++)
+        if (devlist[rank] < -1)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: devlist[%d] is %d; it must be "
+                              "a GPU's number, or -1 for the CPU", rank, devlist[rank]);
     if (tutti_group_is_open())
         return tutti_fail(TUTTI_ERR_USAGE, "tuttiCommInitAll: not inside a group; use "
                           "tuttiCommInitRank there");

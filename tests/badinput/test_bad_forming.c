@@ -97,7 +97,7 @@ static const struct attempt attempts[] = {
     ROW(config_time_minus_5, ARGUMENT, "config.timeoutMs", "-5"),
     ROW(all_of_null, ARGUMENT, "tuttiCommInitAll", "comms is NULL"),
     ROW(all_of_none, ARGUMENT, "tuttiCommInitAll", "ndev"),
-    ROW(all_on_devices, ARGUMENT, "config.device is -2", "at least -1"),
+    ROW(all_on_devices, ARGUMENT, "devlist[0] is -2", "GPU"),
     ROW(env_without_comm, ARGUMENT, "tuttiCommInitFromEnv", "comm is NULL"),
     ROW(env_without_magic, ARGUMENT, "config", "TUTTI_CONFIG_INITIALIZER"),
     ROW(store_without_comm, ARGUMENT, "tuttiCommInitStore", "comm is NULL"),
