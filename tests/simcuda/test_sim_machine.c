@@ -207,7 +207,39 @@ static void mistakes_of_kernels_are_loud(void **state)
     }
 }
 
-static bool goes_on(void *context)
+/* How a child ends that runs the two stores to each place. */
+static int race(uint32_t has_barrier)
+{
+    uint64_t memory[64] = {0};
+    _Alignas(16) struct try_race arg = {memory, has_barrier};
+    int status;
+    pid_t child;
+
+    stderr_text_begin();
+    child = fork();
+    if (child == 0) {
+        sim_kernel_run("try_race", 1, 64, &arg);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    stderr_text_end();
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void the_thread_sanitizer_finds_races_of_kernels(void **state)
+{
+    (void)state;
+    assert_int_equal(race(1), 0);
+#if defined(__SANITIZE_THREAD__)
+    assert_int_not_equal(race(0), 0);
+#else
+    skip();
+#endif
+}
+
+static bool has_been_asked_enough(void *context)
 {
     int *nasked = context;
 
@@ -221,7 +253,7 @@ static void kernels_that_wait_in_vain_can_be_ended(void **state)
     int nasked = 0;
     struct sim_launch launch = {.kernel = sim_kernel_find("try_mistake"), .blocks = 3,
                                 .threads = 32, .argument = &arg, .context = &nasked,
-                                .must_end = goes_on};
+                                .must_end = has_been_asked_enough};
 
     (void)state;
     assert_false(sim_launch_run(&launch));
@@ -279,6 +311,7 @@ int main(void)
         cmocka_unit_test(messages_that_nobody_released_come_wrong_in_weak_memory),
         cmocka_unit_test(lines_are_whole_unless_they_are_torn),
         cmocka_unit_test(mistakes_of_kernels_are_loud),
+        cmocka_unit_test(the_thread_sanitizer_finds_races_of_kernels),
         cmocka_unit_test(kernels_that_wait_in_vain_can_be_ended),
         cmocka_unit_test(blocks_begin_where_others_have_ended),
     };
