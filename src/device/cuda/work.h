@@ -22,31 +22,37 @@ enum {
     TUTTI_GPU_BLOCKS = 256,  /* most blocks of a launch */
     TUTTI_GPU_MAPS = 32,     /* allocations of a rank that its peers may have mapped */
     TUTTI_GPU_LINE = 128,    /* bytes that travel together */
+    TUTTI_GPU_SIGNAL_BITS = 20, /* of a post's counter: for the signals of one epoch */
 };
 
 /* ---- between ranks ---------------------------------------------------------------------- */
 
-/* What a rank says of itself in an epoch: two of them take turns. One line; the counter is released
- * last, and again with each further signal of the epoch. */
-struct tutti_gpu_post {
-    uint64_t counter;       /* epoch << 8 | signals given in it */
-    uint64_t signature[2];  /* of the call, as in executor/signature.h */
-    uint64_t chain;         /* of the calls before */
-    uint64_t number;        /* of the call */
-    uint64_t input, output; /* its buffers: offsets in the maps below; with map 0 addresses */
-    uint32_t input_map, output_map;
-    uint64_t unused[8];
+/* What every rank tells every other at the begin of every epoch: which call it runs. Four words of
+ * two times four bytes, each with the epoch's flag (gpu_store_flagged): signature (as in
+ * executor/signature.h; its count is what the two of them exchange where ranks may have counts of
+ * their own), chain of the calls before, number of the call. */
+struct tutti_gpu_greeting {
+    uint32_t words[4][4];
 };
 
-/* An address that only its owner can use. */
-#define TUTTI_GPU_NOT_MAPPED UINT32_MAX
+/* Where a rank's buffers are, as far as the reader is concerned: told in works that use each other's
+ * buffers. One line; the counter is released last, and again with each further signal of the epoch. */
+struct tutti_gpu_post {
+    uint64_t counter;       /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
+    uint64_t input, output; /* offsets in the maps below; with map 0 addresses */
+    uint32_t input_map, output_map;
+    uint64_t unused[12];
+};
 
-/* One line each. The writer's parity: epoch & 1. */
+/* Maps of a post that are none: an address that only its owner can use, */
+#define TUTTI_GPU_NOT_MAPPED UINT32_MAX
+/* and its window, whatever the offset. */
+#define TUTTI_GPU_IN_WINDOW (UINT32_MAX - 1)
+
+/* One line each: posts, and the two greetings together. The writer's parity: epoch & 1. */
 struct tutti_gpu_mail {
     struct tutti_gpu_post posts[2];
-    uint64_t entered; /* the last epoch that the writer has begun, of those that not everybody hears
-                         of by its data: a line of its own */
-    uint64_t unused[15];
+    struct tutti_gpu_greeting greetings[2];
 };
 
 /* One direction of one connection, on one channel: slots of `slot_bytes` behind its two counters.
@@ -87,10 +93,11 @@ struct tutti_gpu_peer {
 /* Kept by kernels from launch to launch, in device memory, zero at first. */
 struct tutti_gpu_counters {
     uint64_t epoch;        /* the last one begun */
-    uint64_t heard_epoch;  /* the last in which everybody's data or signal came */
-    uint64_t arrivals[16]; /* of blocks, for meetings of the grid */
+    uint64_t heard_epoch;  /* the last in which everybody's greeting was read */
+    uint64_t arrivals;     /* of this launch's blocks at meetings of the grid */
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* seen by any block: all leave */
+    uint64_t launches;     /* that have ended */
     /* of FIFOs: slots ever filled and emptied, [channels][nranks] each, behind this struct */
 };
 
