@@ -6,32 +6,39 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/ll.cuh"
 
-/* The works are one function for all kernels: it takes the run as it is and returns what changed. */
-template <typename lines> GPU_FUNCTION bool gpu_run_ll(struct gpu_run *run)
+/* One function for all kernels. The run is its own meanwhile, so that it stays in registers. */
+template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
 {
     struct gpu_run own = *run;
     const bool is_fine = gpu_ll<lines>(&own);
 
-    run->heard = own.heard;
+    *run = own;
     return is_fine;
 }
 
-GPU_INLINE bool gpu_run_work(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
     if (!gpu_work_begin(run, work))
         return false;
-    switch (work->kind) {
-    case TUTTI_GPU_LL: return gpu_run_ll<gpu_ll_lines>(run);
-    default: return gpu_run_ll<gpu_ll128_lines>(run);
+    return work->kind == TUTTI_GPU_LL ? gpu_run_lines<gpu_ll_lines>(run)
+                                      : gpu_run_lines<gpu_ll128_lines>(run);
+}
+
+GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_gpu_work *work)
+{
+    return gpu_run_small(run, work);
+}
+
+/* One work after the other: the grid meets in between. */
+GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_gpu_launch *launch)
+{
+    bool is_fine = gpu_run_any(run, &launch->first);
+
+    for (uint32_t i = 1; i < launch->nworks; i++) {
+        if (!gpu_meet(run, is_fine))
+            return;
+        is_fine = gpu_run_any(run, &launch->more[i - 1]);
     }
 }
 
-GPU_INLINE void gpu_run_small(const struct tutti_gpu_launch *launch)
-{
-    struct gpu_run run;
-
-    if (gpu_run_begin(&run, launch))
-        gpu_run_work(&run, &launch->first);
-    gpu_run_end(&run);
-}
 #endif
