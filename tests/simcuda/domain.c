@@ -3,6 +3,8 @@
 #include "simcuda/sim_kernel.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,24 +131,81 @@ void domain_take_back(struct domain *domain)
         domain->ranks[rank].arena_used = 0;
 }
 
+/* ---- launches -------------------------------------------------------------------------------- */
+
+struct row {
+    pthread_t thread;
+    const char *kernel;
+    struct domain_grid grid;
+    const struct tutti_gpu_launch *launches;
+    uint32_t nlaunches;
+    uint64_t seed; /* 0: never waits */
+};
+
+static void *run_row(void *context)
+{
+    struct row *row = context;
+
+    for (uint32_t i = 0; i < row->nlaunches; i++) {
+        row->seed = row->seed * UINT64_C(6364136223846793005);
+        for (uint64_t turns = row->seed >> 60; turns > 8; turns--)
+            sched_yield();
+        sim_kernel_run(row->kernel, row->grid.blocks, row->grid.threads, &row->launches[i]);
+    }
+    return NULL;
+}
+
+static void run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
+                     const struct tutti_gpu_launch *launches, uint32_t nlaunches, uint64_t seed)
+{
+    struct row rows[TUTTI_GPU_RANKS];
+
+    for (uint32_t rank = 0; rank < domain->nranks; rank++) {
+        int failed;
+
+        rows[rank] = (struct row){.kernel = kernel, .grid = grids[rank],
+                                  .launches = launches + rank * nlaunches,
+                                  .nlaunches = nlaunches, .seed = seed * (2 * rank + 1)};
+        failed = pthread_create(&rows[rank].thread, NULL, run_row, &rows[rank]);
+        assert(failed == 0);
+    }
+    for (uint32_t rank = 0; rank < domain->nranks; rank++)
+        pthread_join(rows[rank].thread, NULL);
+}
+
+static struct tutti_gpu_launch *make_launches(struct domain *domain,
+                                              const struct tutti_gpu_work *works, uint32_t nworks,
+                                              uint32_t nlaunches, uint64_t deadline_ns)
+{
+    struct tutti_gpu_launch *launches = zeroed(domain->nranks * nlaunches * sizeof *launches);
+
+    for (uint32_t i = 0; i < domain->nranks * nlaunches; i++)
+        launches[i] = (struct tutti_gpu_launch){
+            .domain = domain->ranks[i / nlaunches].domain,
+            .deadline_ns = deadline_ns,
+            .nworks = nworks,
+            .more = works + i * nworks + 1,
+            .first = works[i * nworks],
+        };
+    return launches;
+}
+
 void domain_run(struct domain *domain, const char *kernel, const struct domain_grid *grids,
                 const struct tutti_gpu_work *works, uint32_t nworks, uint64_t deadline_ns)
 {
-    struct tutti_gpu_launch *launches = zeroed(domain->nranks * sizeof *launches);
-    struct sim_kernel_call calls[TUTTI_GPU_RANKS];
+    struct tutti_gpu_launch *launches = make_launches(domain, works, nworks, 1, deadline_ns);
 
-    for (uint32_t rank = 0; rank < domain->nranks; rank++) {
-        launches[rank] = (struct tutti_gpu_launch){
-            .domain = domain->ranks[rank].domain,
-            .deadline_ns = deadline_ns,
-            .nworks = nworks,
-            .more = works + rank * nworks + 1,
-            .first = works[rank * nworks],
-        };
-        calls[rank] = (struct sim_kernel_call){kernel, grids[rank].blocks, grids[rank].threads,
-                                               &launches[rank]};
-    }
-    sim_kernel_run_all(calls, domain->nranks);
+    run_rows(domain, kernel, grids, launches, 1, 0);
+    free(launches);
+}
+
+void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
+                     const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
+                     uint64_t seed)
+{
+    struct tutti_gpu_launch *launches = make_launches(domain, works, nworks, nlaunches, 0);
+
+    run_rows(domain, kernel, grids, launches, nlaunches, seed);
     free(launches);
 }
 

@@ -56,6 +56,13 @@ struct domain_grid {
 void domain_run(struct domain *domain, const char *kernel, const struct domain_grid *grids,
                 const struct tutti_gpu_work *works, uint32_t nworks, uint64_t deadline_ns);
 
+/* The same, but each rank has `nlaunches` of such launches, one after the other, and does not wait for
+ * others between them but dawdles now and then. Works of rank r's launch i begin at
+ * works[(r * nlaunches + i) * nworks]. */
+void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
+                     const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
+                     uint64_t seed);
+
 /* Is every rank's report clean? */
 bool domain_is_fine(const struct domain *domain);
 
