@@ -140,33 +140,14 @@ GPU_INLINE uint64_t gpu_scalar_of(const struct tutti_gpu_work *work)
                                     gpu_type_bytes(work->type)), 0);
 }
 
-template <typename reducer> GPU_INLINE gpu_word gpu_product(gpu_word word, uint64_t scalar)
+template <typename kind> GPU_INLINE gpu_word gpu_multiplied(gpu_word word, uint64_t scalar)
 {
-    const tutti_scale none = {1.0, 1};
-    typename reducer::sum product = reducer::open(word);
-
-    reducer::add(&product, gpu_word_filled(scalar, reducer::element_bytes));
-    return reducer::close(&product, reducer::kind::factor_of(TUTTI_UINT8, none));
+    return gpu_reducer<kind>::multiplied(word, scalar);
 }
 
 GPU_FUNCTION gpu_word gpu_premultiplied(uint32_t type, gpu_word word, uint64_t scalar)
 {
-    switch (type) {
-    case TUTTI_INT8: case TUTTI_UINT8:
-        return gpu_product<gpu_reducer<gpu_bytes_kind<gpu_unsigned_bytes>, gpu_prod> >(word, scalar);
-    case TUTTI_INT32: case TUTTI_UINT32:
-        return gpu_product<gpu_reducer<gpu_int32_kind<uint32_t>, gpu_prod> >(word, scalar);
-    case TUTTI_INT64: case TUTTI_UINT64:
-        return gpu_product<gpu_reducer<gpu_int64_kind<uint64_t>, gpu_prod> >(word, scalar);
-    case TUTTI_FLOAT16:
-        return gpu_product<gpu_reducer<gpu_float16_kind, gpu_prod> >(word, scalar);
-    case TUTTI_BFLOAT16:
-        return gpu_product<gpu_reducer<gpu_bfloat16_kind, gpu_prod> >(word, scalar);
-    case TUTTI_FLOAT8E4M3: return gpu_product<gpu_reducer<gpu_e4m3_kind, gpu_prod> >(word, scalar);
-    case TUTTI_FLOAT8E5M2: return gpu_product<gpu_reducer<gpu_e5m2_kind, gpu_prod> >(word, scalar);
-    case TUTTI_FLOAT32: return gpu_product<gpu_reducer<gpu_float32_kind, gpu_prod> >(word, scalar);
-    default: return gpu_product<gpu_reducer<gpu_float64_kind, gpu_prod> >(word, scalar);
-    }
+    GPU_WITH_KIND(type, gpu_multiplied, word, scalar)
 }
 
 #endif

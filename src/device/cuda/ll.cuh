@@ -222,123 +222,46 @@ GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32
     }
 }
 
-/* How words are combined. Sums, and what must be kept wide from the first source to the last (products
- * of narrow floats), have loops of their own. */
-template <typename reducer> struct gpu_ll_fold {
-    typedef typename reducer::sum sum;
-    typedef typename reducer::factor state;
-
-    GPU_INLINE state begin(const struct tutti_gpu_work *work, uint32_t nranks)
-    {
-        return reducer::kind::factor_of(work->type, gpu_scale_of(work, nranks));
-    }
-    GPU_INLINE sum open(gpu_word word) { return reducer::open(word); }
-    GPU_INLINE void add(state, sum *so_far, gpu_word word) { reducer::add(so_far, word); }
-    GPU_INLINE gpu_word close(state by, const sum *so_far) { return reducer::close(so_far, by); }
-};
-
-template <typename reducer> GPU_INLINE gpu_word gpu_ll_pair(gpu_word a, gpu_word b, uint32_t type)
-{
-    const tutti_scale none = {1.0, 1};
-    typename reducer::sum sum = reducer::open(a);
-
-    reducer::add(&sum, b);
-    return reducer::close(&sum, reducer::kind::factor_of(type, none));
-}
-
-GPU_FUNCTION gpu_word gpu_ll_pair_of(uint32_t type, uint32_t op, gpu_word a, gpu_word b)
-{
-    GPU_WITH_REDUCER(type, op, gpu_ll_pair, a, b, type)
-    return a;
-}
-
-/* All else goes by one function, two words at a time: nothing is lost between. */
-struct gpu_ll_fold_pairs {
-    typedef gpu_word sum;
-    struct state {
-        uint32_t type, op;
-    };
-
-    GPU_INLINE state begin(const struct tutti_gpu_work *work, uint32_t)
-    {
-        return state{work->type, work->op};
-    }
-    GPU_INLINE sum open(gpu_word word) { return word; }
-    GPU_INLINE void add(state how, sum *so_far, gpu_word word)
-    {
-        *so_far = gpu_ll_pair_of(how.type, how.op, *so_far, word);
-    }
-    GPU_INLINE gpu_word close(state, const sum *so_far) { return *so_far; }
-};
-
 /* All ranks' inputs into one output. */
-template <typename lines, typename fold>
-GPU_INLINE bool gpu_ll_reduce_by(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
-{
-    const struct tutti_gpu_work *work = run->work;
-    const gpu_part given = gpu_given(work, run->rank, run->rank);
-    const uint64_t size_bytes = given.count * gpu_type_bytes(work->type);
-    const typename fold::state state = fold::begin(work, run->nranks);
+template <typename lines> struct gpu_ll_reduction {
+    template <typename kind>
+    GPU_INLINE bool run_by(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
+    {
+        typedef gpu_reducer<kind> reducer;
+        const struct tutti_gpu_work *work = run->work;
+        const gpu_part given = gpu_given(work, run->rank, run->rank);
+        const uint64_t size_bytes = given.count * kind::element_bytes;
+        const gpu_operation operation = gpu_operation_of(work->type, work->op);
+        const typename kind::factor factor =
+            kind::factor_of(work->type, gpu_scale_of(work, run->nranks));
 
-    for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < share.count);
-         slot += gpu_ll_slots<lines>()) {
-        const gpu_ll_piece piece =
-            gpu_ll_piece_of<lines>(share.first + slot, slot < share.count, size_bytes);
-        const gpu_word own = gpu_ll_input(run, given, piece, scalar);
-        typename fold::sum sum = fold::open(own);
+        for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < share.count);
+             slot += gpu_ll_slots<lines>()) {
+            const gpu_ll_piece piece =
+                gpu_ll_piece_of<lines>(share.first + slot, slot < share.count, size_bytes);
+            const gpu_word own = gpu_ll_input(run, given, piece, scalar);
+            typename reducer::sum sum = reducer::open(own);
 
-        for (uint32_t first = 0; first < run->nranks; first += GPU_LL_BATCH) {
-            const uint32_t count = run->nranks - first;
-            gpu_word words[GPU_LL_BATCH];
+            for (uint32_t first = 0; first < run->nranks; first += GPU_LL_BATCH) {
+                const uint32_t count = run->nranks - first;
+                gpu_word words[GPU_LL_BATCH];
 
-            if (!gpu_ll_receive<lines>(run, first, count, piece, own, words))
-                return false;
-            GPU_UNROLL
-            for (uint32_t k = 0; k < GPU_LL_BATCH; k++)
-                if (first + k == 0)
-                    sum = fold::open(words[k]);
-                else if (k < count)
-                    fold::add(state, &sum, words[k]);
+                if (!gpu_ll_receive<lines>(run, first, count, piece, own, words))
+                    return false;
+                GPU_UNROLL
+                for (uint32_t k = 0; k < GPU_LL_BATCH; k++)
+                    if (first + k == 0)
+                        sum = reducer::open(words[k]);
+                    else if (k < count)
+                        reducer::add(&sum, words[k], operation);
+            }
+            if (piece.bytes > 0)
+                gpu_store_some((uint8_t *)work->output + piece.at, reducer::close(&sum, factor),
+                               piece.bytes);
         }
-        if (piece.bytes > 0)
-            gpu_store_some((uint8_t *)work->output + piece.at, fold::close(state, &sum),
-                           piece.bytes);
+        return true;
     }
-    return true;
-}
-
-#define GPU_LL_SUM(type, kind)                                                                   \
-    case (type) * TUTTI_OP_COUNT + TUTTI_SUM:                                                    \
-        return gpu_ll_reduce_by<lines, gpu_ll_fold<gpu_reducer<kind, gpu_sum> > >(run, share,    \
-                                                                                  scalar);
-#define GPU_LL_PROD(type, kind)                                                                  \
-    case (type) * TUTTI_OP_COUNT + TUTTI_PROD:                                                   \
-        return gpu_ll_reduce_by<lines, gpu_ll_fold<gpu_reducer<kind, gpu_prod> > >(run, share,   \
-                                                                                   scalar);
-
-template <typename lines>
-GPU_INLINE bool gpu_ll_reduce(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
-{
-    switch (run->work->type * TUTTI_OP_COUNT + run->work->op) {
-    case TUTTI_UINT8 * TUTTI_OP_COUNT + TUTTI_SUM:
-    GPU_LL_SUM(TUTTI_INT8, gpu_bytes_kind<gpu_unsigned_bytes>)
-    case TUTTI_UINT32 * TUTTI_OP_COUNT + TUTTI_SUM:
-    GPU_LL_SUM(TUTTI_INT32, gpu_int32_kind<uint32_t>)
-    case TUTTI_UINT64 * TUTTI_OP_COUNT + TUTTI_SUM:
-    GPU_LL_SUM(TUTTI_INT64, gpu_int64_kind<uint64_t>)
-    GPU_LL_SUM(TUTTI_FLOAT16, gpu_float16_kind)
-    GPU_LL_SUM(TUTTI_BFLOAT16, gpu_bfloat16_kind)
-    GPU_LL_SUM(TUTTI_FLOAT8E4M3, gpu_e4m3_kind)
-    GPU_LL_SUM(TUTTI_FLOAT8E5M2, gpu_e5m2_kind)
-    GPU_LL_SUM(TUTTI_FLOAT32, gpu_float32_kind)
-    GPU_LL_SUM(TUTTI_FLOAT64, gpu_float64_kind)
-    GPU_LL_PROD(TUTTI_FLOAT16, gpu_float16_kind)
-    GPU_LL_PROD(TUTTI_BFLOAT16, gpu_bfloat16_kind)
-    GPU_LL_PROD(TUTTI_FLOAT8E4M3, gpu_e4m3_kind)
-    GPU_LL_PROD(TUTTI_FLOAT8E5M2, gpu_e5m2_kind)
-    default: return gpu_ll_reduce_by<lines, gpu_ll_fold_pairs>(run, share, scalar);
-    }
-}
+};
 
 /* Each rank's part into a place of its own; this one's, too. */
 template <typename lines>
@@ -374,7 +297,7 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
     /* Of one rank alone the bits are copied, whatever they mean. */
     if (!gpu_reduces(work) || run->nranks == 1)
         return gpu_ll_copy<lines>(run, share, scalar);
-    return gpu_ll_reduce<lines>(run, share, scalar);
+    GPU_WITH_KIND(work->type, gpu_ll_reduction<lines>::template run_by, run, share, scalar)
 }
 
 /* ---- a work ---------------------------------------------------------------------------------- */
