@@ -22,7 +22,7 @@ enum {
     TUTTI_GPU_BLOCKS = 256,  /* most blocks of a launch */
     TUTTI_GPU_MAPS = 32,     /* allocations of a rank that its peers may have mapped */
     TUTTI_GPU_LINE = 128,    /* bytes that travel together */
-    TUTTI_GPU_SIGNAL_BITS = 20, /* of a post's counter: for the signals of one epoch */
+    TUTTI_GPU_SIGNAL_BITS = 20, /* of a counter: for the signals of one epoch */
 };
 
 /* ---- between ranks ---------------------------------------------------------------------- */
@@ -55,6 +55,13 @@ struct tutti_gpu_mail {
     struct tutti_gpu_greeting greetings[2];
 };
 
+/* Where a rank has the buffers of a round, one run of a one-sided schedule: as in its post. In
+ * its window offsets count from the beginning of the first of the two. */
+struct tutti_gpu_places {
+    uint64_t input, output;
+    uint32_t input_map, output_map;
+};
+
 /* One direction of one connection, on one channel: slots of `slot_bytes` behind its two counters.
  * Written by the sender, but for `head`, which lies in the other direction's (so that each side
  * polls its own memory). */
@@ -63,19 +70,38 @@ struct tutti_gpu_fifo {
     uint64_t unused[15];
     uint64_t head;       /* slots ever emptied by the writer, of the other direction */
     uint64_t unused_too[15];
-    /* [slots] headers, one line each, then [slots][slot_bytes] */
+    /* Of one-sided steps: what the writer's block says. */
+    uint64_t signals;    /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
+    uint64_t unused_three;
+    struct tutti_gpu_places places[2]; /* of its buffers; rounds take turns */
+    uint64_t unused_four[8];
+    /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
+};
+
+/* The first slot of an operation, and of each message, says what it belongs to. */
+struct tutti_gpu_header {
+    uint64_t number;
+    uint64_t signature[2];
+    uint64_t chain;
+    uint64_t unused[12];
 };
 
 /* How a pair's mailbox is laid out, and what ranks reserve: the same for all pairs of a domain. */
 struct tutti_gpu_layout {
     uint32_t nranks, channels, slots;
     uint32_t slot_bytes;   /* a multiple of the line */
+    uint32_t flagged_bytes; /* of each slot, for messages so small that they travel with flags, half
+                               as many bytes; a multiple of the line, 0: none. Then slots are even. */
+    uint32_t unused;
     uint64_t ll_bytes;     /* of lines, for each parity: a multiple of the line */
     uint64_t ll128_bytes;  /* likewise */
     uint64_t window_bytes; /* likewise, of each window */
     /* Where these are in a mailbox, each at a line; its size. */
     uint64_t ll_at, ll128_at, fifo_at, fifo_stride, mailbox_bytes;
 };
+#define TUTTI_GPU_FIFO_BYTES(layout)                                    \
+    (sizeof(struct tutti_gpu_fifo) + (uint64_t)(layout)->slots * \
+     (sizeof(struct tutti_gpu_header) + (layout)->slot_bytes + (layout)->flagged_bytes))
 
 /* ---- a rank's own ------------------------------------------------------------------------- */
 
@@ -98,8 +124,10 @@ struct tutti_gpu_counters {
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* seen by any block: all leave */
     uint64_t launches;     /* that have ended */
-    /* of FIFOs: slots ever filled and emptied, [channels][nranks] each, behind this struct */
+    /* of FIFOs: slots ever filled, and slots ever emptied, [channels][nranks] each, behind this */
 };
+#define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
+    (sizeof(struct tutti_gpu_counters) + 2 * (size_t)(channels) * (nranks) * sizeof(uint64_t))
 
 /* Why kernels wait in vain. */
 enum tutti_gpu_fault {
@@ -165,7 +193,7 @@ struct tutti_gpu_work {
     uint64_t input_offset, output_offset; /* in those maps; addresses with map 0 */
     struct tutti_gpu_blocks in, out;
     uint64_t signature[2], chain, number;
-    const void *scalar_address;
+    const void *scalar_address; /* NULL: */
     uint64_t scalar;    /* its first bytes are one element */
     const void *program; /* STEPS and MESSAGES: in device memory */
     uint8_t *scratch;    /* what its program stages and keeps */
