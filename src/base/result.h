@@ -15,6 +15,8 @@ enum {
     TUTTI_OK = 0,
     TUTTI_AGAIN = 1,
 
+    /* A GPU, or its driver, let us down. Communicator lost. */
+    TUTTI_ERR_DEVICE = -1,
     /* The process or the machine let us down: no memory, no descriptor. Communicator lost. */
     TUTTI_ERR_SYSTEM = -2,
     /* Our own bug. The communicator is lost. */

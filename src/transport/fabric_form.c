@@ -75,6 +75,10 @@ static int begin_passing(struct tutti_fabric *fabric)
     args.deadline_ns = now + (left / 2 < PASS_PATIENCE_NS ? left / 2 : PASS_PATIENCE_NS);
     tutti_secret_derive(fabric->secret, "segment", fabric->records[fabric->members[0]].nonce,
                         args.secret);
+    args.fd = -1;
+    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    if (args.me == 0 && tutti_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
+        args.fd = -1;
     return tutti_pass_create(&args, &fabric->pass);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passing the segment's descriptor around the host. */
+ * Passing a descriptor around the host. */
 #include "transport/pass.h"
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/socket.h"
-#include "transport/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +24,10 @@ struct tutti_pass {
     struct tutti_pass_args args;
     char name[64];
     uint8_t key[TUTTI_SECRET_BYTES];
-    int segment_fd; /* -1 with the first member: it could not be made, all are to be refused */
+    int fd; /* -1 with the first member: all are to be refused */
     int listen_fd;
     uint32_t nserved;
     bool *is_served; /* [nmembers] */
-    char trouble[128];
     struct guest guests[GUESTS];
 };
 
@@ -50,10 +48,14 @@ int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **re
     struct tutti_pass *pass = calloc(1, sizeof *pass);
     int rc;
 
-    if (pass == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass the shared segment");
+    if (pass == NULL) {
+        if (args->me == 0 && args->fd >= 0)
+            close(args->fd);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass a descriptor");
+    }
     pass->args = *args;
-    pass->segment_fd = pass->listen_fd = -1;
+    pass->fd = args->me == 0 ? args->fd : -1;
+    pass->listen_fd = -1;
     for (int i = 0; i < GUESTS; i++)
         pass->guests[i].fd = -1;
     derive_name(pass);
@@ -61,13 +63,10 @@ int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **re
     if (args->me == 0) {
         pass->is_served = calloc(args->nmembers, sizeof *pass->is_served);
         if (pass->is_served == NULL) {
-            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass the shared segment");
+            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass a descriptor");
             goto destroy;
         }
         TUTTI_TRY_OR(destroy, rc, tutti_socket_listen_unix(pass->name, &pass->listen_fd));
-        /* Failing here must not leave the others waiting: they are told by a refusal. */
-        if (tutti_segment_create(args->nmembers, &pass->segment_fd) != TUTTI_OK)
-            snprintf(pass->trouble, sizeof pass->trouble, "%.127s", tutti_last_message());
     }
     *ret_pass = pass;
     return TUTTI_OK;
@@ -112,8 +111,8 @@ static void serve(struct tutti_pass *pass, struct guest *guest)
         guest->is_proved = true;
     }
     rc = TUTTI_OK;
-    if (pass->segment_fd >= 0)
-        rc = tutti_socket_send_fd(guest->fd, pass->segment_fd);
+    if (pass->fd >= 0)
+        rc = tutti_socket_send_fd(guest->fd, pass->fd);
     if (rc == TUTTI_AGAIN)
         return;
     index = index_of(&guest->shake);
@@ -142,8 +141,8 @@ static int step_first(struct tutti_pass *pass)
     }
     if (pass->nserved + 1 < pass->args.nmembers)
         return TUTTI_AGAIN;
-    if (pass->segment_fd < 0)
-        return tutti_note(TUTTI_ERR_SYSTEM, "%s", pass->trouble);
+    if (pass->fd < 0)
+        return tutti_note(TUTTI_ERR_SYSTEM, "there is no descriptor to pass");
     return TUTTI_OK;
 }
 
@@ -165,7 +164,7 @@ static int step_other(struct tutti_pass *pass)
         TUTTI_TRY(tutti_handshake_step(&self->shake));
         self->is_proved = true;
     }
-    return tutti_socket_recv_fd(self->fd, &pass->segment_fd);
+    return tutti_socket_recv_fd(self->fd, &pass->fd);
 }
 
 int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)
@@ -173,10 +172,10 @@ int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)
     int rc = pass->args.me == 0 ? step_first(pass) : step_other(pass);
 
     if (rc == TUTTI_AGAIN && tutti_now_ns() >= pass->args.deadline_ns)
-        return tutti_note(TUTTI_ERR_TIMEOUT, "not all ranks of the host came for the segment");
+        return tutti_note(TUTTI_ERR_TIMEOUT, "not all ranks of the host came for a shared descriptor");
     TUTTI_TRY(rc);
-    *ret_fd = pass->segment_fd;
-    pass->segment_fd = -1;
+    *ret_fd = pass->fd;
+    pass->fd = -1;
     return TUTTI_OK;
 }
 
@@ -188,8 +187,8 @@ void tutti_pass_destroy(struct tutti_pass *pass)
         close_guest(&pass->guests[i]);
     if (pass->listen_fd >= 0)
         close(pass->listen_fd);
-    if (pass->segment_fd >= 0)
-        close(pass->segment_fd);
+    if (pass->fd >= 0)
+        close(pass->fd);
     free(pass->is_served);
     free(pass);
 }

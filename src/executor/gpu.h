@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CUDA executor: one rank's GPU, and the domain of ranks whose kernels reach each other.
+ *
+ * A rank with a GPU opens it, and the ranks meet (gpu_form.c). If all of them have GPUs that reach
+ * each other's memory, or memory of the host that all see, they form a domain: then collectives on
+ * device memory run as kernels that talk to each other (device/cuda/work.h), enqueued on the caller's
+ * stream, and nobody waits. A rank that has a GPU but no domain can still copy to and from it; how
+ * its calls then run is for others to say.
+ *
+ * Forming needs rounds of somebody's all-gather, so that this room needs to know nothing of it:
+ *
+ *     tutti_gpu_open(args, &gpu)
+ *     while ((rc = tutti_gpu_form(gpu)) != TUTTI_OK)
+ *         TUTTI_AGAIN: call again
+ *         TUTTI_GPU_EXCHANGE: all-gather tutti_gpu_message(gpu), TUTTI_GPU_MESSAGE_BYTES of it, and
+ *             give the result to tutti_gpu_hear
+ *
+ * One thread at a time, but for what says otherwise.
+ */
+#ifndef TUTTI_EXECUTOR_GPU_H
+#define TUTTI_EXECUTOR_GPU_H
+
+#include "base/handshake.h"
+#include "device/cuda/work.h"
+#include "executor/call.h"
+#include "wrap/cuda.h"
+
+#include <stdbool.h>
+
+struct tutti_gpu;
+
+struct tutti_gpu_args {
+    int nranks, rank;
+    tutti_cu_device device;            /* of this rank */
+    struct tutti_cu_context *context;  /* NULL: the device's primary one */
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
+    uint64_t deadline_ns;              /* of forming */
+};
+
+/* Take hold of the GPU. TUTTI_ERR_DEVICE names it. */
+int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
+                   struct tutti_gpu **ret_gpu);
+
+/* The kernels must have ended. NULL is ignored. */
+void tutti_gpu_destroy(struct tutti_gpu *gpu);
+
+/* ---- forming (gpu_form.c) ------------------------------------------------------------- */
+
+#define TUTTI_GPU_EXCHANGE 2
+#define TUTTI_GPU_MESSAGE_BYTES 512
+
+/* A rank that has no GPU, where others may have: what it says in all rounds. */
+void tutti_gpu_say_nothing(int rank, uint8_t ret_message[TUTTI_GPU_MESSAGE_BYTES]);
+/* Do others meet when this is heard in the first round? Else there are no more rounds. */
+bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks);
+
+int tutti_gpu_form(struct tutti_gpu *gpu);
+const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu);
+/* `messages` (nranks of them, copied as far as needed). */
+void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages);
+
+/* Have the ranks formed a domain? The same on all ranks, once formed. */
+bool tutti_gpu_has_domain(const struct tutti_gpu *gpu);
+
+/* ---- calling (gpu_launch.c) ------------------------------------------------------------ */
+
+/* One call, with what identifies it among the ranks' calls. */
+struct tutti_gpu_item {
+    const struct tutti_call *call;
+    const struct tutti_header *header;
+};
+
+/* Enqueue the calls on `stream`, in order, as one launch. The caller's buffers are the library's until
+ * the stream has come past it. Calls on several streams run in the order of these calls. */
+int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                  struct tutti_cu_stream *stream, uint64_t timeout_ns);
+
+/* Is everything that was enqueued by tutti_gpu_run complete? TUTTI_AGAIN: not yet; or what went wrong
+ * in a kernel, naming the rank that was waited for. Any thread. */
+int tutti_gpu_check(struct tutti_gpu *gpu);
+
+/* End all kernels of this rank soon, whatever they wait for. Any thread. */
+void tutti_gpu_abort(struct tutti_gpu *gpu);
+
+/* ---- what is there ---------------------------------------------------------------------- */
+
+const struct tutti_cuda *tutti_gpu_driver(const struct tutti_gpu *gpu);
+tutti_cu_device tutti_gpu_device(const struct tutti_gpu *gpu);
+
+/* Make the GPU's context the thread's current one, and give the thread back what it had. */
+int tutti_gpu_enter(const struct tutti_gpu *gpu);
+void tutti_gpu_leave(const struct tutti_gpu *gpu);
+
+/* An error of the driver, with the device's name. */
+int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what);
+
+/* Bytes of device memory held, for the memory report. */
+size_t tutti_gpu_bytes(const struct tutti_gpu *gpu);
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ranks of a communicator meet with their GPUs: who is there, who reaches whom, through which
+ * memory. All decide by the same news, so all decide alike. */
+#include "executor/gpu_private.h"
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
+
+enum phase {
+    PHASE_MEET,       /* who is there */
+    PHASE_RESERVE,    /* memory of my own, for the others to open */
+    PHASE_SHARE,      /* theirs */
+    PHASE_ROUTE,      /* through the host where devices do not reach each other */
+    PHASE_SHARE_HOST,
+    PHASE_STORE,      /* a test of all ways */
+    PHASE_LOOK,
+    PHASE_JUDGE,
+    PHASE_DONE,
+};
+
+/* ---- saying and hearing ------------------------------------------------------------------ */
+
+void tutti_gpu_say_nothing(int rank, uint8_t ret_message[TUTTI_GPU_MESSAGE_BYTES])
+{
+    struct tutti_gpu_news news = {.magic = MAGIC, .rank = rank};
+
+    memset(ret_message, 0, TUTTI_GPU_MESSAGE_BYTES);
+    memcpy(ret_message, &news, sizeof news);
+}
+
+static struct tutti_gpu_news read_news(const uint8_t *messages, int rank)
+{
+    struct tutti_gpu_news news;
+
+    memcpy(&news, messages + (size_t)rank * TUTTI_GPU_MESSAGE_BYTES, sizeof news);
+    news.reason[sizeof news.reason - 1] = '\0';
+    return news;
+}
+
+bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks)
+{
+    struct tutti_gpu_news first = read_news(messages, 0);
+
+    if (nranks > TUTTI_GPU_RANKS)
+        return false;
+    for (int rank = 0; rank < nranks; rank++) {
+        struct tutti_gpu_news news = read_news(messages, rank);
+
+        if (news.magic != MAGIC || !news.has_gpu || !news.has_kernels ||
+            !tutti_identity_same_host(&news.identity, &first.identity))
+            return false;
+    }
+    return true;
+}
+
+const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
+{
+    return gpu->message;
+}
+
+void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
+{
+    if (gpu->phase == PHASE_MEET + 1 && !tutti_gpu_is_meeting(messages, gpu->args.nranks))
+        gpu->phase = PHASE_DONE;
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        gpu->news[rank] = read_news(messages, rank);
+}
+
+/* Say what is in my own place of the news; the next phase begins when all have. */
+static int exchange(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+
+    memset(gpu->message, 0, sizeof gpu->message);
+    memcpy(gpu->message, mine, sizeof *mine);
+    gpu->phase++;
+    return TUTTI_GPU_EXCHANGE;
+}
+
+/* What goes wrong with one is for all to go without. */
+static void give_up(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+
+    mine->is_failed = 1;
+    snprintf(mine->reason, sizeof mine->reason, "%.63s", tutti_last_message());
+}
+
+static bool has_failed(const struct tutti_gpu *gpu)
+{
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (!gpu->news[rank].is_failed)
+            continue;
+        if (gpu->args.rank == 0)
+            tutti_log(TUTTI_LOG_WARN,
+                      "the ranks' GPUs do not reach each other, so device memory goes through "
+                      "the host: rank %d: %s", rank, gpu->news[rank].reason);
+        return true;
+    }
+    return false;
+}
+
+/* ---- who reaches whom --------------------------------------------------------------------- */
+
+/* Does `from` store to and load from the device memory of `owner`? */
+static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
+{
+    uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
+
+    return (gpu->news[from].reached & bit) != 0 && (gpu->news[from].bad & bit) == 0 &&
+           (gpu->news[owner].bad & back) == 0;
+}
+
+static bool is_reached_by_all(const struct tutti_gpu *gpu, int owner)
+{
+    for (int from = 0; from < gpu->args.nranks; from++)
+        if (!reaches(gpu, from, owner))
+            return false;
+    return true;
+}
+
+static uint64_t list_reached(const struct tutti_gpu *gpu)
+{
+    uint64_t reached = 0;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        if (gpu->neighbours[rank].own_at != 0)
+            reached |= UINT64_C(1) << rank;
+    return reached;
+}
+
+static bool has_both_hosts(const struct tutti_gpu *gpu)
+{
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        if (!is_reached_by_all(gpu, rank) && gpu->neighbours[rank].host_at == 0)
+            return false;
+    return true;
+}
+
+/* ---- what a rank brings ------------------------------------------------------------------- */
+
+static int meet(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    int blocks = 1;
+
+    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank, .has_gpu = 1,
+                                    .has_kernels = gpu->kernels != NULL,
+                                    .device = gpu->args.device};
+    tutti_identity_describe(&mine->identity);
+    gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
+    mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
+    if (gpu->kernels != NULL)
+        blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
+    mine->places = (uint32_t)(blocks * gpu->multiprocessors);
+    return exchange(gpu);
+}
+
+/* Blocks of a launch: those of all ranks on a device must run at once, or they would wait for each
+ * other for ever. Half of the places are left to other communicators. */
+static int share_places(struct tutti_gpu *gpu)
+{
+    const struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    uint32_t least = TUTTI_GPU_BLOCKS;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        const struct tutti_gpu_news *news = &gpu->news[rank];
+        uint32_t nsharers = 0, nhere = 0, places;
+
+        for (int other = 0; other < gpu->args.nranks; other++) {
+            bool is_same = memcmp(gpu->news[other].uuid, news->uuid, sizeof news->uuid) == 0;
+
+            nsharers += is_same;
+            nhere += is_same && tutti_identity_same_process(&gpu->news[other].identity,
+                                                            &news->identity);
+        }
+        if (nhere > news->places)
+            return tutti_note(TUTTI_ERR_USAGE, "%u ranks share GPU %d of one process, whose kernels "
+                              "%u fit at a time", nhere, news->device, news->places);
+        if (rank == gpu->args.rank)
+            gpu->shares_device = nhere > 1;
+        places = news->places / (nsharers > news->places ? news->places : nsharers);
+        places = places > 1 ? places / 2 : 1;
+        least = places < least ? places : least;
+    }
+    (void)mine;
+    gpu->blocks = least;
+    return TUTTI_OK;
+}
+
+static int reserve(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    uint64_t memory_bytes = UINT64_MAX;
+    bool is_shared = false;
+    int fd = -1;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (gpu->news[rank].memory_bytes < memory_bytes)
+            memory_bytes = gpu->news[rank].memory_bytes;
+        is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
+    }
+    TUTTI_TRY(share_places(gpu));
+    tutti_gpu_lay_out((uint32_t)gpu->args.nranks, memory_bytes, &gpu->layout);
+    TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
+                                     tutti_gpu_area_bytes(&gpu->layout), is_shared, &gpu->own));
+    mine->own_address = gpu->own.address;
+    mine->own_token = (struct tutti_gpu_token){.kind = gpu->own.kind,
+                                               .size_bytes = gpu->own.size_bytes};
+    if (is_shared && gpu->own.kind == TUTTI_GPU_MEMORY_PLAIN &&
+        tutti_gpu_memory_export(gpu->cuda, &gpu->own, &mine->own_token, &fd) != TUTTI_OK)
+        tutti_log(TUTTI_LOG_INFO, "rank %d: %s", gpu->args.rank, tutti_last_message());
+    return TUTTI_OK;
+}
+
+static int reserve_host(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+
+    if (is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->layout),
+                                          &gpu->host));
+    mine->host_address = gpu->host.address;
+    mine->host_token = (struct tutti_gpu_token){.kind = gpu->host.kind,
+                                                .size_bytes = gpu->host.size_bytes};
+    tutti_log(TUTTI_LOG_INFO, "rank %d: not all GPUs reach GPU %d, so some go through host memory",
+              gpu->args.rank, gpu->args.device);
+    return TUTTI_OK;
+}
+
+/* ---- the tables of the domain ---------------------------------------------------------------- */
+
+static struct tutti_gpu_peer look_at(const struct tutti_gpu *gpu, int rank)
+{
+    const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
+    const struct tutti_gpu_layout *layout = &gpu->layout;
+    int me = gpu->args.rank;
+    tutti_cu_address to = reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
+    tutti_cu_address from = reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
+    tutti_cu_address window = is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
+
+    return (struct tutti_gpu_peer){
+        .to = (uint8_t *)(uintptr_t)(to + tutti_gpu_mailbox_at(layout, (uint32_t)me)),
+        .from = (uint8_t *)(uintptr_t)(from + tutti_gpu_mailbox_at(layout, (uint32_t)rank)),
+        .window = (uint8_t *)(uintptr_t)(window + tutti_gpu_windows_at(layout)),
+        /* Elsewhere lines may be split on their way. */
+        .is_line_safe = memcmp(gpu->news[rank].uuid, gpu->news[me].uuid, TUTTI_CU_UUID_BYTES) == 0 &&
+                        to == neighbour->own_at,
+    };
+}
+
+/* In device memory: the domain, its peers, what kernels count. */
+static int write_tables(struct tutti_gpu *gpu)
+{
+    size_t npeers = (size_t)gpu->args.nranks;
+    size_t nfifos = gpu->layout.channels * npeers;
+    size_t peers_at = sizeof(struct tutti_gpu_domain);
+    size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
+    size_t bytes = counters_at + sizeof(struct tutti_gpu_counters) + 2 * nfifos * sizeof(uint64_t);
+    struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
+    struct tutti_gpu_domain domain = {.layout = gpu->layout, .nranks = (uint32_t)gpu->args.nranks,
+                                      .rank = (uint32_t)gpu->args.rank};
+    tutti_cu_address report = 0;
+    int code = TUTTI_CU_SUCCESS;
+
+    if (peers == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
+    for (size_t rank = 0; rank < npeers; rank++)
+        peers[rank] = look_at(gpu, (int)rank);
+    if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
+        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, false, &gpu->state) != TUTTI_OK) {
+        free(peers);
+        return TUTTI_ERR_DEVICE;
+    }
+    if (gpu->report == NULL)
+        code = gpu->cuda->host_alloc((void **)&gpu->report, sizeof *gpu->report,
+                                     TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
+    if (code == TUTTI_CU_SUCCESS) {
+        memset(gpu->report, 0, sizeof *gpu->report);
+        code = gpu->cuda->host_device_address(&report, gpu->report, 0);
+    }
+    domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
+    domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
+    domain.report = (struct tutti_gpu_report *)(uintptr_t)report;
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->copy(gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
+                               sizeof domain);
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->copy(gpu->state.address + peers_at, (tutti_cu_address)(uintptr_t)peers,
+                               npeers * sizeof *peers);
+    gpu->domain = (struct tutti_gpu_domain *)(uintptr_t)gpu->state.address;
+    free(peers);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "tables of the domain");
+}
+
+/* ---- forming ------------------------------------------------------------------------------- */
+
+static int share(struct tutti_gpu *gpu)
+{
+    int rc = tutti_gpu_share_areas(gpu, false);
+
+    if (rc == TUTTI_AGAIN)
+        return rc;
+    if (rc != TUTTI_OK)
+        give_up(gpu);
+    gpu->news[gpu->args.rank].reached = list_reached(gpu);
+    return exchange(gpu);
+}
+
+static int share_host(struct tutti_gpu *gpu)
+{
+    int rc = tutti_gpu_share_areas(gpu, true);
+
+    if (rc == TUTTI_AGAIN)
+        return rc;
+    if (rc != TUTTI_OK || !has_both_hosts(gpu)) {
+        if (rc == TUTTI_OK)
+            tutti_note(TUTTI_ERR_DEVICE, "host memory of another rank cannot be opened");
+        give_up(gpu);
+    }
+    gpu->phase = PHASE_STORE;
+    return TUTTI_OK;
+}
+
+/* Or, what the phase does having failed, say so. */
+static int say(struct tutti_gpu *gpu, int rc)
+{
+    if (rc != TUTTI_OK)
+        give_up(gpu);
+    return exchange(gpu);
+}
+
+static int store(struct tutti_gpu *gpu)
+{
+    int rc = gpu->news[gpu->args.rank].is_failed ? TUTTI_ERR_DEVICE : write_tables(gpu);
+
+    return say(gpu, rc != TUTTI_OK ? rc : tutti_gpu_test_store(gpu));
+}
+
+static int look(struct tutti_gpu *gpu)
+{
+    uint64_t bad = 0;
+    int rc = tutti_gpu_test_look(gpu, &bad);
+
+    gpu->news[gpu->args.rank].bad |= bad;
+    return say(gpu, rc);
+}
+
+/* Ways that are no good are replaced by ways through the host, once. */
+static void judge(struct tutti_gpu *gpu)
+{
+    bool is_bad = false, is_host_bad = false;
+
+    for (int from = 0; from < gpu->args.nranks; from++)
+        for (int owner = 0; owner < gpu->args.nranks; owner++) {
+            uint64_t bit = UINT64_C(1) << owner;
+
+            if ((gpu->news[from].bad & bit) == 0)
+                continue;
+            is_bad = true;
+            is_host_bad = is_host_bad || gpu->news[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
+            if (gpu->args.rank == 0)
+                tutti_log(TUTTI_LOG_WARN, "what rank %d stores in the memory of rank %d's GPU, or "
+                          "loads from it, does not come through right: not used", owner, from);
+        }
+    if (!is_bad) {
+        gpu->has_domain = true;
+        gpu->phase = PHASE_DONE;
+    } else {
+        gpu->phase = is_host_bad ? PHASE_DONE : PHASE_ROUTE;
+    }
+}
+
+static int form_inside(struct tutti_gpu *gpu)
+{
+    for (;;) {
+        if (gpu->phase > PHASE_RESERVE && gpu->phase < PHASE_DONE && gpu->phase != PHASE_STORE &&
+            has_failed(gpu))
+            gpu->phase = PHASE_DONE;
+        switch (gpu->phase) {
+        case PHASE_MEET: return meet(gpu);
+        case PHASE_RESERVE: return say(gpu, reserve(gpu));
+        case PHASE_SHARE: return share(gpu);
+        case PHASE_ROUTE: return say(gpu, reserve_host(gpu));
+        case PHASE_SHARE_HOST: TUTTI_TRY(share_host(gpu)); break;
+        case PHASE_STORE: return store(gpu);
+        case PHASE_LOOK: return look(gpu);
+        case PHASE_JUDGE: judge(gpu); break;
+        default: return TUTTI_OK;
+        }
+    }
+}
+
+int tutti_gpu_form(struct tutti_gpu *gpu)
+{
+    int rc;
+
+    TUTTI_TRY(tutti_gpu_enter(gpu));
+    rc = form_inside(gpu);
+    tutti_gpu_leave(gpu);
+    if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
+                  gpu->args.nranks, gpu->blocks, gpu->threads);
+    return rc;
+}
+
+bool tutti_gpu_has_domain(const struct tutti_gpu *gpu)
+{
+    return gpu->has_domain;
+}

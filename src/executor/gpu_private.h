@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of the CUDA executor share.
+ *
+ *   gpu.c         open, enter, destroy
+ *   gpu_layout.c  how large mailboxes are
+ *   gpu_form.c    the ranks meet: who reaches whom
+ *   gpu_share.c   memory passed on to other processes and opened there
+ *   gpu_test.c    do stores arrive, and loads return what is there?
+ *   gpu_work.c    a call as kernels take it
+ *   gpu_launch.c  enqueue; the order of streams; what became of it
+ */
+#ifndef TUTTI_EXECUTOR_GPU_PRIVATE_H
+#define TUTTI_EXECUTOR_GPU_PRIVATE_H
+
+#include "base/result.h"
+#include "device/cuda/cuda_kernels.h"
+#include "executor/gpu.h"
+#include "transport/gpu_memory.h"
+#include "transport/identity.h"
+
+/* What the ranks tell each other. Every rank fills in all of it by the last round. */
+struct tutti_gpu_news {
+    uint64_t magic;
+    int32_t rank;
+    uint8_t has_gpu, has_kernels, is_failed, unused;
+    struct tutti_identity identity;
+    uint8_t uuid[TUTTI_CU_UUID_BYTES];
+    int32_t device;
+    uint32_t places;        /* blocks that run at once on the device */
+    uint64_t memory_bytes;  /* that this rank would have */
+    uint64_t own_address, host_address;       /* of its two areas, in its process */
+    struct tutti_gpu_token own_token, host_token;
+    uint64_t reached;       /* bit r: I reach the memory of rank r's device */
+    uint64_t bad;           /* bit r: what I stored there did not arrive, or the other way round */
+    char reason[64];
+};
+_Static_assert(sizeof(struct tutti_gpu_news) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
+
+/* Another rank's areas, as this rank has them. */
+struct tutti_gpu_neighbour {
+    struct tutti_gpu_memory own, host; /* opened; NONE where it is of this process */
+    tutti_cu_address own_at, host_at;  /* where I see them; 0: not at all */
+};
+
+struct tutti_pass;
+
+struct tutti_gpu {
+    const struct tutti_cuda *cuda;
+    struct tutti_gpu_args args;
+    bool holds_primary;
+    struct tutti_cu_context *context;
+    char name[64];                      /* of the device, for messages */
+    int multiprocessors, most_threads;
+    const struct tutti_cuda_kernels *kernels; /* NULL: none, and why: */
+    char kernels_trouble[96];
+
+    /* Forming. */
+    int phase;                          /* gpu_form.c */
+    uint8_t message[TUTTI_GPU_MESSAGE_BYTES];
+    struct tutti_gpu_news *news;        /* [nranks]: what was heard last */
+    struct tutti_pass **passes;         /* [nranks]: descriptors on their way */
+    int *passed_fds;                    /* [nranks]: that have come; -1 */
+    int step;                           /* within a phase */
+    bool has_domain;
+
+    /* The domain. Areas: nranks mailboxes that others write, then two windows. */
+    struct tutti_gpu_layout layout;
+    struct tutti_gpu_memory own;        /* my area in device memory */
+    struct tutti_gpu_memory host;       /* the one in host memory; NONE where all reach me */
+    struct tutti_gpu_neighbour *neighbours; /* [nranks] */
+    struct tutti_gpu_memory state;      /* struct tutti_gpu_domain, peers, counters */
+    struct tutti_gpu_domain *domain;    /* its device address */
+    struct tutti_gpu_report *report;    /* page-locked */
+    uint32_t blocks;                    /* most of a launch */
+    uint32_t threads;                   /* of a block */
+    bool shares_device;                 /* with another rank of the domain in this process */
+
+    /* Calling. */
+    struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
+    struct tutti_cu_stream *last_stream;
+    struct tutti_cu_event *last_event;  /* behind the last launch */
+    bool has_launched;
+};
+
+/* ---- gpu_layout.c ---------------------------------------------------------------------- */
+
+/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included. */
+void tutti_gpu_lay_out(uint32_t nranks, uint64_t memory_bytes, struct tutti_gpu_layout *ret_layout);
+/* Bytes of an area; where in it are the mailbox that `writer` writes, and the windows. */
+size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout);
+size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer);
+size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
+
+/* ---- gpu_share.c ----------------------------------------------------------------------- */
+
+/* Open the areas of all others that this rank can, device or host memory; resumable. What cannot be
+ * had stays 0: that is no error. */
+int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
+void tutti_gpu_unshare(struct tutti_gpu *gpu);
+
+/* ---- gpu_test.c ------------------------------------------------------------------------ */
+
+/* Store into every mailbox that I write; then, when all have done so, look at those I read, and at the
+ * windows. The second sets a bit for each rank from which nothing right has come. */
+int tutti_gpu_test_store(struct tutti_gpu *gpu);
+int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad);
+
+/* ---- gpu_work.c ------------------------------------------------------------------------ */
+
+int tutti_gpu_work_fill(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
+                        struct tutti_gpu_work *ret_work);
+
+/* ---- gpu_form.c ------------------------------------------------------------------------ */
+
+static inline bool tutti_gpu_is_here(const struct tutti_gpu *gpu, int rank)
+{
+    return tutti_identity_same_process(&gpu->news[rank].identity,
+                                       &gpu->news[gpu->args.rank].identity);
+}
+
+#endif
