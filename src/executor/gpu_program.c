@@ -8,6 +8,11 @@
 
 #include <stdlib.h>
 
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
 /* ---- cutting ------------------------------------------------------------------------- */
 
 static bool reads_peers(const struct tutti_schedule *schedule)
@@ -172,6 +177,15 @@ static void encode_blocks(struct tutti_gpu_writer *writer, const struct tutti_ca
     }
 }
 
+static bool hears_all(const struct tutti_schedule *schedule)
+{
+    for (uint32_t i = 0; i < schedule->nsteps; i++)
+        if (schedule->steps[i].kind == TUTTI_STEP_WAIT &&
+            schedule->steps[i].from == TUTTI_ALL_RANKS)
+            return true;
+    return false;
+}
+
 static void describe(const struct tutti_program *program, const struct tutti_call *call,
                      const struct tutti_gpu_grid *grid, struct tutti_gpu_program *head)
 {
@@ -189,13 +203,14 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
         .stages_in_window = program->stages_input && reads_peers(schedule),
         .scales_output = program->scales_output,
         .scales_gathers = call->is_average && schedule->is_one_sided && !schedule->sums_in_stages,
+        .hears_all = hears_all(schedule),
         .input_blocks = (uint32_t)program->input_blocks,
         .output_blocks = (uint32_t)program->output_blocks,
         .npieces = program->npieces, .piece_count = program->piece_count,
         .call_count = call->count,
         .staged_input_bytes = program->staged_input_bytes,
         .staged_output_bytes = program->staged_output_bytes,
-        .scratch_bytes = program->scratch_bytes,
+        .scratch_bytes = round_up(program->scratch_bytes, TUTTI_GPU_LINE),
     };
     /* Signals are counted in bits of a word. */
     tutti_assert(program->npieces * schedule->nsignals >> TUTTI_GPU_SIGNAL_BITS == 0);

@@ -86,6 +86,8 @@ struct tutti_gpu_program {
     uint8_t stages_input;
     uint8_t stages_in_window; /* for peers read what is staged */
     uint8_t scales_output, scales_gathers; /* averages */
+    uint8_t hears_all;     /* one of its steps waits for all ranks */
+    uint8_t unused[7];
     uint32_t input_blocks, output_blocks;
     uint64_t npieces, piece_count, call_count; /* elements of each block */
     uint64_t share_bytes;  /* a block's least share of a message */
