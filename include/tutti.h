@@ -149,13 +149,16 @@ typedef struct {
     int timeoutMs;
     /* Shown in messages; copied. NULL: none. */
     const char *commName;
+    /* The GPU of this rank, as CUDA counts them; -1: none, the rank is on the CPU. Default: that
+     * of the CUDA context that is current on the calling thread, none if there is none. */
+    int device;
 } tuttiConfig_t;
 
 #define TUTTI_CONFIG_INITIALIZER                                              \
     {                                                                         \
         sizeof(tuttiConfig_t), TUTTI_CONFIG_MAGIC, TUTTI_VERSION_CODE,        \
         TUTTI_CONFIG_UNDEF_INT, TUTTI_CONFIG_UNDEF_INT,                       \
-        TUTTI_CONFIG_UNDEF_INT, NULL                                          \
+        TUTTI_CONFIG_UNDEF_INT, NULL, TUTTI_CONFIG_UNDEF_INT                  \
     }
 
 /* ---- library -------------------------------------------------------------- */
@@ -207,8 +210,9 @@ TUTTI_API tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t *comm, int nranks, t
                                                 int rank, const tuttiConfig_t *config);
 
 /* Make a communicator of `ndev` ranks, all of the calling process: comms[i] is
- * rank i. `devlist` is NULL for ranks on the CPU. Use them from `ndev`
- * threads, or from one thread inside groups. */
+ * rank i, on GPU devlist[i], or on the CPU where that is -1. A GPU may be named more than once.
+ * `devlist` NULL: all are on the CPU. Use them from `ndev` threads, or from one thread inside
+ * groups. */
 TUTTI_API tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int *devlist);
 
 /* Join the communicator that the environment describes, as set by tutti-run

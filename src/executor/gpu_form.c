@@ -26,14 +26,6 @@ enum phase {
 
 /* ---- saying and hearing ------------------------------------------------------------------ */
 
-void tutti_gpu_say_nothing(int rank, uint8_t ret_message[TUTTI_GPU_MESSAGE_BYTES])
-{
-    struct tutti_gpu_news news = {.magic = MAGIC, .rank = rank};
-
-    memset(ret_message, 0, TUTTI_GPU_MESSAGE_BYTES);
-    memcpy(ret_message, &news, sizeof news);
-}
-
 static struct tutti_gpu_news read_news(const uint8_t *messages, int rank)
 {
     struct tutti_gpu_news news;
@@ -43,7 +35,7 @@ static struct tutti_gpu_news read_news(const uint8_t *messages, int rank)
     return news;
 }
 
-bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks)
+static bool is_meeting(const uint8_t *messages, int nranks)
 {
     struct tutti_gpu_news first = read_news(messages, 0);
 
@@ -52,11 +44,16 @@ bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks)
     for (int rank = 0; rank < nranks; rank++) {
         struct tutti_gpu_news news = read_news(messages, rank);
 
-        if (news.magic != MAGIC || !news.has_gpu || !news.has_kernels ||
+        if (news.magic != MAGIC || !news.has_kernels ||
             !tutti_identity_same_host(&news.identity, &first.identity))
             return false;
     }
     return true;
+}
+
+void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES])
+{
+    memcpy(gpu->secret, secret, sizeof gpu->secret);
 }
 
 const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
@@ -66,7 +63,7 @@ const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
 
 void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
 {
-    if (gpu->phase == PHASE_MEET + 1 && !tutti_gpu_is_meeting(messages, gpu->args.nranks))
+    if (gpu->phase == PHASE_MEET + 1 && !is_meeting(messages, gpu->args.nranks))
         gpu->phase = PHASE_DONE;
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         gpu->news[rank] = read_news(messages, rank);
@@ -113,8 +110,8 @@ static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
 {
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
-    return (gpu->news[from].reached & bit) != 0 && (gpu->news[from].bad & bit) == 0 &&
-           (gpu->news[owner].bad & back) == 0;
+    return (gpu->news[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
+           (gpu->excluded[owner] & back) == 0;
 }
 
 static bool is_reached_by_all(const struct tutti_gpu *gpu, int owner)
@@ -150,7 +147,7 @@ static int meet(struct tutti_gpu *gpu)
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     int blocks = 1;
 
-    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank, .has_gpu = 1,
+    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank,
                                     .has_kernels = gpu->kernels != NULL,
                                     .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
@@ -166,7 +163,6 @@ static int meet(struct tutti_gpu *gpu)
  * other for ever. Half of the places are left to other communicators. */
 static int share_places(struct tutti_gpu *gpu)
 {
-    const struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     uint32_t least = TUTTI_GPU_BLOCKS;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
@@ -189,7 +185,6 @@ static int share_places(struct tutti_gpu *gpu)
         places = places > 1 ? places / 2 : 1;
         least = places < least ? places : least;
     }
-    (void)mine;
     gpu->blocks = least;
     return TUTTI_OK;
 }
@@ -237,7 +232,7 @@ static int reserve_host(struct tutti_gpu *gpu)
 
 /* ---- the tables of the domain ---------------------------------------------------------------- */
 
-static struct tutti_gpu_peer look_at(const struct tutti_gpu *gpu, int rank)
+struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
 {
     const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
     const struct tutti_gpu_layout *layout = &gpu->layout;
@@ -260,10 +255,9 @@ static struct tutti_gpu_peer look_at(const struct tutti_gpu *gpu, int rank)
 static int write_tables(struct tutti_gpu *gpu)
 {
     size_t npeers = (size_t)gpu->args.nranks;
-    size_t nfifos = gpu->layout.channels * npeers;
     size_t peers_at = sizeof(struct tutti_gpu_domain);
     size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
-    size_t bytes = counters_at + sizeof(struct tutti_gpu_counters) + 2 * nfifos * sizeof(uint64_t);
+    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->layout.channels, npeers);
     struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
     struct tutti_gpu_domain domain = {.layout = gpu->layout, .nranks = (uint32_t)gpu->args.nranks,
                                       .rank = (uint32_t)gpu->args.rank};
@@ -273,7 +267,7 @@ static int write_tables(struct tutti_gpu *gpu)
     if (peers == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
     for (size_t rank = 0; rank < npeers; rank++)
-        peers[rank] = look_at(gpu, (int)rank);
+        peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
     if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
         tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, false, &gpu->state) != TUTTI_OK) {
         free(peers);
@@ -349,8 +343,21 @@ static int look(struct tutti_gpu *gpu)
     uint64_t bad = 0;
     int rc = tutti_gpu_test_look(gpu, &bad);
 
-    gpu->news[gpu->args.rank].bad |= bad;
+    gpu->news[gpu->args.rank].bad = bad;
     return say(gpu, rc);
+}
+
+static void sum_up(struct tutti_gpu *gpu)
+{
+    gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = true;
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (!tutti_gpu_is_here(gpu, rank))
+            gpu->is_one_process = false;
+        if (memcmp(gpu->news[rank].uuid, gpu->news[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
+            gpu->is_one_device = false;
+        if (!is_reached_by_all(gpu, rank))
+            gpu->all_reach_all = false;
+    }
 }
 
 /* Ways that are no good are replaced by ways through the host, once. */
@@ -365,12 +372,15 @@ static void judge(struct tutti_gpu *gpu)
             if ((gpu->news[from].bad & bit) == 0)
                 continue;
             is_bad = true;
+            gpu->excluded[from] |= bit;
             is_host_bad = is_host_bad || gpu->news[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
             if (gpu->args.rank == 0)
                 tutti_log(TUTTI_LOG_WARN, "what rank %d stores in the memory of rank %d's GPU, or "
                           "loads from it, does not come through right: not used", owner, from);
         }
+    gpu->news[gpu->args.rank].bad = 0;
     if (!is_bad) {
+        sum_up(gpu);
         gpu->has_domain = true;
         gpu->phase = PHASE_DONE;
     } else {

@@ -15,6 +15,7 @@ enum {
     SLOTS = 8,
     LEAST_SLOT = 1024,
     MOST_SLOT = 128 << 10,
+    FLAGGED = 2048, /* of each slot, for small messages */
     LEAST_LL = 2048,
     MOST_LL = 256 << 10,
     MOST_LL128 = 1 << 20,
@@ -39,14 +40,14 @@ void tutti_gpu_lay_out(uint32_t nranks, uint64_t memory_bytes, struct tutti_gpu_
     uint64_t of_pair = memory_bytes / nranks;
 
     layout.slot_bytes = (uint32_t)between(of_pair / 2 / (CHANNELS * SLOTS), LEAST_SLOT, MOST_SLOT);
+    layout.flagged_bytes = FLAGGED;
     layout.window_bytes = between(memory_bytes / 8, LEAST_WINDOW, UINT64_MAX);
     layout.ll_bytes = between(of_pair / 24, LEAST_LL, MOST_LL);
     layout.ll128_bytes = between(of_pair / 12, LEAST_LL, MOST_LL128);
     layout.ll_at = sizeof(struct tutti_gpu_mail);
     layout.ll128_at = layout.ll_at + 2 * layout.ll_bytes;
     layout.fifo_at = layout.ll128_at + 2 * layout.ll128_bytes;
-    layout.fifo_stride = sizeof(struct tutti_gpu_fifo) +
-                         (uint64_t)layout.slots * (TUTTI_GPU_LINE + layout.slot_bytes);
+    layout.fifo_stride = TUTTI_GPU_FIFO_BYTES(&layout);
     layout.mailbox_bytes =
         round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
     *ret_layout = layout;

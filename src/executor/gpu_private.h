@@ -6,7 +6,9 @@
  *   gpu_form.c    the ranks meet: who reaches whom
  *   gpu_share.c   memory passed on to other processes and opened there
  *   gpu_test.c    do stores arrive, and loads return what is there?
+ *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
+ *   gpu_slabs.c   host memory that launches read
  *   gpu_launch.c  enqueue; the order of streams; what became of it
  */
 #ifndef TUTTI_EXECUTOR_GPU_PRIVATE_H
@@ -22,7 +24,7 @@
 struct tutti_gpu_news {
     uint64_t magic;
     int32_t rank;
-    uint8_t has_gpu, has_kernels, is_failed, unused;
+    uint8_t has_kernels, is_failed, unused[2];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
@@ -47,17 +49,18 @@ struct tutti_pass;
 struct tutti_gpu {
     const struct tutti_cuda *cuda;
     struct tutti_gpu_args args;
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
     bool holds_primary;
     struct tutti_cu_context *context;
     char name[64];                      /* of the device, for messages */
     int multiprocessors, most_threads;
-    const struct tutti_cuda_kernels *kernels; /* NULL: none, and why: */
-    char kernels_trouble[96];
+    const struct tutti_cuda_kernels *kernels; /* NULL: none */
 
     /* Forming. */
     int phase;                          /* gpu_form.c */
     uint8_t message[TUTTI_GPU_MESSAGE_BYTES];
     struct tutti_gpu_news *news;        /* [nranks]: what was heard last */
+    uint64_t *excluded;                 /* [nranks]: bit r: the way to rank r is not to be used */
     struct tutti_pass **passes;         /* [nranks]: descriptors on their way */
     int *passed_fds;                    /* [nranks]: that have come; -1 */
     int step;                           /* within a phase */
@@ -74,12 +77,15 @@ struct tutti_gpu {
     uint32_t blocks;                    /* most of a launch */
     uint32_t threads;                   /* of a block */
     bool shares_device;                 /* with another rank of the domain in this process */
+    bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
     struct tutti_cu_stream *last_stream;
     struct tutti_cu_event *last_event;  /* behind the last launch */
+    struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
+    struct tutti_gpu_slab *slabs, *slab; /* all of them; the one in use */
 };
 
 /* ---- gpu_layout.c ---------------------------------------------------------------------- */
@@ -105,12 +111,33 @@ void tutti_gpu_unshare(struct tutti_gpu *gpu);
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad);
 
+/* ---- gpu_slabs.c ----------------------------------------------------------------------- */
+
+struct tutti_gpu_slab;
+
+/* Memory for the next launch, which both sides see at one address. */
+int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
+                        void **ret_bytes);
+/* The launch that reads what was taken is on `stream`. */
+int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
+void tutti_gpu_slabs_fini(struct tutti_gpu *gpu);
+
 /* ---- gpu_work.c ------------------------------------------------------------------------ */
 
-int tutti_gpu_work_fill(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
+/* `is_captured`: what it refers to must last. */
+int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
                         struct tutti_gpu_work *ret_work);
 
+/* ---- gpu_maps.c ------------------------------------------------------------------------ */
+
+/* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
+void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
+                      uint64_t *ret_offset);
+
 /* ---- gpu_form.c ------------------------------------------------------------------------ */
+
+/* The other rank as kernels see it, by what is known now. */
+struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank);
 
 static inline bool tutti_gpu_is_here(const struct tutti_gpu *gpu, int rank)
 {

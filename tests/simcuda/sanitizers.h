@@ -16,17 +16,25 @@ void __tsan_acquire(void *at);
 void __tsan_release(void *at);
 static inline void *sim_tsan_current(void) { return __tsan_get_current_fiber(); }
 static inline void *sim_tsan_create(void) { return __tsan_create_fiber(0); }
-static inline void sim_tsan_destroy(void *fiber) { __tsan_destroy_fiber(fiber); }
 /* 1: the one does not see by this what the other did. */
 static inline void sim_tsan_switch(void *fiber) { __tsan_switch_to_fiber(fiber, 1); }
+/* The same, but it does; and it goes away. */
+static inline void sim_tsan_abandon(void *fiber)
+{
+    void *self = __tsan_get_current_fiber();
+
+    __tsan_switch_to_fiber(fiber, 0);
+    __tsan_switch_to_fiber(self, 0);
+    __tsan_destroy_fiber(fiber);
+}
 /* Whoever acquires sees what those did that released the same address before. */
 static inline void sim_tsan_acquire(const void *at) { __tsan_acquire((void *)(size_t)at); }
 static inline void sim_tsan_release(const void *at) { __tsan_release((void *)(size_t)at); }
 #else
 static inline void *sim_tsan_current(void) { return NULL; }
 static inline void *sim_tsan_create(void) { return NULL; }
-static inline void sim_tsan_destroy(void *fiber) { (void)fiber; }
 static inline void sim_tsan_switch(void *fiber) { (void)fiber; }
+static inline void sim_tsan_abandon(void *fiber) { (void)fiber; }
 static inline void sim_tsan_acquire(const void *at) { (void)at; }
 static inline void sim_tsan_release(const void *at) { (void)at; }
 #endif

@@ -207,7 +207,47 @@ static void mistakes_of_kernels_are_loud(void **state)
     }
 }
 
-static bool goes_on(void *context)
+/* Two threads store to each place; this process is all that there is of it. */
+static int run_race(uint32_t has_barrier)
+{
+    uint64_t memory[64] = {0};
+    _Alignas(16) struct try_race arg = {memory, has_barrier};
+
+    sim_kernel_run("try_race", 1, 64, &arg);
+    return 0;
+}
+
+/* How a process ends that does it: a new one, for TSan looks away in children of many threads. */
+static int race(const char *how)
+{
+    int status;
+    pid_t child;
+
+    stderr_text_begin();
+    child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "race", how, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    stderr_text_end();
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void the_thread_sanitizer_finds_races_of_kernels(void **state)
+{
+    (void)state;
+    assert_int_equal(race("ordered"), 0);
+#if defined(__SANITIZE_THREAD__)
+    assert_int_equal(race("unordered"), 66);
+#else
+    skip();
+#endif
+}
+
+static bool has_been_asked_enough(void *context)
 {
     int *nasked = context;
 
@@ -221,7 +261,7 @@ static void kernels_that_wait_in_vain_can_be_ended(void **state)
     int nasked = 0;
     struct sim_launch launch = {.kernel = sim_kernel_find("try_mistake"), .blocks = 3,
                                 .threads = 32, .argument = &arg, .context = &nasked,
-                                .must_end = goes_on};
+                                .must_end = has_been_asked_enough};
 
     (void)state;
     assert_false(sim_launch_run(&launch));
@@ -268,7 +308,7 @@ static void blocks_begin_where_others_have_ended(void **state)
         assert_int_equal(sums[b], 32000 * b + 496);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_add_up_by_shared_memory_and_barriers),
@@ -279,9 +319,12 @@ int main(void)
         cmocka_unit_test(messages_that_nobody_released_come_wrong_in_weak_memory),
         cmocka_unit_test(lines_are_whole_unless_they_are_torn),
         cmocka_unit_test(mistakes_of_kernels_are_loud),
+        cmocka_unit_test(the_thread_sanitizer_finds_races_of_kernels),
         cmocka_unit_test(kernels_that_wait_in_vain_can_be_ended),
         cmocka_unit_test(blocks_begin_where_others_have_ended),
     };
 
+    if (argc == 2)
+        return run_race(strcmp(argv[1], "ordered") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
