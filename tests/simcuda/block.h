@@ -79,11 +79,7 @@ struct run {
     uint32_t nready;
     bool is_weak;
     uint64_t random;
-<<<<<<< HEAD
-    uint64_t clock; /* an address for the thread sanitizer */
-=======
     uint64_t begin_clock, end_clock; /* addresses for the thread sanitizer */
->>>>>>> main
 };
 
 static inline struct runner *runner_self(void)

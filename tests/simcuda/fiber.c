@@ -111,11 +111,7 @@ static struct sim_fiber *create(void)
 
 static void destroy(struct sim_fiber *fiber)
 {
-<<<<<<< HEAD
-    sim_tsan_destroy(fiber->tsan);
-=======
     sim_tsan_abandon(fiber->tsan);
->>>>>>> main
     sim_asan_open(fiber->stack, GUARD_BYTES + STACK_BYTES);
     munmap(fiber->stack, GUARD_BYTES + STACK_BYTES);
     free(fiber);

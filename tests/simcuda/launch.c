@@ -200,20 +200,12 @@ static void run_thread(void *argument)
     struct runner *self = argument;
     struct run *run = self->block->run;
 
-<<<<<<< HEAD
-    sim_tsan_acquire(&run->clock);
-=======
     sim_tsan_acquire(&run->begin_clock);
->>>>>>> main
     run->launch->kernel->run(run->launch->argument);
     meeting_leave(self);
     runner_drain_end(self);
     self->has_ended = true;
-<<<<<<< HEAD
-    sim_tsan_release(&run->clock);
-=======
     sim_tsan_release(&run->end_clock);
->>>>>>> main
 }
 
 static void prepare_thread(struct block *block, uint32_t index)
@@ -255,11 +247,7 @@ static void begin_block(struct run *run)
         sim_weak_init(&block->kept, BLOCK_KEEPS);
     for (uint32_t i = 0; i < nthreads; i++)
         prepare_thread(block, i);
-<<<<<<< HEAD
-    sim_tsan_release(&run->clock);
-=======
     sim_tsan_release(&run->begin_clock);
->>>>>>> main
     for (uint32_t i = 0; i < nthreads; i++) {
         block->runners[i].fiber = sim_fiber_take(run_thread, &block->runners[i]);
         runner_make_ready(&block->runners[i]);
@@ -277,11 +265,7 @@ static void end_block(struct block *block)
     *link = block->next;
     run->nended++;
     block_drain_end(block);
-<<<<<<< HEAD
-    sim_tsan_acquire(&run->clock);
-=======
     sim_tsan_acquire(&run->end_clock);
->>>>>>> main
     for (uint32_t i = 0; i < block->nthreads; i++) {
         if (block->runners[i].fiber != NULL)
             sim_fiber_give(block->runners[i].fiber);

@@ -319,7 +319,7 @@ static void run(struct stage *stage, const struct played *played, uint32_t count
             grids[rank] = (struct domain_grid){stage->grid.nblocks, stage->threads};
         }
     }
-    domain_run(&stage->domain, "test_gpu_steps", grids, works, count, 0);
+    domain_run(&stage->domain, "tutti_gpu_group", grids, works, count, 0);
     free(works);
 }
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
- * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h has
- * it. */
-=======
  * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h does it.
  *
  * Instructions are used where they give the same numbers. They have other ideas of NaN than we have
  * and, for E5M2, of overflow, which is mended afterwards. NaN need not be canonical before the end.
  */
->>>>>>> main
 #ifndef TUTTI_DEVICE_CUDA_CONVERT_CUH
 #define TUTTI_DEVICE_CUDA_CONVERT_CUH
 
@@ -16,19 +11,6 @@
 
 #include "device/arithmetic/convert.h"
 
-<<<<<<< HEAD
-struct gpu_float16 {
-    enum { element_bytes = 2 };
-    GPU_INLINE void widen(uint32_t codes, float *values)
-    {
-        values[0] = tutti_small_widen(codes & 0xffff, TUTTI_FORMAT_FLOAT16);
-        values[1] = tutti_small_widen(codes >> 16, TUTTI_FORMAT_FLOAT16);
-    }
-    GPU_INLINE uint32_t narrow(const float *values)
-    {
-        return tutti_small_narrow(values[0], TUTTI_FORMAT_FLOAT16) |
-               tutti_small_narrow(values[1], TUTTI_FORMAT_FLOAT16) << 16;
-=======
 #if defined(__CUDA_ARCH__)
 /* What this GPU has instructions for. */
 #define GPU_CONVERTS_FLOAT16 1
@@ -81,17 +63,12 @@ struct gpu_float16 {
         return tutti_small_narrow(values[0], TUTTI_FORMAT_FLOAT16) |
                tutti_small_narrow(values[1], TUTTI_FORMAT_FLOAT16) << 16;
 #endif
->>>>>>> main
     }
 };
 
 struct gpu_bfloat16 {
     enum { element_bytes = 2 };
-<<<<<<< HEAD
-    /* NaN need not be canonical before the end. */
-=======
 
->>>>>>> main
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
         values[0] = tutti_f32_from_bits(codes << 16);
@@ -99,29 +76,6 @@ struct gpu_bfloat16 {
     }
     GPU_INLINE uint32_t narrow(const float *values)
     {
-<<<<<<< HEAD
-        return tutti_bfloat16_round(values[0]) >> 16 |
-               (tutti_bfloat16_round(values[1]) & 0xffff0000u);
-    }
-};
-
-struct gpu_e4m3 {
-    enum { element_bytes = 1 };
-    GPU_INLINE void widen(uint32_t codes, float *values)
-    {
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            values[i] = tutti_small_widen(codes >> 8 * i & 0xff, TUTTI_FORMAT_E4M3);
-    }
-    GPU_INLINE uint32_t narrow(const float *values)
-    {
-        uint32_t codes = 0;
-
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            codes |= tutti_small_narrow(values[i], TUTTI_FORMAT_E4M3) << 8 * i;
-        return codes;
-=======
 #if GPU_CONVERTS_BFLOAT16
         uint32_t codes, is_nan;
 
@@ -188,28 +142,11 @@ struct gpu_e4m3 {
 #else
         return gpu_float8_narrow(values, TUTTI_FORMAT_E4M3);
 #endif
->>>>>>> main
     }
 };
 
 struct gpu_e5m2 {
     enum { element_bytes = 1 };
-<<<<<<< HEAD
-    GPU_INLINE void widen(uint32_t codes, float *values)
-    {
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            values[i] = tutti_small_widen(codes >> 8 * i & 0xff, TUTTI_FORMAT_E5M2);
-    }
-    GPU_INLINE uint32_t narrow(const float *values)
-    {
-        uint32_t codes = 0;
-
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            codes |= tutti_small_narrow(values[i], TUTTI_FORMAT_E5M2) << 8 * i;
-        return codes;
-=======
 
     /* The upper halves of float16's codes. */
     GPU_INLINE void widen(uint32_t codes, float *values)
@@ -245,7 +182,6 @@ struct gpu_e5m2 {
 #else
         return gpu_float8_narrow(values, TUTTI_FORMAT_E5M2);
 #endif
->>>>>>> main
     }
 };
 
