@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "simcuda/oracle.h"
+#include "simcuda/sim_kernel.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -354,4 +355,33 @@ bool scene_play(struct stage *stage, const struct scene *scene)
 void scenes_play(struct stage *stage, const struct scene *scenes, uint32_t count)
 {
     assert_true(play(stage, scenes, count));
+}
+
+void scene_play_apart(struct stage *stage, const struct scene *scene, const struct scene *other,
+                      int odd, int absent, uint64_t deadline_ns)
+{
+    struct played *played = calloc(2, sizeof *played);
+    struct tutti_gpu_launch launches[MOST_RANKS];
+    struct sim_kernel_call calls[MOST_RANKS];
+    uint32_t ncalls = 0;
+
+    assert_non_null(played);
+    assert_true(make(stage, scene, &played[0]) && make(stage, other, &played[1]));
+    stage->number++;
+    for (uint32_t rank = 0; rank < stage->domain.nranks; rank++) {
+        const struct played *own = &played[(int)rank == odd];
+
+        if ((int)rank == absent)
+            continue;
+        launches[rank] = (struct tutti_gpu_launch){
+            .domain = stage->domain.ranks[rank].domain, .deadline_ns = deadline_ns, .nworks = 1,
+            .first = work_for(stage, own->scene, &own->parts[rank], rank, stage->number)};
+        calls[ncalls++] = (struct sim_kernel_call){"tutti_gpu_group", stage->grid.nblocks,
+                                                   stage->threads, &launches[rank]};
+    }
+    sim_kernel_run_all(calls, ncalls);
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t rank = 0; rank < stage->domain.nranks; rank++)
+            drop_part(&played[i].parts[rank]);
+    free(played);
 }

@@ -38,6 +38,11 @@ bool scene_play(struct stage *stage, const struct scene *scene);
 /* Several calls, one after the other in one launch; all can be run. */
 void scenes_play(struct stage *stage, const struct scene *scenes, uint32_t count);
 
+/* All ranks but `absent` (TUTTI_NO_RANK: none) play `scene`, rank `odd` plays `other`: nothing is
+ * compared, and all that were launched must have ended. */
+void scene_play_apart(struct stage *stage, const struct scene *scene, const struct scene *other,
+                      int odd, int absent, uint64_t deadline_ns);
+
 /* "allreduce ring, 5 ranks, ..." for messages; static. */
 const char *scene_name(const struct scene *scene);
 

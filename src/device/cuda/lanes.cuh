@@ -520,6 +520,18 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
     return found;
 }
 
+/* One thread, now and then while no lane can move: may they still wait? Whoever does something else,
+ * neighbour or not, may be what all wait for. */
+GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run run, const struct gpu_steps *steps)
+{
+    bool is_fine = true;
+
+    for (uint32_t peer = 0; peer < run.nranks && !steps->program->is_messages; peer++)
+        if (is_fine && peer != run.rank)
+            gpu_hears_now(&run, peer, &is_fine);
+    return is_fine && !gpu_gives_up(run, gpu_lanes_wait_for(steps, run.rank));
+}
+
 /* ---- all lanes ------------------------------------------------------------------------------ */
 
 /* One thread for each lane: before its first piece, and after its last. */
@@ -609,7 +621,7 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run run, struct gpu_steps *step
         }
         gpu_pause();
         if (gpu_thread() == 0 && ++polls % GPU_POLLS == 0)
-            is_fine = !gpu_gives_up(run, gpu_lanes_wait_for(steps, run.rank));
+            is_fine = gpu_lanes_may_wait(run, steps);
     }
     if (steps->program->needs)
         gpu_leave_round(&run, steps, steps->signals);
