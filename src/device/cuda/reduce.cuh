@@ -171,15 +171,16 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
         span, (uint64_t)span.head * kind::element_bytes, crew,
     };
 
+    /* First, so that the loops below have fewer things to keep. */
+    GPU_NO_UNROLL
+    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
+        gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
     if (gpu_reduces_words(&r))
         gpu_reduce_words(&r);
     else
         GPU_NO_UNROLL
         for (uint64_t w = crew.index; w < span.words; w += crew.count)
             gpu_reduce_one<reducer, false>(&r, r.at + w * GPU_WORD_BYTES);
-    GPU_NO_UNROLL
-    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
-        gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
 }
 
 /* One source whose bits are what is wanted. */
