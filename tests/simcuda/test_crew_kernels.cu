@@ -8,7 +8,7 @@
 GPU_KERNEL(try_two_crews, 256, try_crews, argument)
 {
     const uint32_t thread = gpu_thread(), first = argument.first, count = argument.count;
-    const gpu_crew crew = {thread - first, count}; /* beyond the count, for those who are not in it */
+    const gpu_crew crew = {thread - first, count}; /* beyond it for those not in it */
     const bool is_before = thread < first;
     const gpu_crew others = {is_before ? thread : thread - count, gpu_threads() - count};
 
