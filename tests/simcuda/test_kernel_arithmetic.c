@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What kernels compute is what processors compute, bit for bit: reductions, scalings, conversions and
- * copies over types, operations, sources, destinations, counts, alignments and places.
+ * What kernels compute is what processors compute, bit for bit: reductions, scalings, conversions
+ * and copies over types, operations, sources, destinations, counts, alignments and places.
  *
  * Every case is laid out in one piece of memory, which the processor's functions work on too, in a
- * copy: afterwards the whole of both is the same, so nothing was written beside the destinations. */
+ * copy: afterwards the whole of both is the same, so nothing was written beside the
+ * destinations. */
 #include "simcuda/runner.h"
 #include "unit/device/elements.h"
 
@@ -21,7 +22,7 @@ static uint8_t arena[ARENA_BYTES] __attribute__((aligned(256)));
 static uint8_t result[ARENA_BYTES] __attribute__((aligned(256)));
 static uint8_t multiplied[STRIDE_BYTES] __attribute__((aligned(16)));
 
-/* ---- one reduction ------------------------------------------------------------------------------ */
+/* ---- one reduction --------------------------------------------------------------------------- */
 
 /* Where its buffers are in the arena. */
 struct trial {
@@ -85,7 +86,8 @@ static void check(const struct trial *trial)
     if (memcmp(arena, result, ARENA_BYTES) == 0)
         return;
     for (uint32_t k = 0; k < job->ndsts; k++) {
-        i = first_difference(job->type, result + trial->dsts[k], arena + trial->dsts[k], job->count);
+        i = first_difference(job->type, result + trial->dsts[k], arena + trial->dsts[k],
+                             job->count);
         if (i < job->count)
             fail_msg("%s, op %u, %u sources (one multiplied: %d), %llu elements, scale %g %lld, "
                      "%u threads: [%zu] of destination %u at %zu is %#llx, want %#llx",
@@ -101,7 +103,7 @@ static void check(const struct trial *trial)
              type_facts[job->type].name, job->op, job->nsrcs, (unsigned long long)job->count, i);
 }
 
-/* ---- many of them --------------------------------------------------------------------------------- */
+/* ---- many of them ---------------------------------------------------------------------------- */
 
 static uint32_t pick(uint64_t *state, uint32_t below)
 {
@@ -210,7 +212,7 @@ static void a_source_may_be_multiplied_first(void **unused)
     }
 }
 
-/* ---- all there is ------------------------------------------------------------------------------------ */
+/* ---- all there is ---------------------------------------------------------------------------- */
 
 /* Two sources and a destination, one behind the other. */
 static void check_large(enum tutti_type type, enum tutti_op op, uint8_t *memory, size_t count)
@@ -282,7 +284,7 @@ static void all_codes_of_16_bits_give_the_bits_of_processors(void **unused)
     free(memory);
 }
 
-/* ---- conversions --------------------------------------------------------------------------------------- */
+/* ---- conversions ----------------------------------------------------------------------------- */
 
 static const enum tutti_type narrow_types[] = {TUTTI_FLOAT16, TUTTI_BFLOAT16, TUTTI_FLOAT8E4M3,
                                                TUTTI_FLOAT8E5M2};
@@ -388,7 +390,7 @@ static void float32_narrows_as_on_processors(void **unused)
     free(values);
 }
 
-/* ---- copies --------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static void copies_are_exact_at_any_alignment(void **unused)
 {

@@ -3,8 +3,8 @@
  *
  * The same source for processors and GPUs: C11, C++17 and CUDA C++. Free of branches, tables and
  * processor instructions, so that a loop around any of these is vectorised by the compiler.
- * Numerics: cpu.h. Needs -ffp-contract=off, or -fmad=false, because a product that is fused with the
- * rounding addition below would be rounded differently.
+ * Numerics: cpu.h. Needs -ffp-contract=off, or -fmad=false, because a product that is fused with
+ * the rounding addition below would be rounded differently.
  */
 #ifndef TUTTI_DEVICE_CONVERT_H
 #define TUTTI_DEVICE_CONVERT_H

@@ -7,8 +7,8 @@
  * A kind says how a word's elements are opened into values, how two values are combined, and how
  * values are closed into elements; every NaN is then the canonical one. Loops are written over
  * gpu_reducer<kind>, which GPU_WITH_KIND chooses by the type outside of them. The operation stays a
- * variable: it is looked at once per word, which costs next to nothing, and spares three quarters of
- * the code.
+ * variable: it is looked at once per word, which costs next to nothing, and spares three quarters
+ * of the code.
  */
 #ifndef TUTTI_DEVICE_CUDA_ARITHMETIC_CUH
 #define TUTTI_DEVICE_CUDA_ARITHMETIC_CUH
@@ -34,8 +34,9 @@ GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
     }
 }
 
-/* What is done with two values. Integers have one order: that of unsigned ones, from small to large.
- * With the bits of `flip` turned before and after it serves for signed ones, and for the minimum. */
+/* What is done with two values. Integers have one order: that of unsigned ones, from small to
+ * large. With the bits of `flip` turned before and after it serves for signed ones, and for the
+ * minimum. */
 struct gpu_operation {
     uint32_t op; /* enum tutti_op */
     uint64_t flip;

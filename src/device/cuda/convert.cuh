@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h does it.
+ * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h does
+ * it.
  *
- * Instructions are used where they give the same numbers. They have other ideas of NaN than we have,
- * which is mended afterwards. NaN need not be canonical before the end.
+ * Instructions are used where they give the same numbers. They have other ideas of NaN than we
+ * have, which is mended afterwards. NaN need not be canonical before the end.
  */
 #ifndef TUTTI_DEVICE_CUDA_CONVERT_CUH
 #define TUTTI_DEVICE_CUDA_CONVERT_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copying, and converting between narrow floats and float32, by any number of threads. None of these
- * functions waits for other threads. */
+ * Copying, and converting between narrow floats and float32, by any number of threads. None of
+ * these functions waits for other threads. */
 #ifndef TUTTI_DEVICE_CUDA_COPY_CUH
 #define TUTTI_DEVICE_CUDA_COPY_CUH
 

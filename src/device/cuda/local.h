@@ -41,8 +41,8 @@ struct tutti_gpu_conversion {
 
 enum { TUTTI_GPU_INLINE_POINTERS = 16 };
 
-/* tutti_gpu_reduce. Where all pointers fit they lie here, the sources first, and the job's arrays are
- * NULL. */
+/* tutti_gpu_reduce. Where all pointers fit they lie here, the sources first, and the job's arrays
+ * are NULL. */
 struct tutti_gpu_reduce_argument {
     struct tutti_gpu_reduction job;
     void *pointers[TUTTI_GPU_INLINE_POINTERS];

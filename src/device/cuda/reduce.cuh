@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any number of sources into any number of destinations, by any number of threads, which need not be
- * whole blocks: nobody waits for others. Numerics: device/cpu/cpu.h.
+ * Any number of sources into any number of destinations, by any number of threads, which need not
+ * be whole blocks: nobody waits for others. Numerics: device/cpu/cpu.h.
  *
  * A destination may equal a source exactly: an element is read and written by one thread.
  */
@@ -59,7 +59,7 @@ GPU_INLINE void gpu_reduce_one(const gpu_reducing<reducer> *r, uint64_t at)
             gpu_store_any_word<reducer::element_bytes>((uint8_t *)r->dsts[k] + at, word);
 }
 
-/* ---- many at once ------------------------------------------------------------------------------ */
+/* ---- many at once ---------------------------------------------------------------------------- */
 
 template <typename reducer>
 GPU_INLINE void gpu_reduce_finish(const gpu_reducing<reducer> *r, uint64_t at,
@@ -144,7 +144,7 @@ template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<
         gpu_reduce_many<reducer, sources_at_once>(r, at);
 }
 
-/* ---- what callers use ---------------------------------------------------------------------------- */
+/* ---- what callers use ------------------------------------------------------------------------ */
 
 /* Whether all buffers are aligned where words begin, and sources are summed as they are. */
 template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing<reducer> *r)
@@ -171,15 +171,16 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
         span, (uint64_t)span.head * kind::element_bytes, crew,
     };
 
+    /* First, so that the loops below have fewer things to keep. */
+    GPU_NO_UNROLL
+    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
+        gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
     if (gpu_reduces_words(&r))
         gpu_reduce_words(&r);
     else
         GPU_NO_UNROLL
         for (uint64_t w = crew.index; w < span.words; w += crew.count)
             gpu_reduce_one<reducer, false>(&r, r.at + w * GPU_WORD_BYTES);
-    GPU_NO_UNROLL
-    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
-        gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
 }
 
 /* One source whose bits are what is wanted. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How threads share a job over buffers: single elements up to where the first destination is aligned,
- * then words, then the single elements that are left. */
+ * How threads share a job over buffers: single elements up to where the first destination is
+ * aligned, then words, then the single elements that are left. */
 #ifndef TUTTI_DEVICE_CUDA_WORDS_CUH
 #define TUTTI_DEVICE_CUDA_WORDS_CUH
 
@@ -8,8 +8,8 @@
 
 enum { GPU_WORD_BYTES = 16 };
 
-/* The threads that share a job, and which of them this one is; one whose index is not below the count
- * does nothing. They need not be whole blocks, nor whole warps. */
+/* The threads that share a job, and which of them this one is; one whose index is not below the
+ * count does nothing. They need not be whole blocks, nor whole warps. */
 struct gpu_crew {
     uint32_t index, count;
 };
@@ -130,7 +130,7 @@ template <uint32_t element_bytes> GPU_INLINE void gpu_store_any_word(uint8_t *at
         gpu_store_parts<uint8_t>(at, word);
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 /* Elements [0, head), words from there on, and `tail` elements behind them. */
 struct gpu_span {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Modules and launches of the simulated driver, and devices that are lost. */
+#include "simcuda/driving.h"
+#include "simcuda/test_kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct tutti_cu_stream *make_stream(void)
+{
+    struct tutti_cu_stream *stream;
+
+    WORKS(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
+    return stream;
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+static void check_modules(void)
+{
+    static const uint32_t fat[2] = {0xba55ed50, 0};
+    const struct tutti_cuda *cuda = driver();
+    struct tutti_cu_module *module;
+    struct tutti_cu_function *function;
+    int value;
+
+    GIVES(TUTTI_CU_INVALID_CONTEXT, cuda->module_load(&module, fat));
+    use_device(0);
+    GIVES(TUTTI_CU_INVALID_IMAGE, cuda->module_load(&module, "what is this"));
+    WORKS(cuda->module_load(&module, "\177ELF and so on"));
+    WORKS(cuda->module_unload(module));
+    WORKS(cuda->module_load(&module, fat));
+    GIVES(TUTTI_CU_NOT_FOUND, cuda->module_function(&function, module, "no_such_kernel"));
+    WORKS(cuda->module_function(&function, module, "try_mistake"));
+    WORKS(cuda->function_attribute(&value, TUTTI_CU_FUNCTION_MAX_THREADS, function));
+    MUST(value == 64);
+    WORKS(cuda->occupancy(&value, function, 33, 0));
+    MUST(value == 256 / 64);
+    WORKS(cuda->occupancy(&value, function, 128, 0));
+    MUST(value == 0);
+    WORKS(cuda->module_unload(module));
+    GIVES(TUTTI_CU_INVALID_HANDLE, cuda->occupancy(&value, function, 32, 0));
+    GIVES(TUTTI_CU_INVALID_HANDLE, cuda->module_unload(module));
+}
+
+static void modules_give_the_twins_of_kernels(void **state)
+{
+    (void)state;
+    passes_apart(check_modules, (struct settings){{"SIMCUDA_THREADS=128",
+                                                   "SIMCUDA_MULTIPROCESSOR_THREADS=256"}});
+}
+
+static void check_launches(void)
+{
+    struct try_mistake mistake = {TRY_ENDLESS, NULL};
+    struct try_add arg;
+
+    use_device(0);
+    arg = (struct try_add){zeros(8), 3};
+    WORKS(launch("try_add", 9, 128, NULL, &arg));
+    WORKS(driver()->context_synchronize());
+    MUST(peek(arg.at) == 3 * 9 * 128);
+    GIVES(TUTTI_CU_INVALID_VALUE, launch("try_add", 1, 129, NULL, &arg));
+    GIVES(TUTTI_CU_INVALID_VALUE, launch("try_add", 0, 32, NULL, &arg));
+    GIVES(TUTTI_CU_INVALID_VALUE, launch("try_add", 1, 0, NULL, &arg));
+    GIVES(TUTTI_CU_LAUNCH_OUT_OF_RESOURCES, launch("try_mistake", 1, 65, NULL, &mistake));
+}
+
+static void launches_that_are_too_large_are_refused(void **state)
+{
+    (void)state;
+    passes_apart(check_launches, (struct settings){{"SIMCUDA_THREADS=128"}});
+}
+
+/* ---- at the same time ------------------------------------------------------------------------ */
+
+/* So many launches on streams of their own, all of whose blocks wait for each other. */
+static void meet(unsigned nlaunches, unsigned blocks)
+{
+    struct try_meet arg;
+
+    use_device(0);
+    arg = (struct try_meet){zeros(8), nlaunches * blocks, 3};
+    for (unsigned i = 0; i < nlaunches; i++)
+        WORKS(launch("try_meet", blocks, 64, make_stream(), &arg));
+    WORKS(driver()->context_synchronize());
+    MUST(peek(arg.counter) == 3 * nlaunches * blocks);
+}
+
+static void meet_within_places(void)
+{
+    meet(16, 2);
+}
+
+static void meet_beyond_places(void)
+{
+    meet(3, 3);
+}
+
+static void launches_run_together_where_there_is_room(void **state)
+{
+    (void)state;
+    passes_apart(meet_within_places, (struct settings){{NULL}});
+    dies_apart(meet_beyond_places, "nobody has got on for 100 ms",
+               (struct settings){{"SIMCUDA_MULTIPROCESSORS=2", "SIMCUDA_MULTIPROCESSOR_THREADS=256",
+                                  "SIMCUDA_WATCHDOG_MS=100"}});
+}
+
+static void fill_much(void)
+{
+    struct try_fill arg;
+
+    use_device(0);
+    arg = (struct try_fill){zeros(800), 100, 1};
+    WORKS(launch("try_fill", 100, 64, NULL, &arg));
+    WORKS(driver()->context_synchronize());
+    MUST(peek(&arg.words[99]) == 100);
+}
+
+static void blocks_that_do_not_wait_for_others_take_turns(void **state)
+{
+    (void)state;
+    passes_apart(fill_much, (struct settings){{"SIMCUDA_MULTIPROCESSORS=1",
+                                               "SIMCUDA_MULTIPROCESSOR_THREADS=128"}});
+}
+
+/* ---- lost devices ---------------------------------------------------------------------------- */
+
+static void check_lost(void)
+{
+    struct try_wait forever;
+    struct try_add add;
+    tutti_cu_address address;
+    struct tutti_cu_context *context;
+    struct tutti_cu_stream *stream;
+
+    use_device(1);
+    add = (struct try_add){zeros(8), 1};
+    use_device(0);
+    forever = (struct try_wait){zeros(8), 1};
+    stream = make_stream();
+    WORKS(launch("try_wait", 2, 32, stream, &forever));
+    WORKS(launch("try_add", 1, 32, make_stream(), &add));
+    GIVES(700, driver()->stream_synchronize(stream));
+    GIVES(700, driver()->memory_alloc(&address, 8));
+    GIVES(700, driver()->context_synchronize());
+    GIVES(700, driver()->primary_retain(&context, 0));
+    use_device(1);
+    MUST(peek(add.at) == 0);
+    WORKS(launch("try_add", 1, 32, NULL, &add));
+    MUST(peek(add.at) == 32);
+}
+
+static void a_lost_device_ends_its_kernels_and_fails_all_calls(void **state)
+{
+    (void)state;
+    passes_apart(check_lost,
+                 (struct settings){{"SIMCUDA_DEVICES=2", "SIMCUDA_FAULTS=lost=0:1:700"}});
+}
+
+/* ---- lines, and memory that is late ---------------------------------------------------------- */
+
+static uint64_t send_lines(void)
+{
+    struct try_lines arg;
+
+    use_device(0);
+    arg = (struct try_lines){(unsigned char *)zeros(512), zeros(16), 50};
+    WORKS(launch("try_lines", 2, 32, NULL, &arg));
+    return peek(arg.torn);
+}
+
+static void send_whole_lines(void)
+{
+    MUST(send_lines() == 0);
+}
+
+static void send_torn_lines(void)
+{
+    MUST(send_lines() > 0);
+}
+
+static void send_without_order(void)
+{
+    struct try_send arg = {NULL, NULL, TRY_NO_ORDER, 20, 64, 1, 1};
+
+    use_device(0);
+    arg.message = (struct try_message *)zeros(4096);
+    arg.wrong = zeros(8);
+    WORKS(launch("try_send", 2, 1, NULL, &arg));
+    MUST(peek(arg.wrong) > 0);
+}
+
+static void lines_tear_and_stores_come_late_where_that_is_wanted(void **state)
+{
+    (void)state;
+    passes_apart(send_whole_lines, (struct settings){{NULL}});
+    passes_apart(send_whole_lines, (struct settings){{"SIMCUDA_WEAK=3", "SIMCUDA_CHECK=1"}});
+    passes_apart(send_torn_lines, (struct settings){{"SIMCUDA_FAULTS=torn-lines"}});
+    passes_apart(send_without_order, (struct settings){{"SIMCUDA_WEAK=3"}});
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static void check_devices(void)
+{
+    const struct tutti_cuda *cuda = driver();
+    unsigned char uuid[TUTTI_CU_UUID_BYTES], other[TUTTI_CU_UUID_BYTES];
+    char name[64];
+    int count, bus[2], value;
+
+    WORKS(cuda->device_count(&count));
+    MUST(count == 8);
+    WORKS(cuda->device_attribute(&bus[0], TUTTI_CU_PCI_BUS, 0));
+    WORKS(cuda->device_attribute(&bus[1], TUTTI_CU_PCI_BUS, 1));
+    MUST(bus[0] != bus[1]);
+    WORKS(cuda->device_attribute(&value, TUTTI_CU_CAPABILITY_MAJOR, 0));
+    MUST(value >= 7);
+    WORKS(cuda->device_attribute(&value, TUTTI_CU_UNIFIED_ADDRESSING, 0));
+    MUST(value == 1);
+    WORKS(cuda->device_uuid(uuid, 0));
+    WORKS(cuda->device_uuid(other, 7));
+    MUST(memcmp(uuid, other, sizeof uuid) != 0);
+    WORKS(cuda->device_name(name, sizeof name, 3));
+    MUST(strcmp(name, "Simulated GPU") == 0);
+    GIVES(TUTTI_CU_INVALID_DEVICE, cuda->device_name(name, sizeof name, 8));
+    WORKS(cuda->driver_version(&value));
+    MUST(value >= 12000);
+}
+
+static void devices_are_those_of_the_topology(void **state)
+{
+    (void)state;
+    passes_apart(check_devices,
+                 (struct settings){{"TUTTI_SIM_TOPOLOGY=" SIM_TOPOLOGIES "/nvswitch-8.xml"}});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modules_give_the_twins_of_kernels),
+        cmocka_unit_test(launches_that_are_too_large_are_refused),
+        cmocka_unit_test(launches_run_together_where_there_is_room),
+        cmocka_unit_test(blocks_that_do_not_wait_for_others_take_turns),
+        cmocka_unit_test(a_lost_device_ends_its_kernels_and_fails_all_calls),
+        cmocka_unit_test(lines_tear_and_stores_come_late_where_that_is_wanted),
+        cmocka_unit_test(devices_are_those_of_the_topology),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
