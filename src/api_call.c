@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checks of a communication call, one line each, before anything is started. */
 #include "api.h"
+#include "comm_gpu.h"
 #include "group.h"
 #include "stream.h"
 
@@ -281,7 +282,7 @@ static int check_and_run(struct tutti_args *args)
     struct tutti_ready *ready, once;
 
     TUTTI_TRY(tutti_handle_ready(args->comm, args->function, &comm));
-    if (args->stream != NULL)
+    if (args->stream != NULL && comm->gpu == NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     ready = may_keep(args) ? place_of(comm, args) : &once;
     if (ready == &once || !is_same(ready, args)) {
@@ -296,6 +297,16 @@ static int check_and_run(struct tutti_args *args)
         return TUTTI_OK;
     ready->call.input = args->send;
     ready->call.output = args->recv;
+    if (comm->cuda != NULL) {
+        bool is_on_gpu;
+
+        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
+                                  args->recv, ready->reach.recv_bytes, args->stream, &is_on_gpu));
+        if (is_on_gpu)
+            return tutti_group_gpu_call(comm, &ready->call, args->stream);
+        if (args->stream != NULL)
+            TUTTI_TRY(tutti_stream_check(args->stream, args->function));
+    }
     return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
 }
 

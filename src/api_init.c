@@ -142,10 +142,10 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
     if (comms == NULL || ndev < 1)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: %s",
                           comms == NULL ? "comms is NULL" : "ndev must be at least 1");
-    if (devlist != NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "tuttiCommInitAll: this build serves ranks on the CPU "
-                          "only; pass NULL as devlist");
+    for (int rank = 0; devlist != NULL && rank < ndev; rank++)
+        if (devlist[rank] < -1)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: devlist[%d] is %d; it must be "
+                              "a GPU's number, or -1 for the CPU", rank, devlist[rank]);
     if (tutti_group_is_open())
         return tutti_fail(TUTTI_ERR_USAGE, "tuttiCommInitAll: not inside a group; use "
                           "tuttiCommInitRank there");
@@ -154,8 +154,12 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
         return -(int)result;
     memset(comms, 0, (size_t)ndev * sizeof *comms);
     tuttiGroupStart();
-    for (int rank = 0; rank < ndev; rank++)
-        tutti_group_note(init_rank("tuttiCommInitAll", &comms[rank], ndev, &id, rank, NULL));
+    for (int rank = 0; rank < ndev; rank++) {
+        tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+
+        config.device = devlist != NULL ? devlist[rank] : -1;
+        tutti_group_note(init_rank("tuttiCommInitAll", &comms[rank], ndev, &id, rank, &config));
+    }
     result = tuttiGroupEnd();
     /* All or none. */
     for (int rank = 0; result != tuttiSuccess && rank < ndev; rank++) {

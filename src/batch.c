@@ -126,11 +126,45 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
     return TUTTI_OK;
 }
 
+int tutti_batch_copy(const struct tutti_batch *batch, struct tutti_batch **ret_batch)
+{
+    struct tutti_batch *copy;
+    int rc;
+
+    TUTTI_TRY(tutti_batch_create(batch->comm, &copy));
+    for (size_t i = 0; i < batch->collective_count; i++)
+        TUTTI_TRY_OR(fail, rc, tutti_batch_add(copy, &batch->collectives[i]));
+    for (size_t i = 0; i < batch->message_count; i++) {
+        TUTTI_TRY_OR(fail, rc, grow((void **)&copy->messages, copy->few, &copy->message_capacity,
+                                    copy->message_count, sizeof *copy->messages));
+        copy->messages[copy->message_count++] = batch->messages[i];
+    }
+    copy->done_word = batch->done_word;
+    *ret_batch = copy;
+    return TUTTI_OK;
+
+fail:
+    tutti_batch_release(copy);
+    return rc;
+}
+
+static uint64_t take_ticket(struct tutti_comm *comm)
+{
+    return comm->gpu == NULL ? comm->next_ticket++ : tutti_fetch_add(&comm->next_ticket, 1);
+}
+
 void tutti_batch_issue(struct tutti_batch *batch)
 {
-    batch->ticket = batch->comm->next_ticket++;
+    struct tutti_comm *comm = batch->comm;
+
+    /* A played graph issues from a thread of the driver. */
+    if (comm->gpu != NULL)
+        pthread_mutex_lock(&comm->issue_lock);
+    batch->ticket = take_ticket(comm);
     batch->messages_left = batch->message_count;
-    tutti_mailbox_add(&batch->comm->mailbox, batch->messages, batch->message_count);
+    tutti_mailbox_add(&comm->mailbox, batch->messages, batch->message_count);
+    if (comm->gpu != NULL)
+        pthread_mutex_unlock(&comm->issue_lock);
 }
 
 void tutti_batch_release(struct tutti_batch *batch)
@@ -311,6 +345,8 @@ static int finish(struct tutti_batch *batch, int rc)
     batch->result = rc;
     /* release: pairs with the acquire of whoever moves the next batch */
     tutti_store_release(&comm->turn, batch->ticket + 1);
+    if (batch->done_word != NULL)
+        tutti_store_release(batch->done_word, 1);
     tutti_store_release(&batch->is_done, true);
     return rc;
 }
@@ -421,7 +457,7 @@ int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
 
     if (call->kind >= TUTTI_CALL_SEND)
         return run_message(comm, call);
-    ticket = comm->next_ticket++;
+    ticket = take_ticket(comm);
     rc = run_at_once(comm, call, found ? found : &once, ticket);
     if (rc == TUTTI_OK)
         return rc;

@@ -36,6 +36,7 @@ struct tutti_batch {
     size_t vector_count;
     uint32_t passes;           /* since the last look at deadline and peers */
     uint64_t watched_ns;       /* when that was; 0: never, for most are done before */
+    uint32_t *done_word;       /* set to 1 when it is over; NULL: nobody looks there */
     int left_rank;             /* that we then waited for though it had left; -1: none */
     struct tutti_idle idle;
 
@@ -56,6 +57,8 @@ void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm);
 int tutti_batch_create(struct tutti_comm *comm, struct tutti_batch **ret_batch);
 /* Move a batch that is not issued from the caller's memory to the heap: streams outlive a call. */
 int tutti_batch_move(const struct tutti_batch *batch, struct tutti_batch **ret_batch);
+/* A new batch of the same calls, for one that was put together and is never issued itself. */
+int tutti_batch_copy(const struct tutti_batch *batch, struct tutti_batch **ret_batch);
 /* Add a copy of `call`; a v-form's arrays are copied too. */
 int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call);
 /* Take the ticket: from here on the batch will run. */

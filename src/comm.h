@@ -23,6 +23,7 @@
 #include "tuner/policy.h"
 #include "tuner/table.h"
 #include "tutti.h"
+#include "wrap/cuda.h"
 
 #include <pthread.h>
 
@@ -33,8 +34,11 @@ enum tutti_comm_state {
     TUTTI_COMM_FAILED,
 };
 
-/* What a rank says in the second round of forming: its fabric's verdict, what rank 0 will share. */
-#define TUTTI_COMM_VERDICT_BYTES (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
+/* What a rank says in the second round of forming: its fabric's verdict, what rank 0 will share, has
+ * it a GPU. */
+#define TUTTI_GPU_VERDICT_BYTES 8
+#define TUTTI_COMM_VERDICT_BYTES \
+    (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES + TUTTI_GPU_VERDICT_BYTES)
 
 struct tutti_redop {
     bool is_used;
@@ -46,6 +50,7 @@ struct tutti_redop {
 #define TUTTI_NAME_BYTES 64
 
 struct tutti_cache;
+struct tutti_comm_gpu;
 
 struct tutti_comm {
     int nranks, rank;
@@ -65,6 +70,11 @@ struct tutti_comm {
     uint8_t *gathered;
     struct tutti_share share; /* files that rank 0 has read */
 
+    /* Device memory: comm_gpu.h. */
+    const struct tutti_cuda *cuda;     /* NULL: there is none in this process */
+    struct tutti_comm_gpu *gpu;        /* NULL: this rank is on the CPU */
+    bool all_have_gpus;
+
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
     struct tutti_mailbox mailbox;
@@ -82,7 +92,8 @@ struct tutti_comm {
     struct tutti_ready ready[TUTTI_READY_CALLS]; /* the calling thread's */
     struct tutti_schedules *schedules; /* from files */
 
-    uint64_t next_ticket;     /* of the batch issued next: the calling thread's */
+    uint64_t next_ticket;     /* of the batch issued next: the calling thread's, and with GPUs: */
+    pthread_mutex_t issue_lock;
     uint64_t turn; /* ticket whose turn it is; release by its owner, acquired by the next */
 
     struct tutti_redop *redops;
@@ -116,6 +127,7 @@ struct tutti_settings {
     const struct tutti_comm *parent;   /* whose policy it has; NULL: rank 0's environment */
     bool is_blocking;
     int init_timeout_ms, timeout_ms;
+    int device;                        /* as config.device */
     char name[TUTTI_NAME_BYTES];
 };
 

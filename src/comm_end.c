@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a communicator ends, and what may be asked of it. */
-#include "batch.h"
+#include "comm_gpu.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -27,6 +27,8 @@ static int finalize(tuttiComm_t handle)
     struct tutti_comm *comm;
 
     TUTTI_TRY(tutti_handle_ready(handle, "tuttiCommFinalize", &comm));
+    if (comm->gpu != NULL)
+        TUTTI_TRY(tutti_gpu_wait(comm));
     TUTTI_TRY(tutti_batch_run_now(comm, &call, NULL));
     tutti_store_release(&comm->state, TUTTI_COMM_FINALIZED);
     return TUTTI_OK;
@@ -48,6 +50,7 @@ tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     drain(comm);
+    tutti_comm_gpu_drain(comm);
     tutti_handle_release(handle);
     tutti_comm_free(comm);
     return tuttiSuccess;

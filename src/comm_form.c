@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/param.h"
-#include "comm.h"
+#include "comm_gpu.h"
 #include "topology/home/home.h"
 
 #include <poll.h>
@@ -39,6 +39,7 @@ static int join_hosts(struct tutti_comm *comm)
     return tutti_fabric_join(comm->fabric, comm->gathered);
 }
 
+#define TUTTI_GPU_VERDICT_AT (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
 _Static_assert(TUTTI_COMM_VERDICT_BYTES <= TUTTI_FABRIC_RECORD_BYTES,
                "comm->gathered has room for verdicts");
 
@@ -48,9 +49,14 @@ static int exchange_verdicts(struct tutti_comm *comm)
 
     memcpy(mine, tutti_fabric_verdict(comm->fabric), TUTTI_FABRIC_VERDICT_BYTES);
     tutti_share_head(&comm->share, mine + TUTTI_FABRIC_VERDICT_BYTES);
+    memset(mine + TUTTI_GPU_VERDICT_AT, comm->gpu != NULL, TUTTI_GPU_VERDICT_BYTES);
     TUTTI_TRY(comm->boot->ops->allgather(comm->boot, mine, sizeof mine, comm->gathered));
     TUTTI_TRY(tutti_share_expect(&comm->share, comm->gathered + TUTTI_FABRIC_VERDICT_BYTES,
                                  comm->nranks, comm->rank));
+    comm->all_have_gpus = true;
+    for (size_t rank = 0; rank < (size_t)comm->nranks; rank++)
+        if (!comm->gathered[rank * TUTTI_COMM_VERDICT_BYTES + TUTTI_GPU_VERDICT_AT])
+            comm->all_have_gpus = false;
     /* The fabric's verdicts, one behind the other. */
     for (size_t rank = 1; rank < (size_t)comm->nranks; rank++)
         memmove(comm->gathered + rank * TUTTI_FABRIC_VERDICT_BYTES,
@@ -94,6 +100,11 @@ static int start_engine(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
+static int meet_gpus(struct tutti_comm *comm)
+{
+    return comm->all_have_gpus ? tutti_comm_gpu_form(comm) : TUTTI_OK;
+}
+
 static const struct {
     const char *name;
     int (*step)(struct tutti_comm *comm);
@@ -108,6 +119,7 @@ static const struct {
     {"proof of the schedules of rank 0", take_schedules, false},
     {"start of the engine", start_engine, false},
     {"look at the machine", tutti_choices_look, false},
+    {"meeting of the GPUs", meet_gpus, false},
 };
 
 enum { PHASES = sizeof phases / sizeof *phases };
@@ -137,6 +149,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a communicator");
     }
     pthread_mutex_init(&comm->error_lock, NULL);
+    pthread_mutex_init(&comm->issue_lock, NULL);
     comm->boot = boot;
     comm->nranks = boot->nranks;
     comm->rank = boot->rank;
@@ -154,6 +167,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     }
     TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
     TUTTI_TRY_OR(fail, rc, find_home(comm, args.cells));
+    TUTTI_TRY_OR(fail, rc, tutti_comm_gpu_open(comm, settings->device));
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;
@@ -224,6 +238,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     if (comm->boot != NULL)
         comm->boot->ops->destroy(comm->boot, comm->error ? comm->error_text : "it was given up");
     end_sharing(comm);
+    tutti_comm_gpu_free(comm);
     if (comm->fabric != NULL)
         tutti_fabric_leave(comm->fabric);
     tutti_choices_fini(comm);
@@ -234,6 +249,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     tutti_fabric_destroy(comm->fabric);
     free(comm->gathered);
     free(comm->redops);
+    pthread_mutex_destroy(&comm->issue_lock);
     pthread_mutex_destroy(&comm->error_lock);
     free(comm);
     tutti_set_last_message(message);
@@ -251,6 +267,8 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
         tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
     }
     pthread_mutex_unlock(&comm->error_lock);
+    if (is_first && comm->gpu != NULL && comm->gpu->gpu != NULL)
+        tutti_gpu_abort(comm->gpu->gpu);
     if (is_first && comm->fabric != NULL) {
         tutti_fabric_abort(comm->fabric, rc, comm->error_text);
         tutti_fabric_wake(comm->fabric);

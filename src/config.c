@@ -26,6 +26,7 @@ static int read_config(const tuttiConfig_t *given, tuttiConfig_t *ret_config)
     TUTTI_TRY(check_range("blocking", config.blocking, 0));
     TUTTI_TRY(check_range("initTimeoutMs", config.initTimeoutMs, 1));
     TUTTI_TRY(check_range("timeoutMs", config.timeoutMs, 0));
+    TUTTI_TRY(check_range("device", config.device, -1));
     *ret_config = config;
     return TUTTI_OK;
 }
@@ -63,6 +64,7 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
         set(&settings.init_timeout_ms, known.initTimeoutMs);
     if (!is_in_environment("TUTTI_TIMEOUT_MS"))
         set(&settings.timeout_ms, known.timeoutMs);
+    settings.device = known.device;
     if (known.commName != NULL)
         strncpy(settings.name, known.commName, sizeof settings.name - 1);
     *ret_settings = settings;

@@ -3,6 +3,7 @@
  * communicators it asked to form; the outermost end runs everything together. */
 #include "group.h"
 
+#include "comm_gpu.h"
 #include "stream.h"
 
 #include <sched.h>
@@ -33,6 +34,7 @@ struct group {
     size_t part_count;
     struct tutti_job **jobs; /* NULL entries are done */
     size_t job_count;
+    struct tutti_gpu_part *gpu_parts; /* calls on device memory */
     /* The part of the first communicator and, until a stream is asked for, its batch: most groups
      * have no other, and allocate nothing. */
     struct part first;
@@ -166,6 +168,15 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
     return run_single(comm, call, stream);
 }
 
+int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
+                         tuttiStream_t stream)
+{
+    struct group *group = open_group;
+
+    return group != NULL ? tutti_gpu_part_add(&group->gpu_parts, comm, call, stream)
+                         : tutti_gpu_call(comm, call, stream);
+}
+
 int tutti_group_job(struct tutti_job *job)
 {
     struct group *group = open_group;
@@ -276,6 +287,7 @@ static int run_all(struct group *group)
         issue(&group->parts[i]);
         group->parts[i].is_done = !group->parts[i].is_ours;
     }
+    note(tutti_gpu_parts_launch(group->gpu_parts), &first, text);
     for (;;) {
         bool moved = false;
 
@@ -291,6 +303,7 @@ static int run_all(struct group *group)
             if (!group->parts[i].is_done)
                 group->parts[i].batch->idle = (struct tutti_idle){.passes = 0};
     }
+    note(tutti_gpu_parts_wait(group->gpu_parts), &first, text);
     if (first != TUTTI_OK)
         tutti_set_last_message(text);
     return first;
@@ -299,7 +312,7 @@ static int run_all(struct group *group)
 /* Is it one communicator's alone, and on no stream? Most groups are. */
 static bool is_simple(const struct group *group)
 {
-    return group->part_count == 1 && group->job_count == 0 &&
+    return group->part_count == 1 && group->job_count == 0 && group->gpu_parts == NULL &&
            group->first.batch == &group->batch;
 }
 
@@ -320,6 +333,8 @@ static void forget(struct group *group, int rc)
     if (group->parts != &group->first)
         free(group->parts);
     free(group->jobs);
+    tutti_gpu_parts_free(group->gpu_parts);
+    group->gpu_parts = NULL;
     group->parts = NULL;
     group->jobs = NULL;
     group->part_count = group->job_count = 0;

@@ -13,6 +13,10 @@ bool tutti_group_is_open(void);
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream);
 
+/* The same for a call on device memory, whose stream is CUDA's. */
+int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
+                         tuttiStream_t stream);
+
 /* A failed call inside a group spoils it: tuttiGroupEnd returns `rc` and runs nothing. Returns rc.
  */
 int tutti_group_note(int rc);

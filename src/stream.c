@@ -67,6 +67,11 @@ static bool is_living(const struct tuttiStream *stream)
     return at != NULL;
 }
 
+bool tutti_stream_is_ours(tuttiStream_t stream)
+{
+    return is_living(stream);
+}
+
 int tutti_stream_check(tuttiStream_t stream, const char *function)
 {
     if (stream != NULL && is_living(stream)) {

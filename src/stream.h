@@ -5,6 +5,9 @@
 
 #include "batch.h"
 
+/* Is it one that tuttiHostStreamCreate has made? */
+bool tutti_stream_is_ours(tuttiStream_t stream);
+
 /* TUTTI_ERR_ARGUMENT unless `stream` is a live stream. */
 int tutti_stream_check(tuttiStream_t stream, const char *function);
 

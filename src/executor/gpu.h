@@ -33,9 +33,10 @@ struct tutti_gpu_args {
     int nranks, rank;
     tutti_cu_device device;            /* of this rank */
     struct tutti_cu_context *context;  /* NULL: the device's primary one */
-    uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
     uint64_t deadline_ns;              /* of forming */
 };
+
+struct tutti_domain;
 
 /* Take hold of the GPU. TUTTI_ERR_DEVICE names it. */
 int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
@@ -49,10 +50,10 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu);
 #define TUTTI_GPU_EXCHANGE 2
 #define TUTTI_GPU_MESSAGE_BYTES 512
 
-/* A rank that has no GPU, where others may have: what it says in all rounds. */
-void tutti_gpu_say_nothing(int rank, uint8_t ret_message[TUTTI_GPU_MESSAGE_BYTES]);
-/* Do others meet when this is heard in the first round? Else there are no more rounds. */
-bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks);
+/* Before it: the communicator's secret, and the domain of its ranks if they are all of one (else
+ * NULL). */
+void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+                     struct tutti_domain *domain);
 
 int tutti_gpu_form(struct tutti_gpu *gpu);
 const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu);
@@ -75,9 +76,28 @@ struct tutti_gpu_item {
 int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                   struct tutti_cu_stream *stream, uint64_t timeout_ns);
 
+/* Is the stream being captured? TUTTI_ERR_ARGUMENT: it is no stream, or cannot be used. */
+int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+                           bool *ret_is_capturing);
+
+/* Let `stream` go on only after what is on `other` by now; nothing where they are one. */
+int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+                     struct tutti_cu_stream *other);
+
+/* Count what was enqueued on `stream` otherwise as if tutti_gpu_run had done it. */
+int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
+
 /* Is everything that was enqueued by tutti_gpu_run complete? TUTTI_AGAIN: not yet; or what went wrong
  * in a kernel, naming the rank that was waited for. Any thread. */
 int tutti_gpu_check(struct tutti_gpu *gpu);
+
+/* The same, but of errors only that the GPU is lost: have the kernels ended? */
+int tutti_gpu_check_ended(struct tutti_gpu *gpu);
+
+/* A stream of the rank's own, which waits for no other; and wait until all that was enqueued on the
+ * default stream of the context is complete. */
+struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu);
+int tutti_gpu_await_default(struct tutti_gpu *gpu);
 
 /* End all kernels of this rank soon, whatever they wait for. Any thread. */
 void tutti_gpu_abort(struct tutti_gpu *gpu);

@@ -26,14 +26,6 @@ enum phase {
 
 /* ---- saying and hearing ------------------------------------------------------------------ */
 
-void tutti_gpu_say_nothing(int rank, uint8_t ret_message[TUTTI_GPU_MESSAGE_BYTES])
-{
-    struct tutti_gpu_news news = {.magic = MAGIC, .rank = rank};
-
-    memset(ret_message, 0, TUTTI_GPU_MESSAGE_BYTES);
-    memcpy(ret_message, &news, sizeof news);
-}
-
 static struct tutti_gpu_news read_news(const uint8_t *messages, int rank)
 {
     struct tutti_gpu_news news;
@@ -43,7 +35,7 @@ static struct tutti_gpu_news read_news(const uint8_t *messages, int rank)
     return news;
 }
 
-bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks)
+static bool is_meeting(const uint8_t *messages, int nranks)
 {
     struct tutti_gpu_news first = read_news(messages, 0);
 
@@ -52,11 +44,18 @@ bool tutti_gpu_is_meeting(const uint8_t *messages, int nranks)
     for (int rank = 0; rank < nranks; rank++) {
         struct tutti_gpu_news news = read_news(messages, rank);
 
-        if (news.magic != MAGIC || !news.has_gpu || !news.has_kernels ||
+        if (news.magic != MAGIC || !news.has_kernels ||
             !tutti_identity_same_host(&news.identity, &first.identity))
             return false;
     }
     return true;
+}
+
+void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+                     struct tutti_domain *domain)
+{
+    gpu->host_domain = domain;
+    memcpy(gpu->secret, secret, sizeof gpu->secret);
 }
 
 const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
@@ -66,7 +65,7 @@ const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
 
 void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
 {
-    if (gpu->phase == PHASE_MEET + 1 && !tutti_gpu_is_meeting(messages, gpu->args.nranks))
+    if (gpu->phase == PHASE_MEET + 1 && !is_meeting(messages, gpu->args.nranks))
         gpu->phase = PHASE_DONE;
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         gpu->news[rank] = read_news(messages, rank);
@@ -113,8 +112,8 @@ static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
 {
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
-    return (gpu->news[from].reached & bit) != 0 && (gpu->news[from].bad & bit) == 0 &&
-           (gpu->news[owner].bad & back) == 0;
+    return (gpu->news[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
+           (gpu->excluded[owner] & back) == 0;
 }
 
 static bool is_reached_by_all(const struct tutti_gpu *gpu, int owner)
@@ -150,7 +149,7 @@ static int meet(struct tutti_gpu *gpu)
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     int blocks = 1;
 
-    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank, .has_gpu = 1,
+    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank,
                                     .has_kernels = gpu->kernels != NULL,
                                     .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
@@ -166,7 +165,6 @@ static int meet(struct tutti_gpu *gpu)
  * other for ever. Half of the places are left to other communicators. */
 static int share_places(struct tutti_gpu *gpu)
 {
-    const struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     uint32_t least = TUTTI_GPU_BLOCKS;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
@@ -189,7 +187,6 @@ static int share_places(struct tutti_gpu *gpu)
         places = places > 1 ? places / 2 : 1;
         least = places < least ? places : least;
     }
-    (void)mine;
     gpu->blocks = least;
     return TUTTI_OK;
 }
@@ -207,9 +204,10 @@ static int reserve(struct tutti_gpu *gpu)
         is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
     }
     TUTTI_TRY(share_places(gpu));
-    tutti_gpu_lay_out((uint32_t)gpu->args.nranks, memory_bytes, &gpu->layout);
+    tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
-                                     tutti_gpu_area_bytes(&gpu->layout), is_shared, &gpu->own));
+                                     tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
+                                     &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpu_token){.kind = gpu->own.kind,
                                                .size_bytes = gpu->own.size_bytes};
@@ -225,7 +223,7 @@ static int reserve_host(struct tutti_gpu *gpu)
 
     if (is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->layout),
+    TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->grid.layout),
                                           &gpu->host));
     mine->host_address = gpu->host.address;
     mine->host_token = (struct tutti_gpu_token){.kind = gpu->host.kind,
@@ -237,10 +235,10 @@ static int reserve_host(struct tutti_gpu *gpu)
 
 /* ---- the tables of the domain ---------------------------------------------------------------- */
 
-static struct tutti_gpu_peer look_at(const struct tutti_gpu *gpu, int rank)
+struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
 {
     const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
-    const struct tutti_gpu_layout *layout = &gpu->layout;
+    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
     tutti_cu_address to = reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
     tutti_cu_address from = reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
@@ -260,22 +258,22 @@ static struct tutti_gpu_peer look_at(const struct tutti_gpu *gpu, int rank)
 static int write_tables(struct tutti_gpu *gpu)
 {
     size_t npeers = (size_t)gpu->args.nranks;
-    size_t nfifos = gpu->layout.channels * npeers;
     size_t peers_at = sizeof(struct tutti_gpu_domain);
     size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
-    size_t bytes = counters_at + sizeof(struct tutti_gpu_counters) + 2 * nfifos * sizeof(uint64_t);
+    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
     struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
-    struct tutti_gpu_domain domain = {.layout = gpu->layout, .nranks = (uint32_t)gpu->args.nranks,
+    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout, .nranks = (uint32_t)gpu->args.nranks,
                                       .rank = (uint32_t)gpu->args.rank};
     tutti_cu_address report = 0;
-    int code = TUTTI_CU_SUCCESS;
+    int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
 
     if (peers == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
     for (size_t rank = 0; rank < npeers; rank++)
-        peers[rank] = look_at(gpu, (int)rank);
+        peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
     if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
-        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, false, &gpu->state) != TUTTI_OK) {
+        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk,
+                               &gpu->state) != TUTTI_OK) {
         free(peers);
         return TUTTI_ERR_DEVICE;
     }
@@ -289,15 +287,18 @@ static int write_tables(struct tutti_gpu *gpu)
     domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
     domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
     domain.report = (struct tutti_gpu_report *)(uintptr_t)report;
-    if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->copy(gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
-                               sizeof domain);
-    if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->copy(gpu->state.address + peers_at, (tutti_cu_address)(uintptr_t)peers,
-                               npeers * sizeof *peers);
     gpu->domain = (struct tutti_gpu_domain *)(uintptr_t)gpu->state.address;
+    gpu->peers_at = gpu->state.address + peers_at;
+    if (code != TUTTI_CU_SUCCESS)
+        rc = tutti_gpu_fail(gpu, code, "page-locked memory");
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
+                           sizeof domain);
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
+                           npeers * sizeof *peers);
     free(peers);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "tables of the domain");
+    return rc;
 }
 
 /* ---- forming ------------------------------------------------------------------------------- */
@@ -349,12 +350,25 @@ static int look(struct tutti_gpu *gpu)
     uint64_t bad = 0;
     int rc = tutti_gpu_test_look(gpu, &bad);
 
-    gpu->news[gpu->args.rank].bad |= bad;
+    gpu->news[gpu->args.rank].bad = bad;
     return say(gpu, rc);
 }
 
+static void sum_up(struct tutti_gpu *gpu)
+{
+    gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = true;
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (!tutti_gpu_is_here(gpu, rank))
+            gpu->is_one_process = false;
+        if (memcmp(gpu->news[rank].uuid, gpu->news[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
+            gpu->is_one_device = false;
+        if (!is_reached_by_all(gpu, rank))
+            gpu->all_reach_all = false;
+    }
+}
+
 /* Ways that are no good are replaced by ways through the host, once. */
-static void judge(struct tutti_gpu *gpu)
+static int judge(struct tutti_gpu *gpu)
 {
     bool is_bad = false, is_host_bad = false;
 
@@ -365,17 +379,22 @@ static void judge(struct tutti_gpu *gpu)
             if ((gpu->news[from].bad & bit) == 0)
                 continue;
             is_bad = true;
+            gpu->excluded[from] |= bit;
             is_host_bad = is_host_bad || gpu->news[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
             if (gpu->args.rank == 0)
                 tutti_log(TUTTI_LOG_WARN, "what rank %d stores in the memory of rank %d's GPU, or "
                           "loads from it, does not come through right: not used", owner, from);
         }
+    gpu->news[gpu->args.rank].bad = 0;
     if (!is_bad) {
+        sum_up(gpu);
         gpu->has_domain = true;
+        TUTTI_TRY(tutti_gpu_maps_create(gpu));
         gpu->phase = PHASE_DONE;
     } else {
         gpu->phase = is_host_bad ? PHASE_DONE : PHASE_ROUTE;
     }
+    return TUTTI_OK;
 }
 
 static int form_inside(struct tutti_gpu *gpu)
@@ -392,7 +411,7 @@ static int form_inside(struct tutti_gpu *gpu)
         case PHASE_SHARE_HOST: TUTTI_TRY(share_host(gpu)); break;
         case PHASE_STORE: return store(gpu);
         case PHASE_LOOK: return look(gpu);
-        case PHASE_JUDGE: judge(gpu); break;
+        case PHASE_JUDGE: TUTTI_TRY(judge(gpu)); break;
         default: return TUTTI_OK;
         }
     }

@@ -53,7 +53,7 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
     args.me = count_members(gpu, owner, &args.nmembers);
     if (args.me == UINT32_MAX || args.nmembers < 2 || !takes_descriptor(token_of(gpu, owner, is_host)))
         return TUTTI_OK;
-    tutti_secret_derive(gpu->args.secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
+    tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
     if (args.me == 0)
         TUTTI_TRY(tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,

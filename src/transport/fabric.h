@@ -139,6 +139,9 @@ int tutti_fabric_check(struct tutti_fabric *fabric);
  */
 int tutti_fabric_news(const struct tutti_fabric *fabric);
 
+/* The other half of it, of this host alone: has a rank of it died? Any thread. */
+int tutti_fabric_obituary(const struct tutti_fabric *fabric);
+
 /* Give up: ranks of this host are told the result code and reason; sockets are shut down. Any
  * thread, any time; only the first call counts. Connections stay allocated. */
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason);

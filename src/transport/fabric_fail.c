@@ -160,7 +160,7 @@ static int read_note(struct tutti_fabric *fabric)
     return rc == TUTTI_OK ? TUTTI_OK : remember(fabric, rc);
 }
 
-static int check_member(struct tutti_fabric *fabric, uint32_t index)
+static int check_member(const struct tutti_fabric *fabric, uint32_t index)
 {
     const struct tutti_segment *segment = fabric->segment;
     int rank = (int)fabric->members[index];
@@ -176,15 +176,12 @@ static int check_member(struct tutti_fabric *fabric, uint32_t index)
     case TUTTI_MEMBER_LEFT:
         return TUTTI_OK;
     case TUTTI_MEMBER_DROPPED:
-        return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE,
-                                           "rank %d (pid %d) destroyed its communicator while "
-                                           "others used it",
-                                           rank, pid));
+        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d (pid %d) destroyed its communicator while "
+                          "others used it", rank, pid);
     default:
         if (is_alive)
             return TUTTI_OK;
-        return remember(fabric,
-                        tutti_fail(TUTTI_ERR_REMOTE, "rank %d (pid %d) died", rank, pid));
+        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d (pid %d) died", rank, pid);
     }
 }
 
@@ -196,10 +193,19 @@ static int look_for_the_dead(struct tutti_fabric *fabric)
         return TUTTI_OK;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index = fabric->check_next;
+        int rc = check_member(fabric, index);
 
         fabric->check_next = index + 1 < fabric->nmembers ? index + 1 : 0;
-        TUTTI_TRY(check_member(fabric, index));
+        if (rc != TUTTI_OK)
+            return remember(fabric, rc);
     }
+    return TUTTI_OK;
+}
+
+int tutti_fabric_obituary(const struct tutti_fabric *fabric)
+{
+    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
+        TUTTI_TRY(check_member(fabric, index));
     return TUTTI_OK;
 }
 

@@ -87,6 +87,7 @@ static const struct tutti_library_function functions[] = {
     {"cuMemAddressFree", AT(address_free), false},
     {"cuMemMap", AT(memory_map), false},
     {"cuMemUnmap", AT(memory_unmap), false},
+    {"cuStreamWaitValue32_v2", AT(wait_value), false},
     {"cuMemSetAccess", AT(memory_access), false},
 };
 #undef AT

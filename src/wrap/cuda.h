@@ -91,6 +91,7 @@ enum { TUTTI_CU_HOST_PORTABLE = 1, TUTTI_CU_HOST_MAPPED = 2 };  /* flags of allo
 enum { TUTTI_CU_IPC_LAZY_PEER_ACCESS = 1 };
 enum { TUTTI_CU_CAPTURE_NONE = 0, TUTTI_CU_CAPTURE_ACTIVE = 1, TUTTI_CU_CAPTURE_INVALIDATED = 2 };
 enum { TUTTI_CU_CAPTURE_GLOBAL = 0, TUTTI_CU_CAPTURE_THREAD_LOCAL = 1, TUTTI_CU_CAPTURE_RELAXED = 2 };
+enum { TUTTI_CU_WAIT_AT_LEAST = 0, TUTTI_CU_WAIT_EQUAL = 1 };
 /* CUfunction_attribute */
 enum { TUTTI_CU_FUNCTION_MAX_THREADS = 0, TUTTI_CU_FUNCTION_REGISTERS = 4 };
 
@@ -216,6 +217,8 @@ struct tutti_cuda {
     int (*memory_map)(tutti_cu_address address, size_t size_bytes, size_t offset,
                       tutti_cu_memory memory, unsigned long long flags);
     int (*memory_unmap)(tutti_cu_address address, size_t size_bytes);
+    int (*wait_value)(struct tutti_cu_stream *stream, tutti_cu_address at, uint32_t value,
+                      unsigned flags);
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);
 };

@@ -54,7 +54,7 @@ ATTEMPT(config_init_time_0, INIT(1, good_id, 0, no_init_time))
 ATTEMPT(config_time_minus_5, INIT(1, good_id, 0, negative_time))
 ATTEMPT(all_of_null, tuttiCommInitAll(NULL, 1, NULL))
 ATTEMPT(all_of_none, tuttiCommInitAll(c, 0, NULL))
-ATTEMPT(all_on_devices, tuttiCommInitAll(c, 1, &(int){0}))
+ATTEMPT(all_on_devices, tuttiCommInitAll(c, 1, &(int){-2}))
 ATTEMPT(env_without_comm, tuttiCommInitFromEnv(NULL, NULL))
 ATTEMPT(env_without_magic, tuttiCommInitFromEnv(c, &no_magic))
 ATTEMPT(store_without_comm, tuttiCommInitStore(NULL, 1, 0, "file:/tmp", NULL, NULL))
@@ -97,7 +97,7 @@ static const struct attempt attempts[] = {
     ROW(config_time_minus_5, ARGUMENT, "config.timeoutMs", "-5"),
     ROW(all_of_null, ARGUMENT, "tuttiCommInitAll", "comms is NULL"),
     ROW(all_of_none, ARGUMENT, "tuttiCommInitAll", "ndev"),
-    ROW(all_on_devices, ARGUMENT, "tuttiCommInitAll", "devlist"),
+    ROW(all_on_devices, ARGUMENT, "devlist[0] is -2", "GPU"),
     ROW(env_without_comm, ARGUMENT, "tuttiCommInitFromEnv", "comm is NULL"),
     ROW(env_without_magic, ARGUMENT, "config", "TUTTI_CONFIG_INITIALIZER"),
     ROW(store_without_comm, ARGUMENT, "tuttiCommInitStore", "comm is NULL"),

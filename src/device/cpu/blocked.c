@@ -8,7 +8,7 @@
 #include "device/cpu/isa.h"
 
 #include "base/result.h"
-#include "device/cpu/convert.h"
+#include "device/arithmetic/convert.h"
 
 /* Streamed blocks are so short that the loads of one and the stores of another go on at the same
  * time, which one core does within a few hundred instructions: shorter for several destinations. */

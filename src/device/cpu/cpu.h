@@ -33,17 +33,11 @@
 #define TUTTI_DEVICE_CPU_H
 
 #include "base/types.h"
+#include "device/arithmetic/scale.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* What happens to a value after the last source: multiplied (floating types) or divided with
- * truncation (integers), in the accumulator's type, before rounding. */
-struct tutti_scale {
-    double multiply; /* floating types, rounded to the accumulator's type; 1.0 for none */
-    int64_t divide;  /* integer types: 1 for none; always > 0 */
-};
 
 #define TUTTI_NO_SCALE ((struct tutti_scale){.multiply = 1.0, .divide = 1})
 

@@ -11,8 +11,8 @@
  *
  * Everything here is static: two objects made of this header share nothing.
  */
-#include "device/cpu/convert.h"
-#include "device/cpu/order.h"
+#include "device/arithmetic/convert.h"
+#include "device/arithmetic/order.h"
 
 /* Exactly in place is allowed, so loops carry nothing from one iteration to another. */
 #if defined(__clang__)

@@ -2,7 +2,7 @@
  * Kernels for AVX2 with F16C: compiled for it, called only where it is. */
 #include "device/cpu/isa.h"
 
-#include "device/cpu/convert.h"
+#include "device/arithmetic/convert.h"
 
 #include <immintrin.h>
 

@@ -2,7 +2,7 @@
  * Kernels for AVX-512 F, BW, DQ and VL: compiled for it, called only where it is. */
 #include "device/cpu/isa.h"
 
-#include "device/cpu/convert.h"
+#include "device/arithmetic/convert.h"
 
 #include <immintrin.h>
 

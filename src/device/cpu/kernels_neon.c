@@ -3,7 +3,7 @@
  * stores, so streaming is plain copying. */
 #include "device/cpu/isa.h"
 
-#include "device/cpu/convert.h"
+#include "device/arithmetic/convert.h"
 
 #include <arm_neon.h>
 

@@ -22,7 +22,7 @@
  *   words_load_part(src, size_bytes), bytes_load_part(src, size_bytes)
  *   words_store_part(dst, words, size_bytes), bytes_store_part(dst, bytes, size_bytes)
  */
-#include "device/cpu/convert.h"
+#include "device/arithmetic/convert.h"
 
 #if defined(__clang__)
 #define UNROLLED _Pragma("clang loop unroll(full)")

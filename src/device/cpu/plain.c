@@ -7,7 +7,8 @@
 #include "device/cpu/isa.h"
 
 #include "base/result.h"
-#include "device/cpu/convert.h"
+#include "device/arithmetic/combine.h"
+#include "device/arithmetic/convert.h"
 
 /* An element in its accumulator: narrow floats as float32, integers extended to 64 bits. */
 union value {
@@ -85,20 +86,19 @@ TUTTI_INLINE bool is_signed(const enum tutti_type type)
     return type == TUTTI_INT8 || type == TUTTI_INT32 || type == TUTTI_INT64;
 }
 
-#define COMBINE_FLOATS(op, a, b)                                              \
-    ((op) == TUTTI_SUM ? (a) + (b) : (op) == TUTTI_PROD ? (a) * (b)           \
-     : (a) != (a) || (b) != (b) ? NAN_OF(a)                                   \
-     : (a) == (b) ? (!!__builtin_signbit(a) == ((op) == TUTTI_MIN) ? (a) : (b)) \
-     : ((a) > (b)) == ((op) == TUTTI_MAX) ? (a) : (b))
-#define NAN_OF(a) _Generic((a), float: __builtin_nanf(""), double: __builtin_nan(""))
+#define COMBINE_FLOATS(name, op, a, b)         \
+    ((op) == TUTTI_SUM    ? (a) + (b)          \
+     : (op) == TUTTI_PROD ? (a) * (b)          \
+     : (op) == TUTTI_MAX  ? tutti_##name##_max(a, b) \
+                          : tutti_##name##_min(a, b))
 
 TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op op, union value a,
                                  union value b)
 {
     if (type == TUTTI_FLOAT64)
-        return (union value){.f64 = COMBINE_FLOATS(op, a.f64, b.f64)};
+        return (union value){.f64 = COMBINE_FLOATS(f64, op, a.f64, b.f64)};
     if (tutti_type_is_floating(type))
-        return (union value){.f32 = COMBINE_FLOATS(op, a.f32, b.f32)};
+        return (union value){.f32 = COMBINE_FLOATS(f32, op, a.f32, b.f32)};
     if (op == TUTTI_SUM)
         return wrapped(type, a.u64 + b.u64);
     if (op == TUTTI_PROD)

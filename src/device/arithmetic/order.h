@@ -8,7 +8,7 @@
 #ifndef TUTTI_DEVICE_ORDER_H
 #define TUTTI_DEVICE_ORDER_H
 
-#include "device/cpu/convert.h"
+#include "device/arithmetic/convert.h"
 
 /* `special` is the last code that is no NaN, of either sign. With the sign as the top bit, codes
  * ordered by value are

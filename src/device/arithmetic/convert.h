@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One value at a time between float32 and the narrow floating types.
  *
- * Free of branches, tables and processor instructions, so that a loop around any of these is
- * vectorised by the compiler. Numerics: cpu.h. Needs -ffp-contract=off, because a product that is
- * fused with the rounding addition below would be rounded differently.
+ * The same source for processors and GPUs: C11, C++17 and CUDA C++. Free of branches, tables and
+ * processor instructions, so that a loop around any of these is vectorised by the compiler.
+ * Numerics: cpu.h. Needs -ffp-contract=off, or -fmad=false, because a product that is fused with the
+ * rounding addition below would be rounded differently.
  */
 #ifndef TUTTI_DEVICE_CONVERT_H
 #define TUTTI_DEVICE_CONVERT_H
@@ -12,7 +13,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__CUDACC__)
+#define TUTTI_INLINE static __host__ __device__ __forceinline__
+#else
 #define TUTTI_INLINE static inline __attribute__((always_inline))
+#endif
 
 #define TUTTI_F32_INFINITY 0x7f800000u
 #define TUTTI_F32_NAN 0x7fc00000u
@@ -27,9 +32,14 @@ struct tutti_small_format {
     uint32_t largest; /* what overflow becomes */
 };
 
-#define TUTTI_FORMAT_FLOAT16 ((struct tutti_small_format){5, 10, 0x7c00, 0x7e00, 0x7c00})
-#define TUTTI_FORMAT_E5M2 ((struct tutti_small_format){5, 2, 0x7c, 0x7e, 0x7c})
-#define TUTTI_FORMAT_E4M3 ((struct tutti_small_format){4, 3, 0x7f, 0x7f, 0x7e})
+#if defined(__cplusplus)
+#define TUTTI_FORMAT(...) (tutti_small_format{__VA_ARGS__})
+#else
+#define TUTTI_FORMAT(...) ((struct tutti_small_format){__VA_ARGS__})
+#endif
+#define TUTTI_FORMAT_FLOAT16 TUTTI_FORMAT(5, 10, 0x7c00, 0x7e00, 0x7c00)
+#define TUTTI_FORMAT_E5M2 TUTTI_FORMAT(5, 2, 0x7c, 0x7e, 0x7c)
+#define TUTTI_FORMAT_E4M3 TUTTI_FORMAT(4, 3, 0x7f, 0x7f, 0x7e)
 
 TUTTI_INLINE uint32_t tutti_f32_bits(float value)
 {
@@ -42,6 +52,22 @@ TUTTI_INLINE uint32_t tutti_f32_bits(float value)
 TUTTI_INLINE float tutti_f32_from_bits(uint32_t bits)
 {
     float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+TUTTI_INLINE uint64_t tutti_f64_bits(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+TUTTI_INLINE double tutti_f64_from_bits(uint64_t bits)
+{
+    double value;
 
     memcpy(&value, &bits, sizeof(value));
     return value;

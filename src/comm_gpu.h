@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A communicator's rank on a GPU: calls on device memory.
+ *
+ * Where all ranks form a domain of GPUs (executor/gpu.h), a call on device memory is a kernel that is
+ * enqueued on the caller's stream. Elsewhere it goes through the host (gpu_stage.c): the rank copies
+ * its input out, the host's executor runs the call as any other, the rank copies the result in; all of
+ * that in the order of the caller's stream, too. So ranks on GPUs and ranks on CPUs may be of one
+ * communicator.
+ *
+ * Calls that run as kernels count by themselves: they keep their order among each other, while calls
+ * on host memory keep theirs. */
+#ifndef TUTTI_COMM_GPU_H
+#define TUTTI_COMM_GPU_H
+
+#include "batch.h"
+#include "executor/gpu.h"
+
+struct tutti_comm_gpu {
+    struct tutti_gpu *gpu;
+    bool has_domain;
+    struct tutti_history history; /* of calls that ran as kernels: the calling thread's */
+    uint64_t *sequences;          /* of messages that did: [2][nranks], receives, sends */
+
+    /* Forming. */
+    struct tutti_batch *batch;    /* an all-gather on its way */
+    uint8_t *messages;            /* [nranks] */
+
+    /* Watching (gpu_watch.c): while something is on its way. */
+    pthread_t watcher;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool has_watcher, is_busy, is_ending; /* under the lock */
+
+    /* Through the host (gpu_stage.c). */
+    tuttiStream_t stage;          /* where calls run, in their order; NULL until needed */
+    struct tutti_stage *stages;   /* page-locked memory, in use or not */
+};
+
+/* ---- life (comm_gpu.c) -------------------------------------------------------------------- */
+
+/* The device that a new communicator's rank is on: `wanted`, an ordinal, -1: none; or with
+ * TUTTI_CONFIG_UNDEF_INT that of the thread's current context, if there is one. The rank takes hold
+ * of it. */
+int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted);
+
+/* All ranks have GPUs: meet. Resumable; uses the communicator's own all-gathers. */
+int tutti_comm_gpu_form(struct tutti_comm *comm);
+
+/* Waits for what was enqueued, ends it if the communicator has failed. */
+void tutti_comm_gpu_drain(struct tutti_comm *comm);
+void tutti_comm_gpu_free(struct tutti_comm *comm);
+
+/* ---- calls (gpu_call.c) ------------------------------------------------------------------- */
+
+bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer);
+
+/* Is it a call on device memory? TUTTI_ERR_ARGUMENT: of the one buffer, not of the other. */
+int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
+                    size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
+                    bool *ret_is_on_gpu);
+
+/* Run a call on device memory: enqueue it, or with stream NULL complete it. */
+int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
+
+/* The same in a group: calls are collected, then launched together. */
+struct tutti_gpu_part;
+int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
+                       const struct tutti_call *call, tuttiStream_t stream);
+int tutti_gpu_parts_launch(struct tutti_gpu_part *parts);
+/* Wait for those with stream NULL. */
+int tutti_gpu_parts_wait(struct tutti_gpu_part *parts);
+void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
+
+/* ---- watching (gpu_watch.c) ---------------------------------------------------------------- */
+
+/* Something has been enqueued: see to it that nothing waits for ever. */
+int tutti_gpu_watch(struct tutti_comm *comm);
+void tutti_gpu_watch_end(struct tutti_comm *comm);
+/* Until everything enqueued is complete, or the communicator has failed. */
+int tutti_gpu_wait(struct tutti_comm *comm);
+
+/* ---- through the host (gpu_stage.c) --------------------------------------------------------- */
+
+/* Enqueue the calls of a group, or one: all at the same time, as far as they are messages. */
+int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
+                          size_t count, struct tutti_cu_stream *stream);
+void tutti_gpu_stage_fini(struct tutti_comm *comm);
+
+#endif

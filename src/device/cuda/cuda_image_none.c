@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * No kernels: nvcc was not there. */
+#include "device/cuda/cuda_image.h"
+
+const unsigned char tutti_cuda_image[1] = {0};
+const size_t tutti_cuda_image_bytes = 0;

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loading kernels, and launching them. */
+#include "device/cuda/cuda_kernels.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/result.h"
+#include "device/cuda/cuda_image.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
+    [TUTTI_CUDA_KERNEL_EMPTY] = "tutti_gpu_empty",
+    [TUTTI_CUDA_KERNEL_COPY] = "tutti_gpu_copy",
+    [TUTTI_CUDA_KERNEL_REDUCE] = "tutti_gpu_reduce",
+    [TUTTI_CUDA_KERNEL_CONVERT] = "tutti_gpu_convert",
+    [TUTTI_CUDA_KERNEL_SMALL] = "tutti_gpu_work_small",
+    [TUTTI_CUDA_KERNEL_DIRECT] = "tutti_gpu_work_direct",
+    [TUTTI_CUDA_KERNEL_GROUP] = "tutti_gpu_group",
+};
+
+struct tutti_cuda_kernels {
+    struct tutti_cuda_kernels *next;
+    const struct tutti_cuda *cuda;
+    struct tutti_cu_context *context;
+    struct tutti_cu_function *functions[TUTTI_CUDA_KERNEL_COUNT];
+};
+
+/* One for each context, for ever: contexts are few. */
+static struct tutti_cuda_kernels *loaded;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the image ------------------------------------------------------------------------------ */
+
+static int read_file(const char *path, void **ret_image)
+{
+    FILE *file = fopen(path, "rb");
+    size_t size = 0, capacity = 1 << 20;
+    char *image = NULL, *grown;
+
+    if (file == NULL)
+        return tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot open %s: %s", path,
+                          strerror(errno));
+    for (;;) {
+        grown = realloc(image, capacity);
+        if (grown == NULL)
+            break;
+        image = grown;
+        size += fread(image + size, 1, capacity - size - 1, file);
+        if (size < capacity - 1)
+            break;
+        capacity *= 2;
+    }
+    fclose(file);
+    if (grown == NULL || size == 0) {
+        free(image);
+        return tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot read %s", path);
+    }
+    image[size] = '\0'; /* PTX is text */
+    *ret_image = image;
+    return TUTTI_OK;
+}
+
+/* *ret_file is to be freed, once loaded. */
+static int find_image(const void **ret_image, void **ret_file)
+{
+    const char *path = tutti_param_text(TUTTI_PARAM_CUDA_KERNELS);
+
+    *ret_file = NULL;
+    if (path[0] != '\0') {
+        TUTTI_TRY(read_file(path, ret_file));
+        *ret_image = *ret_file;
+        return TUTTI_OK;
+    }
+    if (tutti_cuda_image_bytes == 0)
+        return tutti_note(TUTTI_ERR_DEVICE, "this library was built without nvcc and has no "
+                          "kernels; build it with CUDA's compiler, or name a file of kernels in "
+                          "TUTTI_CUDA_KERNELS");
+    *ret_image = tutti_cuda_image;
+    return TUTTI_OK;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------- */
+
+static int explain(const struct tutti_cuda *cuda, int code)
+{
+    tutti_cu_device device;
+    int major = 0, minor = 0;
+
+    if ((code == TUTTI_CU_NO_BINARY_FOR_GPU || code == TUTTI_CU_INVALID_IMAGE) &&
+        cuda->context_device(&device) == TUTTI_CU_SUCCESS &&
+        cuda->device_attribute(&major, TUTTI_CU_CAPABILITY_MAJOR, device) == TUTTI_CU_SUCCESS &&
+        cuda->device_attribute(&minor, TUTTI_CU_CAPABILITY_MINOR, device) == TUTTI_CU_SUCCESS)
+        return tutti_note(TUTTI_ERR_DEVICE, "the kernels were not built for a GPU of compute "
+                          "capability %d.%d; build with TUTTI_CUDA_ARCHITECTURES=%d%d or =all",
+                          major, minor, major, minor);
+    return tutti_note(TUTTI_ERR_DEVICE, "loading the kernels: %s", tutti_cuda_error(cuda, code));
+}
+
+static int load(const struct tutti_cuda *cuda, struct tutti_cu_context *context,
+                struct tutti_cuda_kernels **ret_kernels)
+{
+    struct tutti_cuda_kernels *kernels = calloc(1, sizeof *kernels);
+    struct tutti_cu_module *module;
+    const void *image;
+    void *file = NULL;
+    int code, rc;
+
+    if (kernels == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for kernels");
+    kernels->cuda = cuda;
+    kernels->context = context;
+    TUTTI_TRY_OR(fail, rc, find_image(&image, &file));
+    code = cuda->module_load(&module, image);
+    free(file);
+    if (code != TUTTI_CU_SUCCESS) {
+        rc = explain(cuda, code);
+        goto fail;
+    }
+    for (int i = 0; i < TUTTI_CUDA_KERNEL_COUNT; i++) {
+        code = cuda->module_function(&kernels->functions[i], module, names[i]);
+        if (code == TUTTI_CU_SUCCESS)
+            continue;
+        rc = tutti_note(TUTTI_ERR_DEVICE, "the kernel %s: %s; the kernels are of another version",
+                        names[i], tutti_cuda_error(cuda, code));
+        cuda->module_unload(module);
+        goto fail;
+    }
+    *ret_kernels = kernels;
+    return TUTTI_OK;
+
+fail:
+    free(kernels);
+    return rc;
+}
+
+static int get_locked(const struct tutti_cuda *cuda, const struct tutti_cuda_kernels **ret_kernels)
+{
+    struct tutti_cu_context *context = NULL;
+    struct tutti_cuda_kernels *kernels;
+    int code = cuda->context_current(&context);
+
+    if (code != TUTTI_CU_SUCCESS || context == NULL)
+        return tutti_note(TUTTI_ERR_DEVICE, "no CUDA context is current");
+    for (kernels = loaded; kernels != NULL; kernels = kernels->next)
+        if (kernels->context == context && kernels->cuda == cuda) {
+            *ret_kernels = kernels;
+            return TUTTI_OK;
+        }
+    TUTTI_TRY(load(cuda, context, &kernels));
+    kernels->next = loaded;
+    loaded = kernels;
+    *ret_kernels = kernels;
+    return TUTTI_OK;
+}
+
+int tutti_cuda_kernels_get(const struct tutti_cuda *cuda,
+                           const struct tutti_cuda_kernels **ret_kernels)
+{
+    int rc;
+
+    pthread_mutex_lock(&lock);
+    rc = get_locked(cuda, ret_kernels);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* ---- launching -------------------------------------------------------------------------------- */
+
+int tutti_cuda_kernels_occupancy(const struct tutti_cuda_kernels *kernels, uint32_t threads)
+{
+    int least = 0;
+
+    for (int i = TUTTI_CUDA_KERNEL_SMALL; i < TUTTI_CUDA_KERNEL_COUNT; i++) {
+        int blocks = 0;
+
+        if (kernels->cuda->occupancy(&blocks, kernels->functions[i], (int)threads, 0) !=
+            TUTTI_CU_SUCCESS)
+            return 1;
+        least = least == 0 || blocks < least ? blocks : least;
+    }
+    return least > 1 ? least : 1;
+}
+
+int tutti_cuda_kernels_launch(const struct tutti_cuda_kernels *kernels,
+                              enum tutti_cuda_kernel kernel, uint32_t blocks, uint32_t threads,
+                              const void *argument, struct tutti_cu_stream *stream)
+{
+    void *parameters[] = {(void *)(uintptr_t)argument};
+    int code = kernels->cuda->launch(kernels->functions[kernel], blocks, 1, 1, threads, 1, 1, 0,
+                                     stream, parameters, NULL);
+
+    return code == TUTTI_CU_SUCCESS
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_ERR_DEVICE, "launch of %s (%u blocks of %u threads): %s",
+                            names[kernel], blocks, threads,
+                            tutti_cuda_error(kernels->cuda, code));
+}
+
+int tutti_cuda_kernels_copy(const struct tutti_cuda_kernels *kernels, void *to, const void *from,
+                            size_t size_bytes, struct tutti_cu_stream *stream)
+{
+    struct tutti_gpu_copy_argument argument = {.src = from, .dst = to, .size_bytes = size_bytes};
+
+    return tutti_cuda_kernels_launch(kernels, TUTTI_CUDA_KERNEL_COPY, 2, 32,
+                                     &argument, stream);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All our kernels: the one file that nvcc compiles for GPUs, and the tests' build for the simulated
+ * one. */
+#include "device/cuda/platform.cuh"
+
+#include "device/cuda/local.h"
+#include "device/cuda/reduce.cuh"
+#include "device/cuda/run.cuh"
+#include "device/cuda/work.h"
+
+/* ---- without other ranks ------------------------------------------------------------------ */
+
+GPU_KERNEL(tutti_gpu_reduce, TUTTI_GPU_THREADS, tutti_gpu_reduce_argument, argument)
+{
+    tutti_gpu_reduction job = argument.job;
+
+    if (job.srcs == NULL) {
+        job.srcs = (const void *const *)argument.pointers;
+        job.dsts = argument.pointers + job.nsrcs;
+    }
+    gpu_reduce(&job, gpu_crew_of_grid());
+}
+
+GPU_KERNEL(tutti_gpu_convert, TUTTI_GPU_THREADS, tutti_gpu_conversion, argument)
+{
+    gpu_convert(&argument, gpu_crew_of_grid());
+}
+
+GPU_KERNEL(tutti_gpu_copy, TUTTI_GPU_THREADS, tutti_gpu_copy_argument, argument)
+{
+    gpu_copy(argument.dst, argument.src, argument.size_bytes, gpu_crew_of_grid());
+}
+
+GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argument)
+{
+    (void)argument;
+}
+
+/* ---- with other ranks ------------------------------------------------------------------------ */
+
+/* One work of lines. */
+GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_small(&run, &launch.first);
+    gpu_run_end(&run);
+}
+
+/* One work between the ranks' buffers. */
+GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_direct(&run, &launch.first);
+    gpu_run_end(&run);
+}
+
+/* Works of all kinds, one after the other. */
+GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_group(&run, &launch);
+    gpu_run_end(&run);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Any number of sources into any number of destinations, by any number of threads, which need not be
+ * whole blocks: nobody waits for others. Numerics: device/cpu/cpu.h.
+ *
+ * A destination may equal a source exactly: an element is read and written by one thread.
+ */
+#ifndef TUTTI_DEVICE_CUDA_REDUCE_CUH
+#define TUTTI_DEVICE_CUDA_REDUCE_CUH
+
+#include "device/cuda/platform.cuh"
+
+#include "device/cuda/arithmetic.cuh"
+#include "device/cuda/copy.cuh"
+#include "device/cuda/local.h"
+#include "device/cuda/words.cuh"
+
+/* What loops need of a job, in registers. */
+template <typename reducer> struct gpu_reducing {
+    const void *const *srcs;
+    void *const *dsts;
+    uint8_t *dst; /* the first */
+    uint32_t nsrcs, ndsts, premultiplied;
+    gpu_operation operation;
+    typename reducer::factor factor;
+    uint64_t scalar;
+    gpu_span span;
+    uint64_t at; /* where words begin, in bytes */
+    gpu_crew crew;
+};
+
+/* ---- one at a time --------------------------------------------------------------------------- */
+
+/* Something of a source: a word of any alignment, or a single element. */
+template <typename reducer, bool is_element>
+GPU_INLINE gpu_word gpu_reduce_load(const gpu_reducing<reducer> *r, uint32_t source, uint64_t at)
+{
+    const uint8_t *from = (const uint8_t *)r->srcs[source] + at;
+    const gpu_word word = is_element ? gpu_load_element<reducer::element_bytes>(from, 0)
+                                     : gpu_load_any_word<reducer::element_bytes>(from);
+
+    return source == r->premultiplied ? reducer::multiplied(word, r->scalar) : word;
+}
+
+template <typename reducer, bool is_element>
+GPU_INLINE void gpu_reduce_one(const gpu_reducing<reducer> *r, uint64_t at)
+{
+    typename reducer::sum sum = reducer::open(gpu_reduce_load<reducer, is_element>(r, 0, at));
+    gpu_word word;
+
+    GPU_NO_UNROLL
+    for (uint32_t k = 1; k < r->nsrcs; k++)
+        reducer::add(&sum, gpu_reduce_load<reducer, is_element>(r, k, at), r->operation);
+    word = reducer::close(&sum, r->factor);
+    GPU_NO_UNROLL
+    for (uint32_t k = 0; k < r->ndsts; k++)
+        if (is_element)
+            gpu_store_element<reducer::element_bytes>((uint8_t *)r->dsts[k] + at, 0, word);
+        else
+            gpu_store_any_word<reducer::element_bytes>((uint8_t *)r->dsts[k] + at, word);
+}
+
+/* ---- many at once ------------------------------------------------------------------------------ */
+
+template <typename reducer>
+GPU_INLINE void gpu_reduce_finish(const gpu_reducing<reducer> *r, uint64_t at,
+                                  const typename reducer::sum *sum)
+{
+    const gpu_word word = reducer::close(sum, r->factor);
+
+    gpu_store_word(r->dst + at, word);
+    GPU_NO_UNROLL
+    for (uint32_t k = 1; k < r->ndsts; k++)
+        gpu_store_word((uint8_t *)r->dsts[k] + at, word);
+}
+
+/* Some words of one source or two, `stride` apart. */
+template <typename reducer, uint32_t nsrcs, uint32_t at_once>
+GPU_INLINE void gpu_reduce_few(const gpu_reducing<reducer> *r, const uint8_t *one,
+                               const uint8_t *other, uint64_t at, uint64_t stride)
+{
+    gpu_word first[at_once], second[at_once];
+
+    GPU_UNROLL
+    for (uint32_t u = 0; u < at_once; u++) {
+        first[u] = gpu_load_word_once(one + at + u * stride);
+        if (nsrcs == 2)
+            second[u] = gpu_load_word_once(other + at + u * stride);
+    }
+    GPU_UNROLL
+    for (uint32_t u = 0; u < at_once; u++) {
+        typename reducer::sum sum = reducer::open(first[u]);
+
+        if (nsrcs == 2)
+            reducer::add(&sum, second[u], r->operation);
+        gpu_reduce_finish(r, at + u * stride, &sum);
+    }
+}
+
+/* A word of any number of sources, some of them at once. */
+template <typename reducer, uint32_t at_once>
+GPU_INLINE void gpu_reduce_many(const gpu_reducing<reducer> *r, uint64_t at)
+{
+    typename reducer::sum sum = {};
+
+    GPU_NO_UNROLL
+    for (uint32_t k = 0; k < r->nsrcs; k += at_once) {
+        gpu_word words[at_once];
+
+        GPU_UNROLL
+        for (uint32_t u = 0; u < at_once; u++)
+            if (k + u < r->nsrcs)
+                words[u] = gpu_load_word_once((const uint8_t *)r->srcs[k + u] + at);
+            else
+                words[u] = gpu_word{0, 0, 0, 0};
+        GPU_UNROLL
+        for (uint32_t u = 0; u < at_once; u++)
+            if (k + u == 0)
+                sum = reducer::open(words[u]);
+            else if (k + u < r->nsrcs)
+                reducer::add(&sum, words[u], r->operation);
+    }
+    gpu_reduce_finish(r, at, &sum);
+}
+
+template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<reducer> *r)
+{
+    const uint32_t at_once = 4, sources_at_once = 8;
+    const uint64_t stride = (uint64_t)r->crew.count * GPU_WORD_BYTES;
+    const uint64_t end = r->at + r->span.words * GPU_WORD_BYTES;
+    const uint8_t *one = (const uint8_t *)r->srcs[0];
+    const uint8_t *other = r->nsrcs == 2 ? (const uint8_t *)r->srcs[1] : one;
+    uint64_t at = r->at + (uint64_t)r->crew.index * GPU_WORD_BYTES;
+
+    if (r->nsrcs == 1)
+        GPU_NO_UNROLL
+        for (; at + (at_once - 1) * stride < end; at += at_once * stride)
+            gpu_reduce_few<reducer, 1, at_once>(r, one, other, at, stride);
+    else if (r->nsrcs == 2)
+        GPU_NO_UNROLL
+        for (; at + (at_once - 1) * stride < end; at += at_once * stride)
+            gpu_reduce_few<reducer, 2, at_once>(r, one, other, at, stride);
+    GPU_NO_UNROLL
+    for (; at < end; at += stride)
+        gpu_reduce_many<reducer, sources_at_once>(r, at);
+}
+
+/* ---- what callers use ---------------------------------------------------------------------------- */
+
+/* Whether all buffers are aligned where words begin, and sources are summed as they are. */
+template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing<reducer> *r)
+{
+    uintptr_t addresses = 0;
+
+    GPU_NO_UNROLL
+    for (uint32_t k = 0; k < r->nsrcs; k++)
+        addresses |= (uintptr_t)r->srcs[k] + r->at;
+    GPU_NO_UNROLL
+    for (uint32_t k = 0; k < r->ndsts; k++)
+        addresses |= (uintptr_t)r->dsts[k] + r->at;
+    return addresses % GPU_WORD_BYTES == 0 && r->premultiplied >= r->nsrcs;
+}
+
+template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reduction *job,
+                                                         gpu_crew crew)
+{
+    typedef gpu_reducer<kind> reducer;
+    const gpu_span span = gpu_span_of<kind::element_bytes>(job->dsts[0], job->count);
+    const gpu_reducing<reducer> r = {
+        job->srcs, job->dsts, (uint8_t *)job->dsts[0], job->nsrcs, job->ndsts, job->premultiplied,
+        gpu_operation_of(job->type, job->op), kind::factor_of(job->type, job->scale), job->scalar,
+        span, (uint64_t)span.head * kind::element_bytes, crew,
+    };
+
+    if (gpu_reduces_words(&r))
+        gpu_reduce_words(&r);
+    else
+        GPU_NO_UNROLL
+        for (uint64_t w = crew.index; w < span.words; w += crew.count)
+            gpu_reduce_one<reducer, false>(&r, r.at + w * GPU_WORD_BYTES);
+    GPU_NO_UNROLL
+    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
+        gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
+}
+
+/* One source whose bits are what is wanted. */
+GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
+{
+    return job->nsrcs == 1 && job->premultiplied != 0 &&
+           (job->type >= TUTTI_FLOAT16 ? job->scale.multiply == 1.0 : job->scale.divide == 1);
+}
+
+/* Bytes are reduced without a change. */
+GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
+{
+    tutti_gpu_reduction copy = *job;
+
+    copy.type = TUTTI_UINT8;
+    copy.op = TUTTI_SUM;
+    copy.count = job->count * gpu_type_bytes(job->type);
+    copy.scale.divide = 1;
+    gpu_reduce_by<gpu_int8_kind>(&copy, crew);
+}
+
+/* `job` and its arrays of pointers lie where all threads of the crew can read them. */
+GPU_FUNCTION void gpu_reduce(const tutti_gpu_reduction *job, gpu_crew crew)
+{
+    if (crew.index >= crew.count || job->count == 0)
+        return;
+    if (!gpu_is_copy(job))
+        GPU_WITH_KIND(job->type, gpu_reduce_by, job, crew)
+    if (job->ndsts == 1)
+        gpu_copy(job->dsts[0], job->srcs[0], job->count * gpu_type_bytes(job->type), crew);
+    else
+        gpu_copy_to_all(job, crew);
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls on device memory: where their buffers are, and how they are enqueued, alone or in groups. */
+#include "comm_gpu.h"
+
+#include "base/clock.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where buffers are ------------------------------------------------------------------------ */
+
+bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer)
+{
+    const struct tutti_cuda *cuda = comm->cuda;
+    unsigned type = 0;
+    int is_managed = 0, device = -1;
+    int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED,
+                        TUTTI_CU_POINTER_DEVICE_ORDINAL};
+    void *values[] = {&type, &is_managed, &device};
+
+    /* Memory that the driver does not know has a type of 0. */
+    return cuda->pointer_attributes(3, attributes, values,
+                                    (tutti_cu_address)(uintptr_t)buffer) == TUTTI_CU_SUCCESS &&
+           (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
+}
+
+int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
+                    size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
+                    bool *ret_is_on_gpu)
+{
+    bool is_sent = send != NULL && tutti_gpu_is_device_memory(comm, send);
+    bool is_received = recv != NULL && tutti_gpu_is_device_memory(comm, recv);
+
+    if (send_bytes > 0 && recv_bytes > 0 && is_sent != is_received)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is in device memory, the other "
+                          "buffer is not; put both in the memory of one side", function,
+                          is_sent ? "sendbuff" : "recvbuff", is_sent ? send : recv, comm->rank);
+    *ret_is_on_gpu = (is_sent && (send_bytes > 0 || recv_bytes == 0)) ||
+                     (is_received && (recv_bytes > 0 || send_bytes == 0));
+    /* Without any buffer the stream tells, or what most calls are like where all have GPUs. */
+    if (send == NULL && recv == NULL && comm->gpu != NULL)
+        *ret_is_on_gpu = stream != NULL ? !tutti_stream_is_ours(stream) : comm->gpu->has_domain;
+    if (*ret_is_on_gpu && comm->gpu == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d is "
+                          "on the CPU: no CUDA context was current when its communicator was made; "
+                          "set config.device", function, comm->rank);
+    if (*ret_is_on_gpu && stream != NULL && tutti_stream_is_ours(stream))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but "
+                          "the stream is one for host memory; pass a CUDA stream, or NULL",
+                          function, comm->rank);
+    return TUTTI_OK;
+}
+
+/* ---- enqueueing --------------------------------------------------------------------------------- */
+
+struct entry {
+    struct tutti_call call;
+    struct tutti_header header;
+    tuttiStream_t stream;
+    size_t *vectors[4]; /* copies of a v-form's arrays */
+};
+
+struct tutti_gpu_part {
+    struct tutti_comm *comm;
+    struct entry *entries;
+    size_t count, capacity;
+    struct tutti_gpu_part *next;
+};
+
+static uint64_t timeout_ns(const struct tutti_comm *comm)
+{
+    return (uint64_t)comm->timeout_ms * TUTTI_NS_PER_MS;
+}
+
+/* A call with stream NULL is complete when it returns: it sees what the thread's default stream has
+ * done, and runs on a stream that nobody else waits for. */
+static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
+                       struct tutti_cu_stream **ret_stream)
+{
+    if (stream == NULL)
+        TUTTI_TRY(tutti_gpu_await_default(comm->gpu->gpu));
+    *ret_stream = stream != NULL ? (struct tutti_cu_stream *)stream
+                                 : tutti_gpu_stream(comm->gpu->gpu);
+    return TUTTI_OK;
+}
+
+static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, size_t count,
+                  struct tutti_cu_stream *stream)
+{
+    int rc = tutti_gpu_run(comm->gpu->gpu, items, count, stream, timeout_ns(comm));
+
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_watch(comm);
+    if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
+        tutti_comm_fail(comm, rc, tutti_last_message());
+    return rc;
+}
+
+/* Collectives count by themselves, messages for each peer and direction. */
+static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_header header = {.signature = call->signature};
+    size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
+
+    if (call->kind < TUTTI_CALL_SEND)
+        return *tutti_history_add(&side->history, &call->signature);
+    header.sequence = ++side->sequences[at];
+    return header;
+}
+
+int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct tutti_gpu_item item = {.call = call};
+    struct tutti_cu_stream *on;
+
+    TUTTI_TRY(find_stream(comm, stream, &on));
+    if (comm->gpu->has_domain) {
+        struct tutti_header header = number(comm, call);
+
+        item.header = &header;
+        TUTTI_TRY(launch(comm, &item, 1, on));
+    } else {
+        TUTTI_TRY(tutti_gpu_stage_calls(comm, &call, 1, on));
+    }
+    return stream == NULL ? tutti_gpu_wait(comm) : TUTTI_OK;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------- */
+
+static int copy_vector(size_t nranks, const size_t **array, size_t **ret_copy)
+{
+    if (*array == NULL)
+        return TUTTI_OK;
+    *ret_copy = malloc(nranks * sizeof **ret_copy);
+    if (*ret_copy == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
+    memcpy(*ret_copy, *array, nranks * sizeof **ret_copy);
+    *array = *ret_copy;
+    return TUTTI_OK;
+}
+
+static void free_entry(struct entry *entry)
+{
+    for (int i = 0; i < 4; i++)
+        free(entry->vectors[i]);
+}
+
+static int copy_call(struct entry *entry, size_t nranks, const struct tutti_call *call)
+{
+    const size_t **arrays[] = {&entry->call.input_counts, &entry->call.input_displs,
+                               &entry->call.output_counts, &entry->call.output_displs};
+
+    entry->call = *call;
+    for (int i = 0; i < 4; i++)
+        TUTTI_TRY(copy_vector(nranks, arrays[i], &entry->vectors[i]));
+    return TUTTI_OK;
+}
+
+static int part_of(struct tutti_gpu_part **parts, struct tutti_comm *comm,
+                   struct tutti_gpu_part **ret_part)
+{
+    while (*parts != NULL && (*parts)->comm != comm)
+        parts = &(*parts)->next;
+    if (*parts == NULL) {
+        *parts = calloc(1, sizeof **parts);
+        if (*parts == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
+        (*parts)->comm = comm;
+    }
+    *ret_part = *parts;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
+                       const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct entry entry = {.stream = stream};
+    struct tutti_gpu_part *part;
+    int rc;
+
+    TUTTI_TRY(part_of(parts, comm, &part));
+    if (part->count == part->capacity) {
+        size_t capacity = part->capacity == 0 ? 8 : 2 * part->capacity;
+        struct entry *grown = realloc(part->entries, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", capacity);
+        part->entries = grown;
+        part->capacity = capacity;
+    }
+    rc = copy_call(&entry, (size_t)comm->nranks, call);
+    if (rc != TUTTI_OK) {
+        free_entry(&entry);
+        return rc;
+    }
+    part->entries[part->count++] = entry;
+    return TUTTI_OK;
+}
+
+static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
+{
+    struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
+    int rc;
+
+    if (items == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    for (size_t i = 0; i < part->count; i++) {
+        struct entry *entry = &part->entries[i];
+
+        entry->header = number(part->comm, &entry->call);
+        items[i] = (struct tutti_gpu_item){.call = &entry->call, .header = &entry->header};
+    }
+    rc = launch(part->comm, items, part->count, stream);
+    free(items);
+    return rc;
+}
+
+static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
+{
+    const struct tutti_call **calls = malloc(part->count * sizeof *calls);
+    int rc;
+
+    if (calls == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    for (size_t i = 0; i < part->count; i++)
+        calls[i] = &part->entries[i].call;
+    rc = tutti_gpu_stage_calls(part->comm, calls, part->count, stream);
+    free(calls);
+    return rc;
+}
+
+/* A group's calls run on the stream of the first; those of the others come before and after. */
+static int launch_part(struct tutti_gpu_part *part)
+{
+    struct tutti_gpu *gpu = part->comm->gpu->gpu;
+    struct tutti_cu_stream *first, *other;
+
+    TUTTI_TRY(find_stream(part->comm, part->entries[0].stream, &first));
+    for (size_t i = 1; i < part->count; i++) {
+        TUTTI_TRY(find_stream(part->comm, part->entries[i].stream, &other));
+        TUTTI_TRY(tutti_gpu_follow(gpu, first, other));
+    }
+    TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, first) : stage_all(part, first));
+    for (size_t i = 1; i < part->count; i++) {
+        TUTTI_TRY(find_stream(part->comm, part->entries[i].stream, &other));
+        TUTTI_TRY(tutti_gpu_follow(gpu, other, first));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
+{
+    for (; parts != NULL; parts = parts->next)
+        TUTTI_TRY(launch_part(parts));
+    return TUTTI_OK;
+}
+
+int tutti_gpu_parts_wait(struct tutti_gpu_part *parts)
+{
+    int first = TUTTI_OK;
+
+    for (; parts != NULL; parts = parts->next) {
+        bool waits = false;
+        int rc = TUTTI_OK;
+
+        for (size_t i = 0; i < parts->count; i++)
+            waits = waits || parts->entries[i].stream == NULL;
+        if (waits)
+            rc = tutti_gpu_wait(parts->comm);
+        first = first != TUTTI_OK ? first : rc;
+    }
+    return first;
+}
+
+void tutti_gpu_parts_free(struct tutti_gpu_part *parts)
+{
+    while (parts != NULL) {
+        struct tutti_gpu_part *next = parts->next;
+
+        for (size_t i = 0; i < parts->count; i++)
+            free_entry(&parts->entries[i]);
+        free(parts->entries);
+        free(parts);
+        parts = next;
+    }
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls on device memory that go through the host.
+ *
+ *     the caller's stream   copy out -> host function -> wait for a word -> copy in
+ *                                           |                ^
+ *     the stage's thread                    run the calls ---'
+ *
+ * The host function hands the calls, as one batch, to a host stream of the communicator's own, and
+ * returns. So no thread of the driver waits, and no thread of the caller's. The word is set whatever
+ * becomes of the calls: streams go on, the communicator tells what went wrong. */
+#include "gpu_stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where staged buffers are ------------------------------------------------------------------ */
+
+static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
+{
+    size_t end = 0, total = 0;
+
+    if (counts == NULL)
+        return blocks * count;
+    for (size_t block = 0; block < blocks; block++) {
+        size_t last = (displs ? displs[block] : total) + counts[block];
+
+        total += counts[block];
+        end = counts[block] > 0 && last > end ? last : end;
+    }
+    return end;
+}
+
+void tutti_stage_measure(const struct tutti_comm *comm, const struct tutti_call *call,
+                         size_t *ret_input_bytes, size_t *ret_output_bytes)
+{
+    uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
+    size_t size = tutti_type_size(call->type);
+    bool is_collective = call->kind < TUTTI_CALL_SEND;
+
+    *ret_input_bytes = *ret_output_bytes = 0;
+    if (is_collective ? tutti_has_input(call->collective, rank, (uint32_t)call->root)
+                      : call->kind == TUTTI_CALL_SEND)
+        *ret_input_bytes = size * extent(is_collective ? tutti_input_blocks(call->collective, nranks)
+                                                       : 1,
+                                         call->count, call->input_counts, call->input_displs);
+    if (is_collective ? tutti_has_output(call->collective, rank, (uint32_t)call->root)
+                      : call->kind == TUTTI_CALL_RECV)
+        *ret_output_bytes =
+            size * extent(is_collective ? tutti_output_blocks(call->collective, nranks) : 1,
+                          call->count, call->output_counts, call->output_displs);
+}
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+}
+
+/* ---- copies on the stream ------------------------------------------------------------------------ */
+
+static int copy(struct tutti_comm *comm, const void *to, const void *from, size_t bytes,
+                struct tutti_cu_stream *stream)
+{
+    int code;
+
+    if (bytes == 0)
+        return TUTTI_OK;
+    code = comm->cuda->copy_async((tutti_cu_address)(uintptr_t)to,
+                                  (tutti_cu_address)(uintptr_t)from, bytes, stream);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_gpu_fail(comm->gpu->gpu, code, "copying to the host");
+}
+
+/* What lies between the blocks of a v-form is the caller's. */
+static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const uint8_t *staged,
+                   size_t bytes, struct tutti_cu_stream *stream)
+{
+    size_t size = tutti_type_size(call->type), at = 0;
+
+    if (call->output_counts == NULL || call->output_displs == NULL ||
+        call->collective == TUTTI_REDUCE_SCATTER)
+        return copy(comm, call->output, staged, bytes, stream);
+    for (int rank = 0; rank < comm->nranks; rank++) {
+        at = call->output_displs[rank] * size;
+        TUTTI_TRY(copy(comm, (uint8_t *)call->output + at, staged + at,
+                       call->output_counts[rank] * size, stream));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------------- */
+
+/* On a thread of the driver, which must not be called here. */
+static void hand_over(void *argument)
+{
+    struct tutti_stage *stage = argument;
+    struct tutti_batch *batch = stage->batch;
+
+    if (stage->pattern != NULL) {
+        if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
+            tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
+            tutti_store_release(stage->word, 1);
+            return;
+        }
+        tutti_store_release(stage->word, 0);
+        tutti_batch_issue(batch);
+    }
+    stage->batch = NULL;
+    batch->streams_missing = 1;
+    tutti_stream_push(stage->comm->gpu->stage, &batch->place, batch, true);
+}
+
+/* One batch of the calls on staged buffers, and the copies out. */
+static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
+                     const struct tutti_call *const *calls, size_t count,
+                     struct tutti_cu_stream *stream, struct tutti_batch *batch)
+{
+    uint8_t *at = stage->bytes + TUTTI_CACHE_LINE;
+
+    for (size_t i = 0; i < count; i++) {
+        struct tutti_call staged = *calls[i];
+        size_t input_bytes, output_bytes;
+
+        tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
+        staged.input = at;
+        staged.output = at + round_up(input_bytes);
+        TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
+        TUTTI_TRY(tutti_batch_add(batch, &staged));
+        at += round_up(input_bytes) + round_up(output_bytes);
+    }
+    return TUTTI_OK;
+}
+
+static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
+                    const struct tutti_call *const *calls, size_t count,
+                    struct tutti_cu_stream *stream)
+{
+    const uint8_t *at = stage->bytes + TUTTI_CACHE_LINE;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t input_bytes, output_bytes;
+
+        tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
+        TUTTI_TRY(copy_in(comm, calls[i], at + round_up(input_bytes), output_bytes, stream));
+        at += round_up(input_bytes) + round_up(output_bytes);
+    }
+    return TUTTI_OK;
+}
+
+static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_batch *batch,
+               struct tutti_cu_stream *stream)
+{
+    const struct tutti_cuda *cuda = comm->cuda;
+    tutti_cu_address word;
+    int code;
+
+    batch->done_word = stage->word;
+    if (stage->is_captured)
+        stage->pattern = batch;
+    else
+        stage->batch = batch;
+    code = cuda->host_device_address(&word, stage->word, 0);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->host_function(stream, hand_over, stage);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->wait_value(stream, word, 1, TUTTI_CU_WAIT_EQUAL);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
+}
+
+static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const *calls, size_t count,
+                        struct tutti_cu_stream *stream)
+{
+    struct tutti_stage *stage;
+    struct tutti_batch *batch;
+    size_t bytes = 0;
+    bool is_captured;
+    int rc;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t input_bytes, output_bytes;
+
+        tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
+        bytes += round_up(input_bytes) + round_up(output_bytes);
+    }
+    TUTTI_TRY(tutti_gpu_is_capturing(comm->gpu->gpu, stream, &is_captured));
+    if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
+        return TUTTI_ERR_SYSTEM;
+    TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
+    TUTTI_TRY(tutti_batch_create(comm, &batch));
+    rc = stage_out(comm, stage, calls, count, stream, batch);
+    if (rc != TUTTI_OK) {
+        tutti_batch_release(batch);
+        return rc;
+    }
+    if (!is_captured)
+        tutti_batch_issue(batch);
+    TUTTI_TRY(run(comm, stage, batch, stream));
+    TUTTI_TRY(stage_in(comm, stage, calls, count, stream));
+    if (is_captured)
+        return TUTTI_OK;
+    stage->is_recorded = true;
+    comm->cuda->event_record(stage->event, stream);
+    return tutti_gpu_note(comm->gpu->gpu, stream);
+}
+
+int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
+                          size_t count, struct tutti_cu_stream *stream)
+{
+    int rc;
+
+    TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
+    rc = stage_inside(comm, calls, count, stream);
+    tutti_gpu_leave(comm->gpu->gpu);
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Page-locked memory of the host for calls on device memory that go through it. */
+#ifndef TUTTI_GPU_STAGE_H
+#define TUTTI_GPU_STAGE_H
+
+#include "comm_gpu.h"
+#include "stream.h"
+
+/* The calls of a group, or one, on their way through the host. */
+struct tutti_stage {
+    struct tutti_stage *next;
+    struct tutti_comm *comm;
+    uint8_t *bytes;              /* page-locked: the word, then staged buffers */
+    size_t size_bytes;
+    uint32_t *word;              /* 1: the calls are done */
+    struct tutti_cu_event *event; /* behind what copies the results in */
+    bool is_recorded, is_captured;
+    struct tutti_batch *batch;   /* issued, and pushed by the host function; if not captured */
+    struct tutti_batch *pattern; /* captured: what is issued each time */
+};
+
+/* One with room for so much, not in use. `is_captured`: it never comes back. */
+int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
+                     struct tutti_stage **ret_stage);
+
+/* How large a call's buffers are as a whole. */
+void tutti_stage_measure(const struct tutti_comm *comm, const struct tutti_call *call,
+                         size_t *ret_input_bytes, size_t *ret_output_bytes);
+
+#endif
