@@ -15,11 +15,14 @@
 
 #include <cmocka.h>
 
+enum { HANG_S = 120 }; /* a child that takes longer never ends */
+
 static void run_child(void (*function)(void), const struct settings *settings)
 {
     struct rlimit no_core = {0, 0};
 
     setrlimit(RLIMIT_CORE, &no_core);
+    alarm(HANG_S);
     setenv("TUTTI_CUDA_LIBRARY", SIM_CUDA, 1);
     for (int i = 0; i < 8 && settings->values[i] != NULL; i++)
         putenv((char *)(uintptr_t)settings->values[i]);

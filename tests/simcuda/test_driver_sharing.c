@@ -148,6 +148,8 @@ static void in_two_processes(void (*first)(void), void (*second)(void))
     child = fork();
     MUST(child >= 0);
     ends[0] = ends[1] = both[child == 0];
+    /* So that one of them hears of it when the other ends. */
+    close(both[child != 0]);
     if (child == 0) {
         first();
         _exit(0);

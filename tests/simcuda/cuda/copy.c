@@ -10,7 +10,7 @@
 static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_cu_address from,
                      size_t size_bytes, struct sim_work **ret_work, bool *ret_must_wait)
 {
-    struct sim_range *to_range, *from_range;
+    struct sim_range *to_range = NULL, *from_range = NULL;
     struct sim_work *work;
     int code = sim_range_check((uintptr_t)to, size_bytes, &to_range);
 
@@ -35,7 +35,7 @@ static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_
 static int make_set(struct tutti_cu_stream *stream, tutti_cu_address to, unsigned char value,
                     size_t size_bytes, struct sim_work **ret_work)
 {
-    struct sim_range *range;
+    struct sim_range *range = NULL;
     struct sim_work *work;
     int code = sim_range_check((uintptr_t)to, size_bytes, &range);
 
@@ -73,8 +73,8 @@ static int copy(tutti_cu_address to, tutti_cu_address from, size_t size_bytes,
                 struct tutti_cu_stream *handle, bool must_wait)
 {
     struct tutti_cu_stream *stream;
-    struct sim_work *work;
-    bool has_pageable;
+    struct sim_work *work = NULL;
+    bool has_pageable = false;
     int code = sim_stream_find(handle, &stream);
 
     if (code == 0)
@@ -86,7 +86,7 @@ static int set(tutti_cu_address to, unsigned char value, size_t size_bytes,
                struct tutti_cu_stream *handle, bool must_wait)
 {
     struct tutti_cu_stream *stream;
-    struct sim_work *work;
+    struct sim_work *work = NULL;
     int code = sim_stream_find(handle, &stream);
 
     if (code == 0)
