@@ -6,6 +6,7 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/direct.cuh"
 #include "device/cuda/ll.cuh"
+#include "device/cuda/steps.cuh"
 
 /* One function for all kernels. The run is its own meanwhile, so that it stays in registers. */
 template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
@@ -37,6 +38,8 @@ GPU_INLINE bool gpu_run_direct(struct gpu_run *run, const struct tutti_gpu_work 
 
 GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
+    if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
+        return gpu_work_begin(run, work) && gpu_run_steps(run);
     return work->kind == TUTTI_GPU_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
 }
 
