@@ -14,9 +14,10 @@
  *    in the next epoch it just writes. After other works (a broadcast by lines, say, where only the
  *    root is listened to) the next epoch of any kind begins with waiting for the greetings that
  *    are missing. `heard` is the last epoch of which all are known.
- *  - That goes for greetings, too, for they are written like all else. One of epoch e - 1 cannot be
- *    overwritten before it is read: its rank writes there again in epoch e + 1, when it has read my
- *    greeting of epoch e, which I send when I have read its of e - 1.
+ *  - That goes for greetings, too, for they are written like all else. The one of epoch e - 1 is
+ *    overwritten in epoch e + 1, when its rank has read my greeting of epoch e. That is sent when
+ *    the block that sends it has read theirs of e - 1; blocks that come later may find the one of
+ *    e + 1, which tells them no less, but not that of e + 3, which waits for the end of my epoch e.
  *
  * Greetings name the call, so that ranks that do different things are told instead of waiting for
  * each other. Who uses what others sent reads their greetings, sooner or later in the same launch.
@@ -183,17 +184,16 @@ GPU_INLINE void gpu_greet(const struct gpu_run *run)
     }
 }
 
-GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint64_t epoch,
-                                  uint32_t word, uint64_t *ret_value)
+GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint32_t word,
+                                  uint64_t *ret_value)
 {
-    const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[epoch & 1].words[word];
-    const uint32_t flag = gpu_epoch_flag(epoch);
+    const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[run->epoch & 1].words[word];
     uint32_t polls = 0;
 
     for (;;) {
         const gpu_word got = gpu_load_flagged(at);
 
-        if (got.y == flag && got.w == flag) {
+        if (got.y == run->flag && got.w == run->flag) {
             *ret_value = (uint64_t)got.z << 32 | got.x;
             return true;
         }
@@ -207,7 +207,7 @@ GPU_FUNCTION void gpu_mismatch(const struct gpu_run run, uint32_t peer)
     uint64_t theirs[GPU_GREETING_WORDS];
 
     for (uint32_t i = 0; i < GPU_GREETING_WORDS; i++)
-        if (!gpu_read_greeting(&run, peer, run.epoch, i, &theirs[i]))
+        if (!gpu_read_greeting(&run, peer, i, &theirs[i]))
             return;
     gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
 }
@@ -223,7 +223,7 @@ GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t cou
 
         if (peer == run->rank)
             continue;
-        if (!gpu_read_greeting(run, peer, run->epoch, word, &value))
+        if (!gpu_read_greeting(run, peer, word, &value))
             return false;
         if (value != gpu_greeting_word(run, peer, word, false)) {
             gpu_mismatch(*run, peer);
@@ -233,17 +233,31 @@ GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t cou
     return true;
 }
 
+/* That peer has begun the epoch before this one: it may be one further than this rank already. */
+GPU_INLINE bool gpu_wait_for_begin(const struct gpu_run *run, uint32_t peer)
+{
+    const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[(run->epoch - 1) & 1].words[0];
+    const uint32_t before = gpu_epoch_flag(run->epoch - 1), after = gpu_epoch_flag(run->epoch + 1);
+    uint32_t polls = 0;
+
+    for (;;) {
+        const gpu_word got = gpu_load_flagged(at);
+
+        if ((got.y == before || got.y == after) && (got.w == before || got.w == after))
+            return true;
+        if (!gpu_may_wait(run, peer, &polls))
+            return false;
+    }
+}
+
 /* All of the block: everybody has begun the epoch before this one. */
 GPU_INLINE bool gpu_catch_up(const struct gpu_run *run)
 {
     bool is_fine = true;
 
-    for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads()) {
-        uint64_t ignored;
-
+    for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
         if (peer != run->rank)
-            is_fine = is_fine && gpu_read_greeting(run, peer, run->epoch - 1, 0, &ignored);
-    }
+            is_fine = is_fine && gpu_wait_for_begin(run, peer);
     return !gpu_barrier_or(!is_fine);
 }
 
