@@ -78,7 +78,7 @@ static void buffer_init(struct attempt *attempt, uint32_t rank, size_t elements,
 {
     const struct attempt_call *call = &attempt->call;
     const size_t size = tutti_type_size(call->type);
-    struct attempt_buffer buffer = {.bytes = elements * size + 2 * GUARD_BYTES + call->shift * size};
+    struct attempt_buffer buffer = {.bytes = (elements + call->shift) * size + 2 * GUARD_BYTES};
 
     buffer.base = domain_take(attempt->domain, rank, buffer.bytes);
     buffer.at = buffer.base + GUARD_BYTES + call->shift * size;

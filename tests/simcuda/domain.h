@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ranks of a domain in plain memory: mailboxes, windows, counters and reports as a host would make
- * them, and launches of all ranks at the same time on the machine of sim_kernel.h. */
+ * The ranks of a domain in plain memory: mailboxes, windows, counters and reports as a host would
+ * make them, and launches of all ranks at the same time on the machine of sim_kernel.h. */
 #ifndef TUTTI_TESTS_SIMCUDA_DOMAIN_H
 #define TUTTI_TESTS_SIMCUDA_DOMAIN_H
 
@@ -51,14 +51,14 @@ struct domain_grid {
     uint32_t blocks, threads;
 };
 
-/* Each rank runs its works, `nworks` from works[rank * nworks] on, in one launch of `kernel`. All at
- * the same time; returns when all have ended. */
+/* Each rank runs its works, `nworks` from works[rank * nworks] on, in one launch of `kernel`. All
+ * at the same time; returns when all have ended. */
 void domain_run(struct domain *domain, const char *kernel, const struct domain_grid *grids,
                 const struct tutti_gpu_work *works, uint32_t nworks, uint64_t deadline_ns);
 
-/* The same, but each rank has `nlaunches` of such launches, one after the other, and does not wait for
- * others between them but dawdles now and then. Works of rank r's launch i begin at
- * works[(r * nlaunches + i) * nworks]. */
+/* The same, but each rank has `nlaunches` of such launches, one after the other, and does not wait
+ * for others between them but dawdles now and then. Works of rank r's launch i begin at works[(r *
+ * nlaunches + i) * nworks]. */
 void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
                      const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
                      uint64_t seed);

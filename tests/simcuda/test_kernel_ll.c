@@ -195,6 +195,39 @@ static void ranks_may_run_ahead_of_each_other(void **state)
     }
 }
 
+/* As rank 1 has left it when it is at epoch 5: a block of rank 0 that is late in epoch 4, whose
+ * predecessor not everybody was heard of in, must be content with that. */
+static void blocks_may_find_peers_an_epoch_further(void **state)
+{
+    static const struct domain_sizes sizes = {0};
+    static const struct attempt_call call = {.kind = TUTTI_GPU_LL, .count = 4,
+                                             .collective = TUTTI_BROADCAST};
+    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    struct attempt attempt;
+    struct domain domain;
+    struct tutti_gpu_mail *mail;
+
+    (void)state;
+    same_grids(grids, 2, 32);
+    domain_init(&domain, 2, &sizes);
+    domain_set_epoch(&domain, 3);
+    domain.ranks[0].counters->heard_epoch = 2;
+    mail = (void *)domain.ranks[0].peers[1].from;
+    for (uint32_t word = 0; word < 4; word++)
+        for (uint32_t flag = 1; flag < 4; flag += 2) {
+            mail->greetings[0].words[word][flag] = 4 + 1;
+            mail->greetings[1].words[word][flag] = 5 + 1;
+        }
+    attempt_begin(&attempt, &domain, &call, 4, works, 1);
+    domain.nranks = 1;
+    domain_run(&domain, SMALL, grids, works, 1, 1000 * 1000 * 1000);
+    domain.nranks = 2;
+    assert_true(domain_is_fine(&domain));
+    attempt_end(&attempt, false);
+    domain_fini(&domain);
+}
+
 static void stores_may_become_visible_late(void **state)
 {
     static const struct domain_sizes sizes = {0};
@@ -231,8 +264,9 @@ static void a_launch_may_have_many_works(void **state)
     }
 }
 
-/* Lines have 32 bits of the epoch, which come again: the same flags for the same half 2 * (2^32 - 1)
- * epochs later. Lines from then would be taken for new ones, were they not cleaned on the way. */
+/* Lines have 32 bits of the epoch, which come again: the same flags for the same half
+ * 2 * (2^32 - 1) epochs later. Lines from then would be taken for new ones, were they not cleaned on
+ * the way. */
 static void lines_of_long_ago_are_never_taken_for_new_ones(void **state)
 {
     static const struct domain_sizes sizes = {0};
@@ -456,6 +490,7 @@ int main(void)
         cmocka_unit_test(every_type_and_operation_gives_the_processors_bits),
         cmocka_unit_test(counts_up_to_the_capacity_are_shared_by_blocks_of_any_number),
         cmocka_unit_test(ranks_may_run_ahead_of_each_other),
+        cmocka_unit_test(blocks_may_find_peers_an_epoch_further),
         cmocka_unit_test(stores_may_become_visible_late),
         cmocka_unit_test(a_launch_may_have_many_works),
         cmocka_unit_test(lines_of_long_ago_are_never_taken_for_new_ones),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which elements of a collective go from whom to whom, and small pieces of memory of any alignment. */
+ * Which elements of a collective go from whom to whom; small pieces of memory of any alignment. */
 #ifndef TUTTI_DEVICE_CUDA_BLOCKS_CUH
 #define TUTTI_DEVICE_CUDA_BLOCKS_CUH
 

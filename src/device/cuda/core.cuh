@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What all communicating kernels share: epochs, greetings, waiting, meetings of the grid, signals.
  *
- * Epochs and the reuse of memory. Every work but MESSAGES takes one epoch of its domain, in the same
- * order on all ranks. What a rank writes for others in epoch e lies in half e & 1: of their mailboxes
- * (greetings, posts, lines), or of its own windows. It may write there when everybody has finished
- * epoch e - 2, whose data the half still holds.
+ * Epochs and the reuse of memory. Every work but MESSAGES takes one epoch of its domain, in the
+ * same order on all ranks. What a rank writes for others in epoch e lies in half e & 1: of their
+ * mailboxes (greetings, posts, lines), or of its own windows. It may write there when everybody has
+ * finished epoch e - 2, whose data the half still holds.
  *
  *  - In every epoch each rank greets every other, and it begins an epoch only when all its threads
- *    are done with the one before: a new launch begins after the last one's end, and within a launch
- *    the grid meets between two works. So a greeting of epoch e - 1 tells that its rank has finished
- *    e - 2.
+ *    are done with the one before: a new launch begins after the last one's end, and within a
+ *    launch the grid meets between two works. So a greeting of epoch e - 1 tells that its rank has
+ *    finished e - 2.
  *  - Works in which a rank reads everybody's greeting ("hears" all) leave nothing to be waited for:
  *    in the next epoch it just writes. After other works (a broadcast by lines, say, where only the
  *    root is listened to) the next epoch of any kind begins with waiting for the greetings that
  *    are missing. `heard` is the last epoch of which all are known.
- *  - That goes for greetings, too, for they are written like all else. One of epoch e - 1 cannot be
- *    overwritten before it is read: its rank writes there again in epoch e + 1, when it has read my
- *    greeting of epoch e, which I send when I have read its of e - 1.
+ *  - That goes for greetings, too, for they are written like all else. The one of epoch e - 1 is
+ *    overwritten in epoch e + 1, when its rank has read my greeting of epoch e. That is sent when
+ *    the block that sends it has read theirs of e - 1; blocks that come later may find the one of
+ *    e + 1, which tells them no less, but not that of e + 3, which waits for the end of my epoch e.
  *
  * Greetings name the call, so that ranks that do different things are told instead of waiting for
  * each other. Who uses what others sent reads their greetings, sooner or later in the same launch.
  *
- * Flags. Lines and greetings carry the epoch in 32 bits, never 0. Lines of some 2^32 epochs ago would
- * be taken for new ones, therefore all are cleaned every 2^30 epochs. In epoch e, before I greet, half
- * (e + 1) & 1 of my inboxes is idle: what was sent to me in epoch e - 1 has been read, all of it, when
- * I finished that; and nobody writes for epoch e + 1 before it has my greeting of epoch e.
+ * Flags. Lines and greetings carry the epoch in 32 bits, never 0. Lines of some 2^32 epochs ago
+ * would be taken for new ones, therefore all are cleaned every 2^30 epochs. In epoch e, before I
+ * greet, half (e + 1) & 1 of my inboxes is idle: what was sent to me in epoch e - 1 has been read,
+ * all of it, when I finished that; and nobody writes for epoch e + 1 before it has my greeting of
+ * epoch e.
  */
 #ifndef TUTTI_DEVICE_CUDA_CORE_CUH
 #define TUTTI_DEVICE_CUDA_CORE_CUH
@@ -100,7 +102,7 @@ GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_gpu_fault fault,
 /* Has waiting for that rank become pointless? */
 GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
 {
-    /* Blocks of this rank wait for each other because one of them waits for a peer: it shall tell. */
+    /* Blocks of this rank wait for each other as one of them waits for a peer: it shall tell. */
     const uint64_t patience_ns = run.deadline_ns << (peer == run.rank);
 
     if (gpu_load_relaxed(&run.counters->is_aborted))
@@ -150,8 +152,8 @@ GPU_INLINE bool gpu_wait_for_blocks(const struct gpu_run *run)
     return gpu_wait_for(run, run->rank, &run->counters->arrivals, run->meetings * gpu_blocks());
 }
 
-/* All threads of all blocks, each of which says whether it is fine; false, for all of the block, when
- * the launch is to end. */
+/* All threads of all blocks, each of which says whether it is fine; false, for all of the block,
+ * when the launch is to end. */
 GPU_INLINE bool gpu_meet(struct gpu_run *run, bool is_fine)
 {
     if (gpu_barrier_or(!is_fine))
@@ -182,17 +184,16 @@ GPU_INLINE void gpu_greet(const struct gpu_run *run)
     }
 }
 
-GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint64_t epoch,
-                                  uint32_t word, uint64_t *ret_value)
+GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint32_t word,
+                                  uint64_t *ret_value)
 {
-    const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[epoch & 1].words[word];
-    const uint32_t flag = gpu_epoch_flag(epoch);
+    const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[run->epoch & 1].words[word];
     uint32_t polls = 0;
 
     for (;;) {
         const gpu_word got = gpu_load_flagged(at);
 
-        if (got.y == flag && got.w == flag) {
+        if (got.y == run->flag && got.w == run->flag) {
             *ret_value = (uint64_t)got.z << 32 | got.x;
             return true;
         }
@@ -206,13 +207,13 @@ GPU_FUNCTION void gpu_mismatch(const struct gpu_run run, uint32_t peer)
     uint64_t theirs[GPU_GREETING_WORDS];
 
     for (uint32_t i = 0; i < GPU_GREETING_WORDS; i++)
-        if (!gpu_read_greeting(&run, peer, run.epoch, i, &theirs[i]))
+        if (!gpu_read_greeting(&run, peer, i, &theirs[i]))
             return;
     gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
 }
 
-/* The calling thread's share, among so many, of reading the greetings of ranks [first, first + count)
- * and comparing them with its own call. */
+/* The calling thread's share, among so many, of reading the greetings of ranks [first, first +
+ * count) and comparing them with its own call. */
 GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t count, uint32_t index,
                          uint32_t nthreads)
 {
@@ -222,7 +223,7 @@ GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t cou
 
         if (peer == run->rank)
             continue;
-        if (!gpu_read_greeting(run, peer, run->epoch, word, &value))
+        if (!gpu_read_greeting(run, peer, word, &value))
             return false;
         if (value != gpu_greeting_word(run, peer, word, false)) {
             gpu_mismatch(*run, peer);
@@ -232,17 +233,31 @@ GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t cou
     return true;
 }
 
+/* That peer has begun the epoch before this one: it may be one further than this rank already. */
+GPU_INLINE bool gpu_wait_for_begin(const struct gpu_run *run, uint32_t peer)
+{
+    const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[(run->epoch - 1) & 1].words[0];
+    const uint32_t before = gpu_epoch_flag(run->epoch - 1), after = gpu_epoch_flag(run->epoch + 1);
+    uint32_t polls = 0;
+
+    for (;;) {
+        const gpu_word got = gpu_load_flagged(at);
+
+        if ((got.y == before || got.y == after) && (got.w == before || got.w == after))
+            return true;
+        if (!gpu_may_wait(run, peer, &polls))
+            return false;
+    }
+}
+
 /* All of the block: everybody has begun the epoch before this one. */
 GPU_INLINE bool gpu_catch_up(const struct gpu_run *run)
 {
     bool is_fine = true;
 
-    for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads()) {
-        uint64_t ignored;
-
+    for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
         if (peer != run->rank)
-            is_fine = is_fine && gpu_read_greeting(run, peer, run->epoch - 1, 0, &ignored);
-    }
+            is_fine = is_fine && gpu_wait_for_begin(run, peer);
     return !gpu_barrier_or(!is_fine);
 }
 
@@ -252,7 +267,8 @@ GPU_FUNCTION void gpu_clean(const struct gpu_run run)
     const struct tutti_gpu_layout *layout = &run.domain->layout;
     const uint64_t from = layout->ll_at + ((run.epoch + 1) & 1) * layout->ll_bytes;
     const uint64_t step = (uint64_t)gpu_blocks() * gpu_threads() * sizeof(gpu_word);
-    const uint64_t first = ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * sizeof(gpu_word);
+    const uint64_t thread = (uint64_t)gpu_block() * gpu_threads() + gpu_thread();
+    const uint64_t first = thread * sizeof(gpu_word);
 
     for (uint32_t peer = 0; peer < run.nranks; peer++)
         for (uint64_t at = first; peer != run.rank && at < layout->ll_bytes; at += step)

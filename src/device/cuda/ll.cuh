@@ -4,13 +4,13 @@
  * arrived, so nothing is fenced, nobody is signalled, and there is no barrier at the end: the next
  * epoch has memory of its own (core.cuh).
  *
- * Reductions are done by every rank that needs the result, from all ranks' inputs in rank order, with
- * its own from its own memory: all ranks come to the same bits.
+ * Reductions are done by every rank that needs the result, from all ranks' inputs in rank order,
+ * with its own from its own memory: all ranks come to the same bits.
  *
- * What goes from one rank to another is cut into units, which lie in the mailbox in their order; each
- * block has a share of the units, the same ones for pushing and for combining, and meets in between:
- * where output is input each unit has been pushed before its place is overwritten. Ranks need not have
- * equal grids.
+ * What goes from one rank to another is cut into units, which lie in the mailbox in their order;
+ * each block has a share of the units, the same ones for pushing and for combining, and meets in
+ * between: where output is input each unit has been pushed before its place is overwritten. Ranks
+ * need not have equal grids.
  */
 #ifndef TUTTI_DEVICE_CUDA_LL_CUH
 #define TUTTI_DEVICE_CUDA_LL_CUH
@@ -70,8 +70,8 @@ struct gpu_ll_lines {
     GPU_INLINE bool any(bool is_true) { return is_true; }
 };
 
-/* LL128: 128 bytes, of which the last 8 are the epoch. A unit is a line; 8 threads have 16 bytes of it
- * each, and warps stay together. */
+/* LL128: 128 bytes, of which the last 8 are the epoch. A unit is a line; 8 threads have 16 bytes of
+ * it each, and warps stay together. */
 struct gpu_ll128_lines {
     enum { lanes = 8, unit_bytes = 120 };
 
@@ -263,12 +263,24 @@ template <typename lines> struct gpu_ll_reduction {
     }
 };
 
+/* Is this rank's part of its input, or of root's, there already? */
+GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
+{
+    const struct tutti_gpu_work *work = run->work;
+    const uint32_t size = gpu_type_bytes(work->type);
+
+    return (uint64_t)work->input + gpu_given(work, run->rank, run->rank).first * size ==
+               (uint64_t)work->output + gpu_taken(work, run->rank, run->rank).first * size &&
+           !work->is_premultiplied;
+}
+
 /* Each rank's part into a place of its own; this one's, too. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {
     const struct tutti_gpu_work *work = run->work;
     const uint32_t size = gpu_type_bytes(work->type), total = share.count * run->nranks;
+    const bool is_in_place = gpu_ll_is_in_place(run);
 
     for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < total);
          slot += gpu_ll_slots<lines>()) {
@@ -276,13 +288,14 @@ GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint6
         const gpu_part part = gpu_taken(work, run->rank, from);
         const gpu_ll_piece piece = gpu_ll_piece_of<lines>(
             share.first + slot % share.count, slot < total, part.count * size);
+        const bool is_mine = from == run->rank;
         gpu_word words[GPU_LL_BATCH], own = {0, 0, 0, 0};
 
-        if (from == run->rank && piece.bytes > 0)
+        if (is_mine && !is_in_place)
             own = gpu_ll_input(run, gpu_given(work, from, from), piece, scalar);
         if (!gpu_ll_receive<lines>(run, from, 1, piece, own, words))
             return false;
-        if (piece.bytes > 0)
+        if (piece.bytes > 0 && !(is_mine && is_in_place))
             gpu_store_some((uint8_t *)work->output + part.first * size + piece.at, words[0],
                            piece.bytes);
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the host tells kernels, and what kernels of different ranks tell each other: plain structs, the
- * same for C and CUDA C++.
+ * What the host tells kernels, and what kernels of different ranks tell each other: plain structs,
+ * the same for C and CUDA C++.
  *
  * A domain is a communicator's ranks whose kernels can load from and store to each other's memory:
- * each other's device memory, or memory of the host that both see. Each rank launches the same works
- * in the same order; every work takes one epoch of the domain (messages take none). Epochs are
- * counted on the device, so that a launch may be captured in a graph and played again.
+ * each other's device memory, or memory of the host that both see. Each rank launches the same
+ * works in the same order; every work takes one epoch of the domain (messages take none). Epochs
+ * are counted on the device, so that a launch may be captured in a graph and played again.
  *
- * Each ordered pair of ranks has a mailbox, which one of them writes and the other reads; it lies in
- * the reader's memory where the writer can reach that.
+ * Each ordered pair of ranks has a mailbox, which one of them writes and the other reads; it lies
+ * in the reader's memory where the writer can reach that.
  */
 #ifndef TUTTI_DEVICE_CUDA_WORK_H
 #define TUTTI_DEVICE_CUDA_WORK_H
@@ -35,8 +35,9 @@ struct tutti_gpu_greeting {
     uint32_t words[4][4];
 };
 
-/* Where a rank's buffers are, as far as the reader is concerned: told in works that use each other's
- * buffers. One line; the counter is released last, and again with each further signal of the epoch. */
+/* Where a rank's buffers are, as far as the reader is concerned: told in works that use each
+ * other's buffers. One line; the counter is released last, and again with each further signal of
+ * the epoch. */
 struct tutti_gpu_post {
     uint64_t counter;       /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
     uint64_t input, output; /* offsets in the maps below; with map 0 addresses */
