@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules, on the simulated machine: every algorithm there is comes to what its
- * steps say, byte for byte. */
+ * The interpreter of schedules, on the simulated machine: every algorithm there is comes to what
+ * its steps say, byte for byte. */
 #include "schedule/variants.h"
 #include "simcuda/launch.h"
 #include "simcuda/scene.h"
@@ -154,6 +154,29 @@ static void one_slot_is_enough(void **state)
     stage_close(&stage);
 }
 
+/* Windows so small that each block goes through them many times in one call. */
+static void windows_are_used_again_and_again(void **state)
+{
+    struct domain_sizes sizes = small;
+    struct stage stage;
+
+    (void)state;
+    sizes.window_bytes = 1 << 13;
+    stage_open(&stage, 4, &two_blocks, &sizes, 32);
+    for (size_t a = 0; a < tutti_algorithm_count(); a++)
+        for (int late = 0; late < 2; late++) {
+            struct tutti_shape shape = {.nranks = 4};
+            struct scene scene = next_scene(tutti_algorithm(a), &shape, 2100);
+
+            if (tutti_algorithm(a)->needs == 0)
+                continue;
+            sim_weak_set(late == 0 ? 0 : seed);
+            play(&stage, &scene);
+        }
+    sim_weak_set(0);
+    stage_close(&stage);
+}
+
 /* Flagged words, releases and signals carry all that others read. */
 static void nothing_is_read_before_it_is_released(void **state)
 {
@@ -228,6 +251,7 @@ int main(void)
         cmocka_unit_test(variants_of_algorithms_give_the_same_bits),
         cmocka_unit_test(blocks_may_differ_in_size),
         cmocka_unit_test(one_slot_is_enough),
+        cmocka_unit_test(windows_are_used_again_and_again),
         cmocka_unit_test(nothing_is_read_before_it_is_released),
         cmocka_unit_test(many_works_run_in_one_launch),
         cmocka_unit_test(any_number_of_blocks_and_threads_will_do),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as kernels read them: tables that hold together and say what the plan says, calls cut for
- * the blocks there are, and what cannot be run refused. */
+ * Programs as kernels read them: tables that hold together and say what the plan says, calls cut
+ * for the blocks there are, and what cannot be run refused. */
 #include "executor/gpu_program.h"
 
 #include "algorithms/algorithm.h"
@@ -42,7 +42,7 @@ static struct tutti_call call_of(enum tutti_collective collective, enum tutti_ty
                                .output = output};
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------ */
 
 static const struct tutti_gpu_program *head_of(const struct tutti_gpu_image *image)
 {
@@ -152,7 +152,7 @@ static void tables_say_what_the_plan_says(void **state)
         }
 }
 
-/* ---- pieces ----------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------ */
 
 static struct tutti_program *program_of(const char *name, enum tutti_type type, size_t count,
                                         struct tutti_plan **ret_plan)
@@ -209,7 +209,7 @@ static void no_piece_is_larger_than_its_part_of_the_window(void **state)
     }
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------- */
 
 static void schedules_of_too_many_channels_are_refused(void **state)
 {
