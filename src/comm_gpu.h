@@ -19,6 +19,7 @@ struct tutti_comm_gpu {
     struct tutti_gpu *gpu;
     bool has_domain;
     struct tutti_history history; /* of calls that ran as kernels: the calling thread's */
+    uint64_t *sequences;          /* of messages that did: [2][nranks], receives, sends */
 
     /* Forming. */
     struct tutti_batch *batch;    /* an all-gather on its way */
@@ -50,6 +51,8 @@ void tutti_comm_gpu_drain(struct tutti_comm *comm);
 void tutti_comm_gpu_free(struct tutti_comm *comm);
 
 /* ---- calls (gpu_call.c) ------------------------------------------------------------------- */
+
+bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer);
 
 /* Is it a call on device memory? TUTTI_ERR_ARGUMENT: of the one buffer, not of the other. */
 int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,

@@ -9,6 +9,7 @@
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
  *   gpu_slabs.c   host memory that launches read
+ *   gpu_scratch.c device memory that programs use
  *   gpu_launch.c  enqueue; the order of streams; what became of it
  */
 #ifndef TUTTI_EXECUTOR_GPU_PRIVATE_H
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "device/cuda/cuda_kernels.h"
 #include "executor/gpu.h"
+#include "executor/gpu_program.h"
 #include "transport/gpu_memory.h"
 #include "transport/identity.h"
 
@@ -44,12 +46,21 @@ struct tutti_gpu_neighbour {
     tutti_cu_address own_at, host_at;  /* where I see them; 0: not at all */
 };
 
+/* ---- gpu.c -------------------------------------------------------------------------------- */
+
+/* Copy, host memory or the device's, and wait: by the desk. */
+int tutti_gpu_put(const struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+                  size_t size_bytes);
+/* Wait for what is on the desk. */
+int tutti_gpu_settle_desk(const struct tutti_gpu *gpu);
+
 struct tutti_pass;
 
 struct tutti_gpu {
     const struct tutti_cuda *cuda;
     struct tutti_gpu_args args;
     uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
+    struct tutti_domain *host_domain;   /* of all ranks, NULL: there is none */
     bool holds_primary;
     struct tutti_cu_context *context;
     char name[64];                      /* of the device, for messages */
@@ -67,12 +78,13 @@ struct tutti_gpu {
     bool has_domain;
 
     /* The domain. Areas: nranks mailboxes that others write, then two windows. */
-    struct tutti_gpu_layout layout;
+    struct tutti_gpu_grid grid;
     struct tutti_gpu_memory own;        /* my area in device memory */
     struct tutti_gpu_memory host;       /* the one in host memory; NONE where all reach me */
     struct tutti_gpu_neighbour *neighbours; /* [nranks] */
     struct tutti_gpu_memory state;      /* struct tutti_gpu_domain, peers, counters */
     struct tutti_gpu_domain *domain;    /* its device address */
+    tutti_cu_address peers_at;          /* struct tutti_gpu_peer [nranks], behind it */
     struct tutti_gpu_report *report;    /* page-locked */
     uint32_t blocks;                    /* most of a launch */
     uint32_t threads;                   /* of a block */
@@ -81,17 +93,22 @@ struct tutti_gpu {
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
+    struct tutti_cu_stream *desk;       /* for tables and tests: it never waits for kernels of ours */
     struct tutti_cu_stream *last_stream;
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
     struct tutti_gpu_slab *slabs, *slab; /* all of them; the one in use */
+    struct tutti_gpu_scratch *scratch;  /* the newest of device memory for programs */
+    struct tutti_gpu_maps *maps;        /* NULL: no board to write on */
 };
 
 /* ---- gpu_layout.c ---------------------------------------------------------------------- */
 
-/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included. */
-void tutti_gpu_lay_out(uint32_t nranks, uint64_t memory_bytes, struct tutti_gpu_layout *ret_layout);
+/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included, for programs
+ * that at most `most_blocks` blocks run. */
+void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
+                       struct tutti_gpu_grid *ret_grid);
 /* Bytes of an area; where in it are the mailbox that `writer` writes, and the windows. */
 size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout);
 size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer);
@@ -122,13 +139,36 @@ int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captur
 int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 void tutti_gpu_slabs_fini(struct tutti_gpu *gpu);
 
+/* ---- gpu_scratch.c --------------------------------------------------------------------- */
+
+struct tutti_gpu_scratch;
+
+/* Device memory for the next launch, and all after it that need no more. */
+int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);
+void tutti_gpu_scratch_fini(struct tutti_gpu *gpu);
+
 /* ---- gpu_work.c ------------------------------------------------------------------------ */
 
 /* `is_captured`: what it refers to must last. */
 int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
                         struct tutti_gpu_work *ret_work);
+/* The sends and receives among the items, at least one, as one work. */
+int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
+                                 size_t count, bool is_captured, struct tutti_gpu_work *ret_work);
+
+static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
+{
+    return item->call->kind >= TUTTI_CALL_SEND;
+}
 
 /* ---- gpu_maps.c ------------------------------------------------------------------------ */
+
+struct tutti_gpu_maps;
+
+int tutti_gpu_maps_create(struct tutti_gpu *gpu);
+void tutti_gpu_maps_destroy(struct tutti_gpu *gpu);
+/* See what is new, here and with the others. Not while a stream of this thread is captured. */
+int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 
 /* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,

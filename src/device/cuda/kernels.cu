@@ -48,6 +48,16 @@ GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
     gpu_run_end(&run);
 }
 
+/* One work between the ranks' buffers. */
+GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_direct(&run, &launch.first);
+    gpu_run_end(&run);
+}
+
 /* Works of all kinds, one after the other. */
 GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 {

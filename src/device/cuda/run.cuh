@@ -4,6 +4,7 @@
 #define TUTTI_DEVICE_CUDA_RUN_CUH
 
 #include "device/cuda/core.cuh"
+#include "device/cuda/direct.cuh"
 #include "device/cuda/ll.cuh"
 #include "device/cuda/steps.cuh"
 
@@ -25,11 +26,21 @@ GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_gpu_work *
                                       : gpu_run_lines<gpu_ll128_lines>(run);
 }
 
+GPU_FUNCTION bool gpu_run_buffers(struct gpu_run *run)
+{
+    return gpu_direct_run(run);
+}
+
+GPU_INLINE bool gpu_run_direct(struct gpu_run *run, const struct tutti_gpu_work *work)
+{
+    return gpu_work_begin(run, work) && gpu_run_buffers(run);
+}
+
 GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
     if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
         return gpu_work_begin(run, work) && gpu_run_steps(run);
-    return gpu_run_small(run, work);
+    return work->kind == TUTTI_GPU_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
 }
 
 /* One work after the other: the grid meets in between. */
