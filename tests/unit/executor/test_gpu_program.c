@@ -257,6 +257,24 @@ static void blocks_too_large_for_the_window_are_refused(void **state)
     tutti_plan_destroy(plan);
 }
 
+/* A terabyte through windows of a few lines. */
+static void calls_of_too_many_rounds_are_refused(void **state)
+{
+    struct tutti_gpu_grid tiny = grid;
+    struct tutti_call call = call_of(TUTTI_ALLREDUCE, TUTTI_INT64, (size_t)1 << 37);
+    struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, "one_shot"), 6, 0, 1);
+    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_program *program;
+
+    (void)state;
+    tiny.layout.window_bytes = 1 << 13;
+    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &tiny, &program), TUTTI_OK);
+    assert_int_equal(tutti_gpu_program_encode(program, &call, &tiny, &image), TUTTI_ERR_USAGE);
+    assert_null(image.bytes);
+    tutti_program_destroy(program);
+    tutti_plan_destroy(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +284,7 @@ int main(void)
         cmocka_unit_test(schedules_of_too_many_channels_are_refused),
         cmocka_unit_test(schedules_of_too_many_lanes_are_refused),
         cmocka_unit_test(blocks_too_large_for_the_window_are_refused),
+        cmocka_unit_test(calls_of_too_many_rounds_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
