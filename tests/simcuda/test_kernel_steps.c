@@ -224,6 +224,43 @@ static void messages_and_windows_may_mix(void **state)
     sim_weak_set(0);
 }
 
+/* The root alone gives a signal. */
+static int emit_silent(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    const struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
+    const struct tutti_span window = tutti_span(TUTTI_BUF_WINDOW, 0, 1);
+
+    tutti_build_window(build, 1);
+    tutti_build_signals(build, 1);
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)shape->root, 1));
+        return tutti_build_get(build, shape->root, window, output);
+    }
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, 1), output));
+    TUTTI_TRY(tutti_build_copy(build, output, window));
+    return tutti_build_signal(build);
+}
+
+static void who_gives_no_signal_lets_others_know_when_it_leaves(void **state)
+{
+    static const struct tutti_algorithm silent = {
+        .name = "silent", .collective = TUTTI_BROADCAST, .needs = TUTTI_NEEDS_WINDOW,
+        .emit = emit_silent};
+    struct tutti_shape shape = {.nranks = 3};
+    struct domain_sizes sizes = small;
+    struct stage stage;
+
+    (void)state;
+    sizes.window_bytes = 1 << 12;
+    stage_open(&stage, 3, &two_blocks, &sizes, 32);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct scene scene = next_scene(&silent, &shape, 9000);
+
+        play(&stage, &scene);
+    }
+    stage_close(&stage);
+}
+
 /* Flagged words, releases and signals carry all that others read. */
 static void nothing_is_read_before_it_is_released(void **state)
 {
@@ -300,6 +337,7 @@ int main(void)
         cmocka_unit_test(one_slot_is_enough),
         cmocka_unit_test(windows_are_used_again_and_again),
         cmocka_unit_test(messages_and_windows_may_mix),
+        cmocka_unit_test(who_gives_no_signal_lets_others_know_when_it_leaves),
         cmocka_unit_test(nothing_is_read_before_it_is_released),
         cmocka_unit_test(many_works_run_in_one_launch),
         cmocka_unit_test(any_number_of_blocks_and_threads_will_do),
