@@ -153,9 +153,7 @@ static void lay_out(const struct scene *scene, struct part *part, uint32_t rank)
 static void fill(const struct scene *scene, struct part *part, uint32_t rank)
 {
     size_t size = tutti_type_size(scene->type);
-    uint64_t state = scene->seed * 64 + rank;
-    /* Exact in every type; products of many overflow by all means. */
-    uint64_t scalar;
+    uint64_t state = scene->seed * 64 + rank, scalar;
 
     for (size_t i = 0; i < part->size_bytes / size; i++) {
         uint64_t element = random_element(scene->type, &state);

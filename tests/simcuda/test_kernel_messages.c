@@ -147,10 +147,12 @@ static void flags_of_long_ago_are_forgotten(void **state)
 
     (void)state;
     for (uint64_t round = 0; round < 8; round++) {
-        set_counters(&stage, round == 0 ? 0 : (round << 31) - 2);
-        for (uint32_t i = 0; i < 5; i++) {
-            post_add(post, 0, 1, i + 1 < 3 ? 3 : 90);
-            post_add(post, 1, 0, 90);
+        set_counters(&stage, ((round + 1) << 31) - 2);
+        /* The last two slots of a period without flags, the first two of the next with. */
+        for (uint32_t from = 0; from < 2; from++) {
+            post_add(post, from, 1 - from, 500);
+            post_add(post, from, 1 - from, 90);
+            post_add(post, from, 1 - from, 90);
         }
         post_deliver(post);
     }
