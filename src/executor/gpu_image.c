@@ -59,6 +59,7 @@ bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gp
 {
     struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
     uint64_t staged = head->stages_in_window ? 0 : head->staged_input_bytes;
+    uint64_t nbusy = head->npieces < head->nblocks ? head->npieces : head->nblocks;
 
     if (writer->bytes == NULL) {
         writer->size_bytes = writer->used_bytes;
@@ -70,7 +71,7 @@ bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gp
                                  grid->layout.flagged_bytes / 2, TUTTI_GPU_LINE);
     *ret_image = (struct tutti_gpu_image){.bytes = writer->bytes,
                                           .size_bytes = writer->size_bytes,
-                                          .scratch_bytes = head->block_bytes * head->nblocks};
+                                          .scratch_bytes = head->block_bytes * nbusy};
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages for GPUs: a batch of sends and receives as a program whose steps have no dependencies. What
- * a rank sends to itself is a copy. */
+ * Messages for GPUs: a batch of sends and receives as a program whose steps have no
+ * dependencies. What a rank sends to itself is a copy. */
 #include "executor/gpu_image.h"
 
 #include "base/result.h"
@@ -12,7 +12,8 @@ struct batch {
     const struct tutti_gpu_message *messages;
     size_t count;
     int rank;
-    /* The lane of each message: to or from others. Sends to oneself have the place of their receive. */
+    /* The lane of each message: to or from others. Sends to oneself have the place of their
+     * receive. */
     uint32_t *places;
     struct tutti_gpu_lane lanes[TUTTI_GPU_LANES];
     uint32_t nlanes, nhalves, ncopies;

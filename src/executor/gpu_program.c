@@ -213,23 +213,38 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
         .staged_output_bytes = program->staged_output_bytes,
         .scratch_bytes = round_up(program->scratch_bytes, TUTTI_GPU_LINE),
     };
-    /* Signals are counted in bits of a word. */
-    tutti_assert(program->npieces * schedule->nsignals >> TUTTI_GPU_SIGNAL_BITS == 0);
+}
+
+/* Signals are counted in some bits of a word: of one block, in all its rounds. */
+static int check_signals(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
+{
+    size_t nrounds = (program->npieces + grid->nblocks - 1) / grid->nblocks;
+
+    if (nrounds * program->plan->schedule->nsignals >> TUTTI_GPU_SIGNAL_BITS == 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces; raise TUTTI_WINDOW_BYTES or choose "
+                      "another algorithm", program->npieces);
 }
 
 static int check_program(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
+    const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
+    size_t window_bytes = schedule->window_chunks * bound->slot_bytes;
 
     if (program->plan->nlanes + 1 > TUTTI_GPU_LANES)
         return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u lanes: kernels have %d",
                           program->plan->nlanes, TUTTI_GPU_LANES - 1);
     if (program->widens && reads_peers(schedule))
         return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read narrow floats of peers twice");
-    if (reads_peers(schedule) && program->staged_input_bytes > round_window_bytes(grid))
-        return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes of staged input in a window part "
-                          "of %zu", program->staged_input_bytes, round_window_bytes(grid));
-    return TUTTI_OK;
+    if (reads_peers(schedule))
+        window_bytes += program->staged_input_bytes;
+    /* Pieces are small enough; v-forms run in one. */
+    if (window_bytes > round_window_bytes(grid))
+        return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a window part of %zu; raise "
+                          "TUTTI_WINDOW_BYTES or choose another algorithm", window_bytes,
+                          round_window_bytes(grid));
+    return check_signals(program, grid);
 }
 
 int tutti_gpu_program_encode(const struct tutti_program *program, const struct tutti_call *call,

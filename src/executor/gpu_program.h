@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs for GPUs: a call cut into pieces for blocks that work side by side, and the tables by which
- * kernels run it (device/cuda/program.h). The host encodes them once; whoever launches puts the image
- * into device memory and names it in works, with scratch memory of its own for each work that may run
- * at the same time. */
+ * Programs for GPUs: a call cut into pieces for blocks that work side by side, and the tables by
+ * which kernels run it (device/cuda/program.h). The host encodes them once; whoever launches
+ * puts the image into device memory and names it in works, with scratch memory of its own for
+ * each work that may run at the same time. */
 #ifndef TUTTI_EXECUTOR_GPU_PROGRAM_H
 #define TUTTI_EXECUTOR_GPU_PROGRAM_H
 
@@ -13,7 +13,8 @@
 /* What all ranks of a domain know alike. */
 struct tutti_gpu_grid {
     struct tutti_gpu_layout layout;
-    uint32_t nblocks;        /* that run programs: layout.channels is a multiple of it, twice or more */
+    /* That run programs: layout.channels is a multiple of it, twice at least. */
+    uint32_t nblocks;
     size_t least_piece_bytes; /* of the larger buffer: with less a piece is not worth a block */
     size_t least_share_bytes; /* of a message, likewise */
 };
@@ -50,9 +51,9 @@ struct tutti_gpu_message {
     struct tutti_header header; /* numbered for its peer and direction */
 };
 
-/* The messages of a batch, which move at the same time; those of one peer and direction one after the
- * other. What a rank sends to itself must be received in the same batch, as much and in the same
- * order: TUTTI_ERR_USAGE. */
+/* The messages of a batch, which move at the same time; those of one peer and direction one
+ * after the other. What a rank sends to itself must be received in the same batch, as much and
+ * in the same order: TUTTI_ERR_USAGE. */
 int tutti_gpu_messages_encode(const struct tutti_gpu_message *messages, size_t count, int rank,
                               const struct tutti_gpu_grid *grid,
                               struct tutti_gpu_image *ret_image);

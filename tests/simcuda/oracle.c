@@ -51,7 +51,7 @@ static const struct tutti_schedule *schedule_of(const struct seat *seat)
     return seat->program->plan->schedule;
 }
 
-/* ---- letters -------------------------------------------------------------------------------- */
+/* ---- letters ----------------------------------------------------------------------------- */
 
 static void post_letter(struct oracle *oracle, uint32_t from, const struct tutti_step *step,
                         const uint8_t *bytes, size_t size_bytes)
@@ -82,7 +82,7 @@ static struct letter *take_letter(struct oracle *oracle, uint32_t to, const stru
     return NULL;
 }
 
-/* ---- two-sided steps -------------------------------------------------------------------------- */
+/* ---- two-sided steps --------------------------------------------------------------------- */
 
 /* Copies the bytes of a step between its segments of a span and one run. */
 static void gather(const struct seat *seat, uint32_t index, const struct tutti_span *span, int slot,
@@ -153,7 +153,7 @@ static bool run_half(struct oracle *oracle, uint32_t rank, uint32_t index, bool 
     return true;
 }
 
-/* ---- local and one-sided steps ------------------------------------------------------------------ */
+/* ---- local and one-sided steps ----------------------------------------------------------- */
 
 static void reduce(const struct seat *seat, const struct tutti_step *step, const void **srcs,
                    uint32_t nsrcs, void **dsts, uint32_t ndsts, size_t size_bytes, bool is_sum)
@@ -234,7 +234,7 @@ static bool run_local(struct oracle *oracle, uint32_t rank, uint32_t index)
     return true;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------ */
+/* ---- pieces ------------------------------------------------------------------------------ */
 
 static size_t elements(const struct oracle *oracle, const struct seat *seat, const size_t *counts,
                        size_t block)

@@ -50,7 +50,7 @@ const char *scene_name(const struct scene *scene)
     return text;
 }
 
-/* ---- stages --------------------------------------------------------------------------------- */
+/* ---- stages ------------------------------------------------------------------------------ */
 
 void stage_open(struct stage *stage, uint32_t nranks, const struct tutti_gpu_grid *grid,
                 const struct domain_sizes *sizes, uint32_t threads)
@@ -67,7 +67,7 @@ void stage_close(struct stage *stage)
     domain_fini(&stage->domain);
 }
 
-/* ---- buffers -------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------- */
 
 /* Elements that rank `from` has for rank `to`. */
 static size_t pair_count(const struct scene *scene, uint32_t from, uint32_t to)
@@ -153,9 +153,7 @@ static void lay_out(const struct scene *scene, struct part *part, uint32_t rank)
 static void fill(const struct scene *scene, struct part *part, uint32_t rank)
 {
     size_t size = tutti_type_size(scene->type);
-    uint64_t state = scene->seed * 64 + rank;
-    /* Exact in every type; products of many overflow by all means. */
-    uint64_t scalar;
+    uint64_t state = scene->seed * 64 + rank, scalar;
 
     for (size_t i = 0; i < part->size_bytes / size; i++) {
         uint64_t element = random_element(scene->type, &state);
@@ -168,7 +166,7 @@ static void fill(const struct scene *scene, struct part *part, uint32_t rank)
     memcpy(part->device, part->memory, part->size_bytes);
 }
 
-/* ---- programs ------------------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------------------------- */
 
 static void sign(const struct scene *scene, struct tutti_call *call)
 {
@@ -256,7 +254,7 @@ static struct tutti_gpu_work work_for(const struct stage *stage, const struct sc
     return work;
 }
 
-/* ---- playing -------------------------------------------------------------------------------- */
+/* ---- playing ----------------------------------------------------------------------------- */
 
 static bool make(struct stage *stage, const struct scene *scene, struct played *played)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules, on the simulated machine: every algorithm there is comes to what its
- * steps say, byte for byte. */
+ * The interpreter of schedules, on the simulated machine: every algorithm there is comes to what
+ * its steps say, byte for byte. */
+#include "base/result.h"
 #include "schedule/variants.h"
 #include "simcuda/launch.h"
 #include "simcuda/scene.h"
@@ -71,7 +72,7 @@ static void every_algorithm_gives_the_same_bits(void **state)
         for (size_t a = 0; a < tutti_algorithm_count(); a++) {
             struct tutti_shape shape = {.nranks = numbers[n]};
 
-            for (size_t i = (a + n) % 4; i < COUNT_OF(counts); i += numbers[n] > 6 ? 4 : 2) {
+            for (size_t i = (a + n) % 4; i < COUNT_OF(counts); i += numbers[n] > 6 ? 5 : 2) {
                 struct scene scene = next_scene(tutti_algorithm(a), &shape, counts[i]);
 
                 play(&stage, &scene);
@@ -154,16 +155,122 @@ static void one_slot_is_enough(void **state)
     stage_close(&stage);
 }
 
+/* Windows so small that each block goes through them many times in one call. */
+static void windows_are_used_again_and_again(void **state)
+{
+    struct domain_sizes sizes = small;
+    struct stage stage;
+
+    (void)state;
+    sizes.window_bytes = 1 << 13;
+    stage_open(&stage, 4, &two_blocks, &sizes, 32);
+    for (size_t a = 0; a < tutti_algorithm_count(); a++)
+        for (int late = 0; late < 2; late++) {
+            struct tutti_shape shape = {.nranks = 4};
+            struct scene scene = next_scene(tutti_algorithm(a), &shape, 2100);
+
+            if (tutti_algorithm(a)->needs == 0)
+                continue;
+            sim_weak_set(late == 0 ? 0 : seed);
+            play(&stage, &scene);
+        }
+    sim_weak_set(0);
+    stage_close(&stage);
+}
+
+/* Each takes from its next rank by the window, and from the others by messages. */
+static int emit_mixed(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    const uint32_t me = shape->rank, p = shape->nranks;
+    const struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
+
+    tutti_build_window(build, 1);
+    tutti_build_signals(build, 1);
+    TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_OUTPUT, me, 1)));
+    TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_WINDOW, 0, 1)));
+    TUTTI_TRY(tutti_build_signal(build));
+    for (uint32_t i = 1; i + 1 < p; i++)
+        TUTTI_TRY(tutti_build_send(build, (me + i) % p, tutti_span(TUTTI_BUF_OUTPUT, me, 1)));
+    for (uint32_t i = 1; i + 1 < p; i++)
+        TUTTI_TRY(tutti_build_recv(build, (me + p - i) % p,
+                                   tutti_span(TUTTI_BUF_OUTPUT, (me + p - i) % p, 1)));
+    TUTTI_TRY(tutti_build_wait(build, (int32_t)((me + 1) % p), 1));
+    return tutti_build_get(build, (me + 1) % p, tutti_span(TUTTI_BUF_WINDOW, 0, 1),
+                           tutti_span(TUTTI_BUF_OUTPUT, (me + 1) % p, 1));
+}
+
+static void messages_and_windows_may_mix(void **state)
+{
+    static const struct tutti_algorithm mixed = {
+        .name = "mixed", .collective = TUTTI_ALLGATHER, .needs = TUTTI_NEEDS_WINDOW,
+        .emit = emit_mixed};
+    struct domain_sizes sizes = small;
+
+    (void)state;
+    sizes.window_bytes = 1 << 13;
+    for (uint32_t nranks = 2; nranks <= 5; nranks++) {
+        struct tutti_shape shape = {.nranks = nranks};
+        struct stage stage;
+
+        stage_open(&stage, nranks, &two_blocks, &sizes, 32);
+        for (size_t count = 3; count < 4000; count *= 6) {
+            struct scene scene = next_scene(&mixed, &shape, count);
+
+            sim_weak_set(count % 4 == 3 ? seed : 0);
+            play(&stage, &scene);
+        }
+        stage_close(&stage);
+    }
+    sim_weak_set(0);
+}
+
+/* The root alone gives a signal. */
+static int emit_silent(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    const struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
+    const struct tutti_span window = tutti_span(TUTTI_BUF_WINDOW, 0, 1);
+
+    tutti_build_window(build, 1);
+    tutti_build_signals(build, 1);
+    if (shape->rank != shape->root) {
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)shape->root, 1));
+        return tutti_build_get(build, shape->root, window, output);
+    }
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, 1), output));
+    TUTTI_TRY(tutti_build_copy(build, output, window));
+    return tutti_build_signal(build);
+}
+
+static void who_gives_no_signal_lets_others_know_when_it_leaves(void **state)
+{
+    static const struct tutti_algorithm silent = {
+        .name = "silent", .collective = TUTTI_BROADCAST, .needs = TUTTI_NEEDS_WINDOW,
+        .emit = emit_silent};
+    struct tutti_shape shape = {.nranks = 3};
+    struct domain_sizes sizes = small;
+    struct stage stage;
+
+    (void)state;
+    sizes.window_bytes = 1 << 12;
+    stage_open(&stage, 3, &two_blocks, &sizes, 32);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct scene scene = next_scene(&silent, &shape, 9000);
+
+        play(&stage, &scene);
+    }
+    stage_close(&stage);
+}
+
 /* Flagged words, releases and signals carry all that others read. */
 static void nothing_is_read_before_it_is_released(void **state)
 {
     struct stage stage;
 
     (void)state;
-    stage_open(&stage, 4, &two_blocks, &small, 32);
+    stage_open(&stage, 3, &two_blocks, &small, 32);
     for (size_t a = 0; a < tutti_algorithm_count(); a++)
         for (size_t count = 20; count < 400; count += 280) {
-            struct tutti_shape shape = {.nranks = 4};
+            struct tutti_shape shape = {.nranks = 3};
             struct scene scene = next_scene(tutti_algorithm(a), &shape, count);
 
             sim_weak_set(seed);
@@ -212,7 +319,7 @@ static void any_number_of_blocks_and_threads_will_do(void **state)
         grid.nblocks = blocks[i];
         sizes.channels = 3 * blocks[i];
         stage_open(&stage, 4, &grid, &sizes, threads[i]);
-        for (size_t a = i % 2; a < tutti_algorithm_count(); a += 2) {
+        for (size_t a = i; a < tutti_algorithm_count(); a += 3) {
             struct scene scene = next_scene(tutti_algorithm(a), &shape, 500);
 
             play(&stage, &scene);
@@ -228,6 +335,9 @@ int main(void)
         cmocka_unit_test(variants_of_algorithms_give_the_same_bits),
         cmocka_unit_test(blocks_may_differ_in_size),
         cmocka_unit_test(one_slot_is_enough),
+        cmocka_unit_test(windows_are_used_again_and_again),
+        cmocka_unit_test(messages_and_windows_may_mix),
+        cmocka_unit_test(who_gives_no_signal_lets_others_know_when_it_leaves),
         cmocka_unit_test(nothing_is_read_before_it_is_released),
         cmocka_unit_test(many_works_run_in_one_launch),
         cmocka_unit_test(any_number_of_blocks_and_threads_will_do),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules when ranks disagree, stay away, or are told to give up: all that were
- * launched end, and say why. */
+ * The interpreter of schedules when ranks disagree, stay away, or are told to give up: all that
+ * were launched end, and say why. */
 #include "simcuda/post.h"
 #include "simcuda/sim_kernel.h"
 
@@ -118,7 +118,7 @@ static void the_host_ends_kernels_that_wait(void **state)
     }
 }
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------- */
 
 /* What rank 0 sends and rank 1 receives: not the same. */
 static void send_and_receive(struct stage *stage, struct tutti_gpu_message send,

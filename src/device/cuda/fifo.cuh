@@ -2,14 +2,14 @@
  * FIFOs: slots that one block of a rank fills and the same block of a peer empties.
  *
  * A message travels in as many slots as its size takes, none of which has bytes of another message:
- * so both sides cut alike, by the size alone. The sender fills a slot when fewer are on their way than
- * there are slots, which the receiver's `head` tells; it releases `tail` when a slot is full.
+ * so both sides cut alike, by the size alone. The sender fills a slot when fewer are on their way
+ * than there are slots, which the receiver's `head` tells; it releases `tail` when a slot is full.
  *
- * Messages that fit travel flagged instead, in one slot: in 16-byte words of two times four bytes of
- * data and a flag each, so that the receiver sees them without a release. They lie in an area of
- * their own, where nothing else ever does. The flag is made of the slot's number among all ever
- * filled; the number of slots being even, no older word at the same place can have it, not even when
- * flags have run through all 32 bits, whose number is odd.
+ * Messages that fit travel flagged instead, in one slot: in 16-byte words of two times four bytes
+ * of data and a flag each, so that the receiver sees them without a release. They lie in an area of
+ * their own, where nothing else ever does. The flag is the slot's number among all ever filled,
+ * modulo a period. Words of a period before would be taken for new ones, therefore the receiver
+ * cleans the area of each of the period's last slots before it gives the slot back.
  *
  * Both sides count slots in device memory (struct tutti_gpu_counters), from launch to launch.
  */
@@ -51,6 +51,7 @@ GPU_INLINE uint8_t *gpu_slot_data(const struct tutti_gpu_layout *layout,
 /* ---- flagged slots ---------------------------------------------------------------------- */
 
 enum { GPU_HEADER_WORDS = 4 }; /* of 8 bytes, which precede the data */
+#define GPU_SLOT_PERIOD UINT64_C(0x80000000)
 
 GPU_INLINE uint8_t *gpu_slot_words(const struct tutti_gpu_layout *layout,
                                    struct tutti_gpu_fifo *fifo, uint64_t slot)
@@ -68,7 +69,7 @@ GPU_INLINE bool gpu_is_flagged(const struct tutti_gpu_layout *layout, uint64_t s
 
 GPU_INLINE uint32_t gpu_slot_flag(uint64_t slot)
 {
-    return (uint32_t)(slot % UINT32_MAX) + 1;
+    return (uint32_t)(slot % GPU_SLOT_PERIOD) + 1;
 }
 
 GPU_INLINE void gpu_store_slot_word(uint8_t *words, uint32_t i, uint64_t value, uint32_t flag)
@@ -97,8 +98,8 @@ GPU_INLINE void gpu_pack_slot(uint8_t *words, const uint8_t *data, uint64_t size
                             flag);
 }
 
-/* The reverse, when the first word has come: the others are on their way. False when the launch is to
- * end. */
+/* The reverse, when the first word has come: the others are on their way. False when the launch
+ * is to end. */
 GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_t *data,
                                 const uint8_t *words, uint64_t size_bytes, uint32_t flag)
 {
@@ -114,6 +115,22 @@ GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_
         gpu_store((uint64_t *)data + i, value);
     }
     return true;
+}
+
+/* All threads of the block, when they have met with all that was in the slot. */
+GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
+                                 struct tutti_gpu_fifo *fifo, uint64_t slot)
+{
+    uint8_t *words = gpu_slot_words(layout, fifo, slot);
+
+    for (uint32_t i = gpu_thread(); i < layout->flagged_bytes / sizeof(gpu_word);
+         i += gpu_threads())
+        gpu_store_slot_word(words, i, 0, 0);
+}
+
+GPU_INLINE bool gpu_slot_must_be_cleaned(const struct tutti_gpu_layout *layout, uint64_t slot)
+{
+    return slot % GPU_SLOT_PERIOD >= GPU_SLOT_PERIOD - layout->slots;
 }
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program as kernels read it: one run of bytes without a pointer in it, made by the host
- * (executor/gpu_program.h) and put into device memory once. Tables follow the head, each at a multiple
- * of 8 bytes; where they are is told in bytes from the beginning of the head.
+ * (executor/gpu_program.h) and put into device memory once. Tables follow the head, each at a
+ * multiple of 8 bytes; where they are is told in bytes from the beginning of the head.
  *
- * It says of a schedule what struct tutti_program says, or it is a list of messages; those look like
- * the steps of a schedule without dependencies, whose buffers begin at address 0.
+ * It says of a schedule what struct tutti_program says, or it is a list of messages; those look
+ * like the steps of a schedule without dependencies, whose buffers begin at address 0.
  *
- * Blocks. The program is run by `nblocks` blocks, the same number for all programs of a domain. Of a
- * schedule, block b runs pieces b, b + nblocks, ...; of a message it moves its share. Block b of a
- * rank pairs with block b of its peers: of each pair's FIFOs, those that are b modulo nblocks are its
- * own, one after the other for the schedule's channels, the last for messages.
+ * Blocks. The program is run by `nblocks` blocks, the same number for all programs of a domain. Of
+ * a schedule, block b runs pieces b, b + nblocks, ...; of a message it moves its share. Block b of
+ * a rank pairs with block b of its peers: of each pair's FIFOs, those that are b modulo nblocks are
+ * its own, one after the other for the schedule's channels, the last for messages.
  */
 #ifndef TUTTI_DEVICE_CUDA_PROGRAM_H
 #define TUTTI_DEVICE_CUDA_PROGRAM_H
@@ -63,7 +63,8 @@ struct tutti_gpu_lane {
     uint32_t rotation;     /* of messages: the block that moves the first share */
 };
 
-/* A block of the user's buffer, in elements: where it begins in piece 0, and how much it has in all. */
+/* A block of the user's buffer, in elements: where it begins in piece 0, and how much it has in
+ * all. */
 struct tutti_gpu_block {
     uint64_t start, count;
 };

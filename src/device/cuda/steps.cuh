@@ -7,7 +7,7 @@
 
 #include "device/cuda/lanes.cuh"
 
-/* ---- staging ------------------------------------------------------------------------------- */
+/* ---- staging ----------------------------------------------------------------------------- */
 
 /* What this rank's input is multiplied by: one element. */
 GPU_INLINE uint64_t gpu_scalar(const struct tutti_gpu_work *work)
@@ -36,7 +36,8 @@ GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
     }
 }
 
-/* Elements of a block of the piece at hand. Blocks of v-forms, which run in one piece, may differ. */
+/* Elements of a block of the piece at hand. Blocks of v-forms, which run in one piece, may
+ * differ. */
 GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t block_count)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -66,12 +67,12 @@ GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-GPU_FUNCTION void gpu_stage_input(const struct gpu_run run, const struct gpu_steps *steps)
+GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
     const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
                                                                              program->input);
-    const struct tutti_gpu_work *work = run.work;
+    const struct tutti_gpu_work *work = run->work;
     const uint64_t bytes = gpu_type_bytes(work->type);
     uint8_t *to = steps->staged_input;
 
@@ -88,7 +89,7 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run run, const struct gpu_ste
             gpu_convert(&job, gpu_crew_of_block());
         } else if (work->is_premultiplied) {
             gpu_multiply(work->type, to, from, count, 0, gpu_scalar(work),
-                         gpu_average(&run, false));
+                         gpu_average(run, false));
         } else {
             gpu_copy(to, from, count * bytes, gpu_crew_of_block());
         }
@@ -96,13 +97,13 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run run, const struct gpu_ste
     }
 }
 
-GPU_FUNCTION void gpu_finish_output(const struct gpu_run run, const struct gpu_steps *steps)
+GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
     const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
                                                                              program->output);
-    const struct tutti_gpu_work *work = run.work;
-    const struct tutti_scale scale = gpu_average(&run, work->is_average);
+    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_scale scale = gpu_average(run, work->is_average);
     const uint8_t *from = steps->staged_output;
 
     for (uint32_t i = 0; i < program->output_blocks; i++) {
@@ -122,7 +123,7 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run run, const struct gpu_s
     }
 }
 
-/* ---- pieces -------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------ */
 
 /* One thread. */
 GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
@@ -176,17 +177,17 @@ GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps
     if (gpu_thread() == 0)
         gpu_open_piece(run, steps, piece);
     gpu_barrier();
-    if (program->needs && !gpu_enter_round(*run, steps))
+    if (program->needs && !gpu_enter_round(run, steps))
         return false;
     if (program->stages_input) {
-        gpu_stage_input(*run, steps);
+        gpu_stage_input(run, steps);
         gpu_barrier();
     }
-    if (!(program->is_one_sided ? gpu_run_in_order(*run, steps) : gpu_run_lanes(*run, steps)))
+    if (!(program->is_one_sided ? gpu_run_in_order(run, steps) : gpu_run_lanes(run, steps)))
         return false;
     if (program->widens || program->scales_output) {
         gpu_barrier();
-        gpu_finish_output(*run, steps);
+        gpu_finish_output(run, steps);
     }
     gpu_barrier(); /* the next piece has the same memory */
     return true;
@@ -200,37 +201,45 @@ GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_p
            program->nlanes > TUTTI_GPU_LANES;
 }
 
-GPU_FUNCTION bool gpu_run_program(const struct gpu_run run)
+/* The run lies in shared memory meanwhile, for all threads hold the same: no registers are kept for
+ * it from one function to the next. */
+GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
 {
     GPU_SHARED(gpu_steps, steps);
-    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run.work->program;
+    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)own->work->program;
+    const struct gpu_run *run = &steps.run;
 
-    if (gpu_is_wrong(&run, program)) {
-        gpu_fail(run, TUTTI_GPU_BROKEN, run.rank, NULL);
+    gpu_barrier(); /* the last program's threads have left */
+    if (gpu_thread() == 0)
+        steps.run = *own;
+    gpu_barrier();
+
+    if (gpu_is_wrong(run, program)) {
+        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
         return false;
     }
     if (gpu_block() < program->nblocks && gpu_block() < program->npieces) {
         if (gpu_thread() == 0)
-            gpu_open_program(&run, &steps);
+            gpu_open_program(run, &steps);
         gpu_barrier();
-        gpu_open_lanes(&run, &steps);
+        gpu_open_lanes(run, &steps);
         for (uint64_t piece = gpu_block(); piece < program->npieces; piece += program->nblocks)
-            if (!gpu_run_piece(&run, &steps, piece))
+            if (!gpu_run_piece(run, &steps, piece))
                 return false;
-        gpu_close_lanes(&run, &steps);
+        gpu_close_lanes(run, &steps);
     }
     if (!program->hears_all)
         return true;
-    return !gpu_barrier_or(!gpu_hear(&run, 0, run.nranks, gpu_thread(), gpu_threads()));
+    return !gpu_barrier_or(!gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads()));
 }
 
-/* All threads of all blocks: the work at hand, of kind STEPS or MESSAGES. False, for all of a block,
- * when the launch is to end. */
+/* All threads of all blocks: the work at hand, of kind STEPS or MESSAGES. False, for all of a
+ * block, when the launch is to end. */
 GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
 {
     const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;
 
-    if (!gpu_run_program(*run))
+    if (!gpu_run_program(run))
         return false;
     if (program->hears_all)
         run->heard = run->epoch;

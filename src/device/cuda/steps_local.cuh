@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps without messages: copies and sums of a rank's own memory, and one-sided steps. All threads of a
- * block run each of them, and meet before the next.
+ * Steps without messages: copies and sums of a rank's own memory, and one-sided steps. All threads
+ * of a block run each of them, and meet before the next.
  *
- * Rounds. One run of a one-sided schedule, over one piece, is a round; a block counts its rounds from 0
- * in each epoch, as the same block of all ranks does. What it says of a round, places and signals, it
- * says to the same block of its peers, on lines of their own. Of the window half of the epoch each
- * block has a part, and of that its rounds use two parts in turns. The reuse rule is that of
- * executor/host.h: who has given his first signal of a round has left the one before, so before round
- * r writes anything everybody must have given his first signal of round r - 1, once r is 2 or more.
- * For rounds 0 and 1 the epochs see to that (core.cuh).
+ * Rounds. One run of a one-sided schedule, over one piece, is a round; a block counts its rounds
+ * from 0 in each epoch, as the same block of all ranks does. What it says of a round, places and
+ * signals, it says to the same block of its peers, on lines of their own. Of the window half of the
+ * epoch each block has a part, and of that its rounds use two parts in turns. The reuse rule is
+ * that of executor/host.h: who has given his first signal of a round has left the one before, so
+ * before round r writes anything everybody must have given his first signal of round r - 1, once r
+ * is 2 or more. For rounds 0 and 1 the epochs see to that (core.cuh).
  */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_LOCAL_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_LOCAL_CUH
 
 #include "device/cuda/steps_state.cuh"
 
-/* ---- rounds ------------------------------------------------------------------------------- */
+/* ---- rounds ------------------------------------------------------------------------------ */
 
 GPU_INLINE uint64_t gpu_round_signal(const struct gpu_run *run, const struct gpu_steps *steps,
                                      uint32_t round, uint32_t signal)
@@ -63,18 +63,18 @@ GPU_INLINE void gpu_tell_places(const struct gpu_run *run, const struct gpu_step
 }
 
 /* All threads: false, for all of them, when the launch is to end. */
-GPU_FUNCTION bool gpu_enter_round(const struct gpu_run run, const struct gpu_steps *steps)
+GPU_FUNCTION bool gpu_enter_round(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const bool is_later = steps->round >= 2;
-    const uint64_t entered = gpu_round_signal(&run, steps, steps->round - 1, 1);
+    const uint64_t entered = gpu_round_signal(run, steps, steps->round - 1, 1);
     bool is_fine = true;
 
-    for (uint32_t peer = gpu_thread(); peer < run.nranks; peer += gpu_threads()) {
-        if (peer == run.rank)
+    for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads()) {
+        if (peer == run->rank)
             continue;
         if (is_later)
-            is_fine = is_fine && gpu_waits_for_signal(&run, peer, entered);
-        gpu_tell_places(&run, steps, peer);
+            is_fine = is_fine && gpu_waits_for_signal(run, peer, entered);
+        gpu_tell_places(run, steps, peer);
     }
     return !gpu_barrier_or(!is_fine);
 }
@@ -108,7 +108,7 @@ GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_
     return map < TUTTI_GPU_MAPS ? (uint8_t *)(uintptr_t)(remote->maps[map] + at) : NULL;
 }
 
-/* ---- steps -------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------- */
 
 /* Member `index` of those that a step goes by. */
 GPU_INLINE uint32_t gpu_among(const struct gpu_steps *steps, const struct tutti_gpu_step *step,
@@ -190,7 +190,7 @@ GPU_INLINE struct tutti_scale gpu_average(const struct gpu_run *run, bool is_ave
 }
 
 /* PUT and GATHER_REDUCE: one source or many, any number of destinations. */
-GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run run, struct gpu_steps *steps,
+GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps *steps,
                                      const struct tutti_gpu_step *step,
                                      const struct tutti_gpu_segment *segment)
 {
@@ -201,22 +201,22 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run run, struct gpu_steps 
     bool is_fine = true;
 
     job.type = is_put ? (uint32_t)TUTTI_UINT8 : program->run_type;
-    job.op = run.work->op;
-    job.nsrcs = is_put ? 1 : gpu_among_count(&run, step);
+    job.op = run->work->op;
+    job.nsrcs = is_put ? 1 : gpu_among_count(run, step);
     job.srcs = steps->srcs;
     job.dsts = steps->dsts;
     job.count = segment->bytes / gpu_type_bytes(job.type);
-    job.scale = gpu_average(&run, !is_put && program->scales_gathers);
+    job.scale = gpu_average(run, !is_put && program->scales_gathers);
     job.premultiplied = TUTTI_GPU_NO_SOURCE;
     if (!is_put)
-        gpu_find_sources(&run, steps, step, segment, &is_fine);
+        gpu_find_sources(run, steps, step, segment, &is_fine);
     else if (gpu_thread() == 0)
         steps->srcs[0] = gpu_own(steps, step->src, segment->at[TUTTI_AT_SRC]);
     job.ndsts = gpu_find_own_sinks(steps, step, segment);
-    job.ndsts = gpu_find_sinks(&run, steps, step, is_put ? step->remote : step->remote_dst,
+    job.ndsts = gpu_find_sinks(run, steps, step, is_put ? step->remote : step->remote_dst,
                                segment->at[slot], job.ndsts, &is_fine);
     if (!is_fine)
-        gpu_fail(run, TUTTI_GPU_BROKEN, run.rank, NULL);
+        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
     if (gpu_barrier_or(!is_fine))
         return false;
     gpu_reduce(&job, gpu_crew_of_block());
@@ -249,19 +249,19 @@ GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_st
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* What a step that moves data does, or of a copied message the block's share of it. All threads; they
- * meet before they use the result. False, for all, when the launch is to end. */
-GPU_FUNCTION bool gpu_local_step(const struct gpu_run run, struct gpu_steps *steps, uint32_t index)
+/* What a step that moves data does, or of a copied message the block's share of it. All threads;
+ * they meet before they use the result. False, for all, when the launch is to end. */
+GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *steps, uint32_t index)
 {
     const struct tutti_gpu_step *step = &steps->steps[index];
     const struct tutti_gpu_bound_step *bound = gpu_bound_step(steps, index);
     const struct tutti_gpu_segment *segment = gpu_segments(steps) + bound->first;
     const bool is_get = step->kind == TUTTI_STEP_GET;
-    const uint8_t *remote = is_get ? gpu_remote_base(&run, steps, (uint32_t)step->from,
+    const uint8_t *remote = is_get ? gpu_remote_base(run, steps, (uint32_t)step->from,
                                                      step->remote) : NULL;
 
     if (is_get && !remote) {
-        gpu_fail(run, TUTTI_GPU_BROKEN, (uint32_t)step->from, NULL);
+        gpu_fail(*run, TUTTI_GPU_BROKEN, (uint32_t)step->from, NULL);
         return false;
     }
     for (uint32_t i = 0; i < bound->count; i++, segment++) {
@@ -278,7 +278,7 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run run, struct gpu_steps *ste
             from = share.from;
             to = share.to;
         }
-        gpu_local_segment(&run, steps, step,
+        gpu_local_segment(run, steps, step,
                           gpu_own(steps, step->dst, segment->at[TUTTI_AT_DST] + from),
                           is_get ? remote + segment->at[TUTTI_AT_REMOTE] + from
                                  : gpu_own(steps, step->src, segment->at[TUTTI_AT_SRC] + from),
@@ -287,7 +287,7 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run run, struct gpu_steps *ste
     return true;
 }
 
-/* ---- schedules of these alone: in order ----------------------------------------------------- */
+/* ---- schedules of these alone: in order -------------------------------------------------- */
 
 /* All threads. Who waits for a rank hears it. */
 GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps *steps,
@@ -309,7 +309,7 @@ GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps 
 }
 
 /* False, for all of the block, when the launch is to end. */
-GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run run, struct gpu_steps *steps)
+GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run *run, struct gpu_steps *steps)
 {
     uint32_t given = 0;
 
@@ -317,9 +317,9 @@ GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run run, struct gpu_steps *s
         const struct tutti_gpu_step *step = &steps->steps[i];
 
         if (step->kind == TUTTI_STEP_SIGNAL) {
-            gpu_give_signal(&run, gpu_round_signal(&run, steps, steps->round, ++given));
+            gpu_give_signal(run, gpu_round_signal(run, steps, steps->round, ++given));
         } else if (step->kind == TUTTI_STEP_WAIT) {
-            if (!gpu_wait_step(&run, steps, step, steps->round == 0))
+            if (!gpu_wait_step(run, steps, step, steps->round == 0))
                 return false;
         } else {
             if (!gpu_local_step(run, steps, i))
@@ -328,7 +328,7 @@ GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run run, struct gpu_steps *s
         }
     }
     if (steps->program->needs)
-        gpu_leave_round(&run, steps, given);
+        gpu_leave_round(run, steps, given);
     return true;
 }
 

@@ -26,6 +26,7 @@ struct gpu_lane {
 enum gpu_move { GPU_STAY, GPU_MOVE, GPU_MOVE_BOTH };
 
 struct gpu_steps {
+    struct gpu_run run;
     const struct tutti_gpu_program *program;
     const struct tutti_gpu_bound *bound;
     const struct tutti_gpu_step *steps;
@@ -96,7 +97,7 @@ GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps, const struct tu
     return true;
 }
 
-/* ---- a block's own part of a message ------------------------------------------------------ */
+/* ---- a block's own part of a message ----------------------------------------------------- */
 
 struct gpu_share {
     uint64_t from, to;
@@ -117,7 +118,7 @@ GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_gpu_program *program
                      index == 0 || from < size_bytes};
 }
 
-/* ---- hearing ------------------------------------------------------------------------------ */
+/* ---- hearing ----------------------------------------------------------------------------- */
 
 /* One thread, without waiting: has that rank begun this epoch, and does it do what I do? If it does
  * something else all kernels end, and *ret_is_fine is false. */

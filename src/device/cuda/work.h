@@ -93,7 +93,7 @@ struct tutti_gpu_layout {
     uint32_t nranks, channels, slots;
     uint32_t slot_bytes;   /* a multiple of the line */
     uint32_t flagged_bytes; /* of each slot, for messages so small that they travel with flags, half
-                               as many bytes; a multiple of the line, 0: none. Then slots are even. */
+                               as many bytes; a multiple of the line, 0: none */
     uint32_t unused;
     uint64_t ll_bytes;     /* of lines, for each parity: a multiple of the line */
     uint64_t ll128_bytes;  /* likewise */

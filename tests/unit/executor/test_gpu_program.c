@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs as kernels read them: tables that hold together and say what the plan says, calls cut
+ * for the blocks there are, and what cannot be run refused. */
+#include "executor/gpu_program.h"
+
+#include "algorithms/algorithm.h"
+#include "base/result.h"
+#include "schedule/access.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct tutti_gpu_grid grid = {
+    .layout = {.nranks = 6, .channels = 16, .slots = 4, .slot_bytes = 4096, .flagged_bytes = 512,
+               .window_bytes = 1 << 20},
+    .nblocks = 4, .least_piece_bytes = 1 << 14, .least_share_bytes = 1 << 12};
+
+static struct tutti_plan *plan_of(const struct tutti_algorithm *algorithm, uint32_t nranks,
+                                  uint32_t rank, uint32_t channels)
+{
+    struct tutti_shape shape = {.nranks = nranks, .rank = rank, .channels = channels};
+    struct tutti_schedule *schedule;
+    struct tutti_plan *plan;
+
+    assert_non_null(algorithm);
+    assert_int_equal(tutti_algorithm_schedule(algorithm, &shape, &schedule), TUTTI_OK);
+    assert_int_equal(tutti_plan_create(schedule, &plan), TUTTI_OK);
+    return plan;
+}
+
+static struct tutti_call call_of(enum tutti_collective collective, enum tutti_type type,
+                                 size_t count)
+{
+    static uint8_t input[8], output[8];
+
+    return (struct tutti_call){.kind = (uint8_t)collective, .collective = collective,
+                               .type = type, .op = TUTTI_SUM, .count = count, .input = input,
+                               .output = output};
+}
+
+/* ---- tables ------------------------------------------------------------------------------ */
+
+static const struct tutti_gpu_program *head_of(const struct tutti_gpu_image *image)
+{
+    return (const struct tutti_gpu_program *)(const void *)image->bytes;
+}
+
+static const void *table_at(const struct tutti_gpu_image *image, struct tutti_gpu_table table,
+                            size_t entry_bytes)
+{
+    assert_int_equal(table.at % 8, 0);
+    assert_true(table.at >= sizeof(struct tutti_gpu_program));
+    assert_true(table.at + table.count * entry_bytes <= image->size_bytes);
+    return image->bytes + table.at;
+}
+
+/* Each half of a step is in the lane that it names, once, and lanes are ascending. */
+static void check_lanes(const struct tutti_gpu_image *image)
+{
+    const struct tutti_gpu_program *head = head_of(image);
+    const struct tutti_gpu_step *steps = table_at(image, head->steps, sizeof *steps);
+    const struct tutti_gpu_lane *lanes = table_at(image, head->lanes, sizeof *lanes);
+    const uint32_t *lane_steps = table_at(image, head->lane_steps, sizeof *lane_steps);
+    uint32_t nhalves = 0, nnamed = 0;
+
+    assert_int_equal(head->lanes.count, head->nlanes);
+    for (uint32_t i = 0; i < head->nlanes; i++) {
+        bool is_local = lanes[i].peer < 0;
+
+        assert_int_equal(is_local, i + 1 == head->nlanes);
+        assert_int_equal(lanes[i].first, nhalves);
+        nhalves += lanes[i].count;
+        for (uint32_t k = lanes[i].first; k < nhalves; k++) {
+            const struct tutti_gpu_step *step = &steps[lane_steps[k]];
+
+            assert_true(k == lanes[i].first || lane_steps[k] > lane_steps[k - 1]);
+            assert_true(is_local || lanes[i].is_receive ? step->receive_lane == i
+                                                        : step->send_lane == i);
+        }
+    }
+    for (uint32_t i = 0; i < head->nsteps; i++)
+        nnamed += (steps[i].receive_lane != TUTTI_GPU_NO_LANE) +
+                  (steps[i].send_lane != TUTTI_GPU_NO_LANE &&
+                   steps[i].send_lane != steps[i].receive_lane);
+    assert_int_equal(nhalves, nnamed);
+    assert_int_equal(head->lane_steps.count, nhalves);
+}
+
+static void check_bound(const struct tutti_gpu_image *image, const struct tutti_gpu_bound *bound,
+                        const struct tutti_bound *wanted)
+{
+    const struct tutti_gpu_bound_step *steps = table_at(image, bound->steps, sizeof *steps);
+    const struct tutti_gpu_segment *segments = table_at(image, bound->segments, sizeof *segments);
+
+    assert_int_equal(bound->segments.count, wanted->nsegments);
+    for (uint32_t i = 0; i < bound->steps.count; i++) {
+        uint64_t bytes = 0;
+
+        assert_int_equal(steps[i].count, wanted->steps[i].count);
+        for (uint32_t k = steps[i].first; k < steps[i].first + steps[i].count; k++) {
+            assert_int_equal(segments[k].start, bytes);
+            for (int at = 0; at < TUTTI_AT_COUNT; at++)
+                assert_int_equal(segments[k].at[at], wanted->segments[k].at[at]);
+            bytes += segments[k].bytes;
+        }
+        assert_int_equal(steps[i].bytes, bytes);
+        assert_int_equal(bytes, wanted->steps[i].bytes);
+    }
+}
+
+static void check_image(const struct tutti_gpu_image *image, const struct tutti_program *program)
+{
+    const struct tutti_gpu_program *head = head_of(image);
+    const struct tutti_schedule *schedule = program->plan->schedule;
+
+    assert_int_equal(head->magic, TUTTI_GPU_PROGRAM_MAGIC);
+    assert_int_equal(head->size_bytes, image->size_bytes);
+    assert_int_equal(head->nsteps, schedule->nsteps);
+    assert_memory_equal(table_at(image, head->deps, sizeof(uint32_t)),
+                        schedule->ndeps > 0 ? (const void *)schedule->deps : image->bytes,
+                        schedule->ndeps * sizeof(uint32_t));
+    assert_true(image->scratch_bytes % TUTTI_GPU_LINE == 0);
+    check_lanes(image);
+    check_bound(image, &head->last, &program->last);
+    if (program->npieces > 1)
+        check_bound(image, &head->full, &program->full);
+}
+
+static void tables_say_what_the_plan_says(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < tutti_algorithm_count(); a++)
+        for (uint32_t rank = 0; rank < 6; rank++) {
+            const struct tutti_algorithm *algorithm = tutti_algorithm(a);
+            size_t count = algorithm->collective == TUTTI_BARRIER ? 0 : 77 + 10007 * (a % 3);
+            struct tutti_call call = call_of(algorithm->collective, TUTTI_BFLOAT16, count);
+            struct tutti_plan *plan = plan_of(algorithm, 6, rank, tutti_gpu_grid_channels(&grid));
+            struct tutti_gpu_image image;
+            struct tutti_program *program;
+
+            assert_int_equal(tutti_gpu_program_create(plan, &call, (int)rank, &grid, &program),
+                             TUTTI_OK);
+            assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_OK);
+            check_image(&image, program);
+            tutti_gpu_image_fini(&image);
+            tutti_program_destroy(program);
+            tutti_plan_destroy(plan);
+        }
+}
+
+/* ---- pieces ------------------------------------------------------------------------------ */
+
+static struct tutti_program *program_of(const char *name, enum tutti_type type, size_t count,
+                                        struct tutti_plan **ret_plan)
+{
+    struct tutti_call call = call_of(TUTTI_ALLREDUCE, type, count);
+    struct tutti_program *program;
+
+    *ret_plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, name), 6, 0,
+                        tutti_gpu_grid_channels(&grid));
+    assert_int_equal(tutti_gpu_program_create(*ret_plan, &call, 0, &grid, &program), TUTTI_OK);
+    return program;
+}
+
+static void expect_pieces(const char *name, enum tutti_type type, size_t count, size_t npieces)
+{
+    struct tutti_plan *plan;
+    struct tutti_program *program = program_of(name, type, count, &plan);
+
+    assert_int_equal(program->npieces, npieces);
+    assert_true(program->piece_count * (npieces - 1) < count);
+    assert_true(program->piece_count * npieces >= count);
+    tutti_program_destroy(program);
+    tutti_plan_destroy(plan);
+}
+
+static void each_block_has_a_piece_when_that_is_worth_it(void **state)
+{
+    (void)state;
+    expect_pieces("ring", TUTTI_FLOAT32, 100, 1);
+    expect_pieces("ring", TUTTI_FLOAT32, 8191, 1);
+    expect_pieces("ring", TUTTI_FLOAT32, 8192, 2);
+    expect_pieces("ring", TUTTI_FLOAT32, 12500, 3);
+    expect_pieces("ring", TUTTI_FLOAT32, 1 << 14, 4);
+    expect_pieces("ring", TUTTI_FLOAT32, 1 << 28, 4);
+    /* Staged: by what a block's memory holds, and in whole turns of all blocks. */
+    expect_pieces("ring", TUTTI_FLOAT16, 1 << 20, 4);
+    expect_pieces("ring", TUTTI_FLOAT16, (1 << 22) + 1, 8);
+    /* By windows, of which a block has its part. */
+    expect_pieces("one_shot", TUTTI_FLOAT32, 1 << 12, 1);
+}
+
+static void no_piece_is_larger_than_its_part_of_the_window(void **state)
+{
+    (void)state;
+    for (size_t count = 1 << 10; count < 1 << 20; count = count * 3 + 1) {
+        struct tutti_plan *plan;
+        struct tutti_program *program = program_of("two_shot", TUTTI_FLOAT64, count, &plan);
+        const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
+
+        assert_true(plan->schedule->window_chunks * bound->slot_bytes <=
+                    grid.layout.window_bytes / grid.nblocks / 2);
+        tutti_program_destroy(program);
+        tutti_plan_destroy(plan);
+    }
+}
+
+/* ---- what is refused --------------------------------------------------------------------- */
+
+static void schedules_of_too_many_channels_are_refused(void **state)
+{
+    struct tutti_call call = call_of(TUTTI_ALLREDUCE, TUTTI_INT32, 1000);
+    struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, "walecki"), 16, 0, 0);
+    struct tutti_program *program = NULL;
+
+    (void)state;
+    assert_true(plan->schedule->nchannels > tutti_gpu_grid_channels(&grid));
+    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_ERR_USAGE);
+    assert_null(program);
+    tutti_plan_destroy(plan);
+}
+
+static void schedules_of_too_many_lanes_are_refused(void **state)
+{
+    struct tutti_call call = call_of(TUTTI_ALLTOALL, TUTTI_INT32, 10);
+    struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLTOALL, "spread_out"), 128, 0,
+                                      1);
+    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_program *program;
+
+    (void)state;
+    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
+    assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);
+    assert_null(image.bytes);
+    tutti_program_destroy(program);
+    tutti_plan_destroy(plan);
+}
+
+static void blocks_too_large_for_the_window_are_refused(void **state)
+{
+    size_t counts[6] = {10, 10, 1 << 18, 10, 10, 10};
+    struct tutti_call call = call_of(TUTTI_ALLGATHER, TUTTI_INT32, 10);
+    struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLGATHER, "direct"), 6, 0, 1);
+    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_program *program;
+
+    (void)state;
+    call.output_counts = counts;
+    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
+    assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);
+    assert_null(image.bytes);
+    tutti_program_destroy(program);
+    tutti_plan_destroy(plan);
+}
+
+/* A terabyte through windows of a few lines. */
+static void calls_of_too_many_rounds_are_refused(void **state)
+{
+    struct tutti_gpu_grid tiny = grid;
+    struct tutti_call call = call_of(TUTTI_ALLREDUCE, TUTTI_INT64, (size_t)1 << 37);
+    struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, "one_shot"), 6, 0, 1);
+    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_program *program;
+
+    (void)state;
+    tiny.layout.window_bytes = 1 << 13;
+    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &tiny, &program), TUTTI_OK);
+    assert_int_equal(tutti_gpu_program_encode(program, &call, &tiny, &image), TUTTI_ERR_USAGE);
+    assert_null(image.bytes);
+    tutti_program_destroy(program);
+    tutti_plan_destroy(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_say_what_the_plan_says),
+        cmocka_unit_test(each_block_has_a_piece_when_that_is_worth_it),
+        cmocka_unit_test(no_piece_is_larger_than_its_part_of_the_window),
+        cmocka_unit_test(schedules_of_too_many_channels_are_refused),
+        cmocka_unit_test(schedules_of_too_many_lanes_are_refused),
+        cmocka_unit_test(blocks_too_large_for_the_window_are_refused),
+        cmocka_unit_test(calls_of_too_many_rounds_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
