@@ -43,6 +43,7 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
     size_t input = 1, output = 1;
+    enum perf_memory memory;
 
     for (int type = 0; type < tuttiNumTypes; type++) {
         size_t bytes = o->min_bytes;
@@ -63,8 +64,11 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
             bytes = perf_options_next_size(o, bytes);
         } while (bytes != 0);
     }
-    if (perf_arena_init(&rank->input, input, o->use_library_memory) != 0 ||
-        perf_arena_init(&rank->output, output, o->use_library_memory) != 0)
+    memory = rank->gpu.context != NULL ? PERF_MEMORY_GPU
+             : o->use_library_memory   ? PERF_MEMORY_LIBRARY
+                                       : PERF_MEMORY_HEAP;
+    if (perf_arena_init(&rank->input, input, memory, &rank->gpu) != 0 ||
+        perf_arena_init(&rank->output, output, memory, &rank->gpu) != 0)
         perf_die(rank, "no memory for buffers of %zu and %zu bytes: lower -e", input, output);
 }
 
