@@ -267,7 +267,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
         tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
     }
     pthread_mutex_unlock(&comm->error_lock);
-    if (is_first && comm->gpu != NULL)
+    if (is_first && comm->gpu != NULL && comm->gpu->gpu != NULL)
         tutti_gpu_abort(comm->gpu->gpu);
     if (is_first && comm->fabric != NULL) {
         tutti_fabric_abort(comm->fabric, rc, comm->error_text);

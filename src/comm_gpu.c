@@ -48,6 +48,9 @@ static int create(struct tutti_comm *comm, const struct tutti_gpu_args *args)
     pthread_mutex_init(&side->lock, NULL);
     pthread_cond_init(&side->wake, NULL);
     comm->gpu = side;
+    side->sequences = calloc(2 * (size_t)comm->nranks, sizeof *side->sequences);
+    if (side->sequences == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a rank's GPU");
     return tutti_gpu_open(comm->cuda, args, &side->gpu);
 }
 
@@ -146,10 +149,13 @@ void tutti_comm_gpu_free(struct tutti_comm *comm)
 
     if (side == NULL)
         return;
-    tutti_comm_gpu_drain(comm);
-    tutti_gpu_stage_fini(comm);
+    if (side->gpu != NULL) {
+        tutti_comm_gpu_drain(comm);
+        tutti_gpu_stage_fini(comm);
+    }
     tutti_batch_release(side->batch);
     free(side->messages);
+    free(side->sequences);
     tutti_gpu_destroy(side->gpu);
     pthread_cond_destroy(&side->wake);
     pthread_mutex_destroy(&side->lock);

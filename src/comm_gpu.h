@@ -19,6 +19,7 @@ struct tutti_comm_gpu {
     struct tutti_gpu *gpu;
     bool has_domain;
     struct tutti_history history; /* of calls that ran as kernels: the calling thread's */
+    uint64_t *sequences;          /* of messages that did: [2][nranks], receives, sends */
 
     /* Forming. */
     struct tutti_batch *batch;    /* an all-gather on its way */

@@ -95,9 +95,17 @@ static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, s
     return rc;
 }
 
-static bool runs_as_kernel(const struct tutti_comm *comm, const struct tutti_call *call)
+/* Collectives count by themselves, messages for each peer and direction. */
+static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
 {
-    return comm->gpu->has_domain && call->kind < TUTTI_CALL_SEND;
+    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_header header = {.signature = call->signature};
+    size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
+
+    if (call->kind < TUTTI_CALL_SEND)
+        return *tutti_history_add(&side->history, &call->signature);
+    header.sequence = ++side->sequences[at];
+    return header;
 }
 
 int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
@@ -106,8 +114,10 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
     struct tutti_cu_stream *on;
 
     TUTTI_TRY(find_stream(comm, stream, &on));
-    if (runs_as_kernel(comm, call)) {
-        item.header = tutti_history_add(&comm->gpu->history, &call->signature);
+    if (comm->gpu->has_domain) {
+        struct tutti_header header = number(comm, call);
+
+        item.header = &header;
         TUTTI_TRY(launch(comm, &item, 1, on));
     } else {
         TUTTI_TRY(tutti_gpu_stage_calls(comm, &call, 1, on));
@@ -187,31 +197,34 @@ int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
     return TUTTI_OK;
 }
 
-/* Those of a group that run in the same way, at once: kernels in one launch. */
-static int launch_kind(struct tutti_gpu_part *part, bool as_kernels, struct tutti_cu_stream *stream)
+static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
 {
-    struct tutti_comm *comm = part->comm;
     struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
-    const struct tutti_call **calls = malloc(part->count * sizeof *calls);
-    size_t count = 0;
-    int rc = TUTTI_OK;
+    int rc;
 
-    if (items == NULL || calls == NULL)
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
-    for (size_t i = 0; rc == TUTTI_OK && i < part->count; i++) {
+    if (items == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    for (size_t i = 0; i < part->count; i++) {
         struct entry *entry = &part->entries[i];
 
-        if (runs_as_kernel(comm, &entry->call) != as_kernels)
-            continue;
-        if (as_kernels)
-            entry->header = *tutti_history_add(&comm->gpu->history, &entry->call.signature);
-        items[count] = (struct tutti_gpu_item){.call = &entry->call, .header = &entry->header};
-        calls[count++] = &entry->call;
+        entry->header = number(part->comm, &entry->call);
+        items[i] = (struct tutti_gpu_item){.call = &entry->call, .header = &entry->header};
     }
-    if (rc == TUTTI_OK && count > 0)
-        rc = as_kernels ? launch(comm, items, count, stream)
-                        : tutti_gpu_stage_calls(comm, calls, count, stream);
+    rc = launch(part->comm, items, part->count, stream);
     free(items);
+    return rc;
+}
+
+static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
+{
+    const struct tutti_call **calls = malloc(part->count * sizeof *calls);
+    int rc;
+
+    if (calls == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    for (size_t i = 0; i < part->count; i++)
+        calls[i] = &part->entries[i].call;
+    rc = tutti_gpu_stage_calls(part->comm, calls, part->count, stream);
     free(calls);
     return rc;
 }
@@ -227,8 +240,7 @@ static int launch_part(struct tutti_gpu_part *part)
         TUTTI_TRY(find_stream(part->comm, part->entries[i].stream, &other));
         TUTTI_TRY(tutti_gpu_follow(gpu, first, other));
     }
-    TUTTI_TRY(launch_kind(part, true, first));
-    TUTTI_TRY(launch_kind(part, false, first));
+    TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, first) : stage_all(part, first));
     for (size_t i = 1; i < part->count; i++) {
         TUTTI_TRY(find_stream(part->comm, part->entries[i].stream, &other));
         TUTTI_TRY(tutti_gpu_follow(gpu, other, first));

@@ -38,6 +38,22 @@ void tutti_gpu_leave(const struct tutti_gpu *gpu)
     gpu->cuda->context_pop(&ours);
 }
 
+int tutti_gpu_settle_desk(const struct tutti_gpu *gpu)
+{
+    int code = gpu->cuda->stream_synchronize(gpu->desk);
+
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "tables and tests");
+}
+
+int tutti_gpu_put(const struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+                  size_t size_bytes)
+{
+    int code = gpu->cuda->copy_async(to, from, size_bytes, gpu->desk);
+
+    return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
+                                    : tutti_gpu_fail(gpu, code, "copying a table");
+}
+
 /* ---- opening ---------------------------------------------------------------------------- */
 
 static int take_context(struct tutti_gpu *gpu)
@@ -74,6 +90,8 @@ static int make_streams(struct tutti_gpu *gpu)
 {
     int code = gpu->cuda->stream_create(&gpu->own_stream, TUTTI_CU_STREAM_NON_BLOCKING);
 
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->stream_create(&gpu->desk, TUTTI_CU_STREAM_NON_BLOCKING);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&gpu->last_event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code == TUTTI_CU_SUCCESS)
@@ -141,6 +159,8 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
         tutti_gpu_slabs_fini(gpu);
         if (gpu->own_stream != NULL)
             gpu->cuda->stream_destroy(gpu->own_stream);
+        if (gpu->desk != NULL)
+            gpu->cuda->stream_destroy(gpu->desk);
         if (gpu->last_event != NULL)
             gpu->cuda->event_destroy(gpu->last_event);
         if (gpu->edge != NULL)

@@ -202,9 +202,10 @@ static int reserve(struct tutti_gpu *gpu)
         is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
     }
     TUTTI_TRY(share_places(gpu));
-    tutti_gpu_lay_out((uint32_t)gpu->args.nranks, memory_bytes, &gpu->layout);
+    tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
-                                     tutti_gpu_area_bytes(&gpu->layout), is_shared, &gpu->own));
+                                     tutti_gpu_area_bytes(&gpu->grid.layout), is_shared, gpu->desk,
+                                     &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpu_token){.kind = gpu->own.kind,
                                                .size_bytes = gpu->own.size_bytes};
@@ -220,7 +221,7 @@ static int reserve_host(struct tutti_gpu *gpu)
 
     if (is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->layout),
+    TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->grid.layout),
                                           &gpu->host));
     mine->host_address = gpu->host.address;
     mine->host_token = (struct tutti_gpu_token){.kind = gpu->host.kind,
@@ -235,7 +236,7 @@ static int reserve_host(struct tutti_gpu *gpu)
 struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
 {
     const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
-    const struct tutti_gpu_layout *layout = &gpu->layout;
+    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
     tutti_cu_address to = reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
     tutti_cu_address from = reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
@@ -257,19 +258,20 @@ static int write_tables(struct tutti_gpu *gpu)
     size_t npeers = (size_t)gpu->args.nranks;
     size_t peers_at = sizeof(struct tutti_gpu_domain);
     size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
-    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->layout.channels, npeers);
+    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
     struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
-    struct tutti_gpu_domain domain = {.layout = gpu->layout, .nranks = (uint32_t)gpu->args.nranks,
+    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout, .nranks = (uint32_t)gpu->args.nranks,
                                       .rank = (uint32_t)gpu->args.rank};
     tutti_cu_address report = 0;
-    int code = TUTTI_CU_SUCCESS;
+    int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
 
     if (peers == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
     for (size_t rank = 0; rank < npeers; rank++)
         peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
     if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
-        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, false, &gpu->state) != TUTTI_OK) {
+        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, false, gpu->desk,
+                               &gpu->state) != TUTTI_OK) {
         free(peers);
         return TUTTI_ERR_DEVICE;
     }
@@ -283,15 +285,18 @@ static int write_tables(struct tutti_gpu *gpu)
     domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
     domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
     domain.report = (struct tutti_gpu_report *)(uintptr_t)report;
-    if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->copy(gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
-                               sizeof domain);
-    if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->copy(gpu->state.address + peers_at, (tutti_cu_address)(uintptr_t)peers,
-                               npeers * sizeof *peers);
     gpu->domain = (struct tutti_gpu_domain *)(uintptr_t)gpu->state.address;
+    gpu->peers_at = gpu->state.address + peers_at;
+    if (code != TUTTI_CU_SUCCESS)
+        rc = tutti_gpu_fail(gpu, code, "page-locked memory");
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
+                           sizeof domain);
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
+                           npeers * sizeof *peers);
     free(peers);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "tables of the domain");
+    return rc;
 }
 
 /* ---- forming ------------------------------------------------------------------------------- */

@@ -16,8 +16,11 @@ enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 /* Bytes that this rank reads or writes, at most. */
 static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    uint64_t inputs = tutti_input_blocks(call->collective, (uint32_t)gpu->args.nranks);
-    uint64_t outputs = tutti_output_blocks(call->collective, (uint32_t)gpu->args.nranks);
+    bool is_message = call->kind >= TUTTI_CALL_SEND;
+    uint64_t inputs = is_message ? 1 : tutti_input_blocks(call->collective,
+                                                          (uint32_t)gpu->args.nranks);
+    uint64_t outputs = is_message ? 1 : tutti_output_blocks(call->collective,
+                                                            (uint32_t)gpu->args.nranks);
     uint64_t blocks = inputs > outputs ? inputs : outputs;
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t elements = call->count * blocks;
@@ -105,21 +108,41 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
 
 /* ---- launching -------------------------------------------------------------------------------- */
 
+/* The messages of a group are one work, at the place of the first; its collectives have one each. */
+static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                    bool is_captured, struct tutti_gpu_work *works, uint32_t *ret_nworks)
+{
+    bool has_messages = false;
+    uint32_t nworks = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (tutti_gpu_is_message(&items[i]) && has_messages)
+            continue;
+        if (tutti_gpu_is_message(&items[i]))
+            TUTTI_TRY(tutti_gpu_work_fill_messages(gpu, items, count, is_captured,
+                                                   &works[nworks++]));
+        else
+            TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, &works[nworks++]));
+        has_messages = has_messages || tutti_gpu_is_message(&items[i]);
+    }
+    *ret_nworks = nworks;
+    return TUTTI_OK;
+}
+
+/* The first travels in the argument, the others lie where the kernel finds them. */
 static int fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                 bool is_captured, struct tutti_gpu_launch *launch)
 {
-    struct tutti_gpu_work *more = NULL;
+    struct tutti_gpu_work *works;
     void *bytes;
 
-    launch->nworks = (uint32_t)count;
-    TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[0], is_captured, &launch->first));
-    if (count > 1) {
-        TUTTI_TRY(tutti_gpu_slab_take(gpu, (count - 1) * sizeof *more, is_captured, &bytes));
-        more = bytes;
-        launch->more = more;
-    }
-    for (size_t i = 1; i < count; i++)
-        TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, &more[i - 1]));
+    if (count == 1)
+        return fill_all(gpu, items, 1, is_captured, &launch->first, &launch->nworks);
+    TUTTI_TRY(tutti_gpu_slab_take(gpu, count * sizeof *works, is_captured, &bytes));
+    works = bytes;
+    TUTTI_TRY(fill_all(gpu, items, count, is_captured, works, &launch->nworks));
+    launch->first = works[0];
+    launch->more = works + 1;
     return TUTTI_OK;
 }
 
@@ -135,6 +158,18 @@ static enum tutti_cuda_kernel kernel_for(const struct tutti_gpu_launch *launch)
     }
 }
 
+/* Programs are run by the same number of blocks on all ranks. */
+static bool needs_grid(const struct tutti_gpu_launch *launch)
+{
+    for (uint32_t i = 0; i < launch->nworks; i++) {
+        const struct tutti_gpu_work *work = i == 0 ? &launch->first : &launch->more[i - 1];
+
+        if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
+            return true;
+    }
+    return false;
+}
+
 static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                       struct tutti_cu_stream *stream, uint64_t timeout_ns)
 {
@@ -145,6 +180,8 @@ static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
     TUTTI_TRY(tutti_gpu_is_capturing(gpu, stream, &is_captured));
     TUTTI_TRY(fill(gpu, items, count, is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
+    if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
+        blocks = gpu->grid.nblocks;
     if (!is_captured)
         TUTTI_TRY(follow(gpu, stream));
     TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,

@@ -11,7 +11,7 @@
 #include "executor/gpu_private.h"
 
 enum {
-    CHANNELS = 8,
+    PROGRAM_BLOCKS = 8,
     SLOTS = 8,
     LEAST_SLOT = 1024,
     MOST_SLOT = 128 << 10,
@@ -20,6 +20,8 @@ enum {
     MOST_LL = 256 << 10,
     MOST_LL128 = 1 << 20,
     LEAST_WINDOW = 16 << 10,
+    LEAST_PIECE = 64 << 10, /* that are worth a block: of a schedule, and of a message */
+    LEAST_SHARE = 16 << 10,
     PAGE = 4096,
 };
 
@@ -34,13 +36,20 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-void tutti_gpu_lay_out(uint32_t nranks, uint64_t memory_bytes, struct tutti_gpu_layout *ret_layout)
+void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
+                       struct tutti_gpu_grid *ret_grid)
 {
-    struct tutti_gpu_layout layout = {.nranks = nranks, .channels = CHANNELS, .slots = SLOTS};
+    struct tutti_gpu_layout layout = {.nranks = nranks, .slots = SLOTS,
+                                      .flagged_bytes = FLAGGED};
     uint64_t of_pair = memory_bytes / nranks;
+    uint32_t nblocks = 1;
 
-    layout.slot_bytes = (uint32_t)between(of_pair / 2 / (CHANNELS * SLOTS), LEAST_SLOT, MOST_SLOT);
-    layout.flagged_bytes = FLAGGED;
+    while (2 * nblocks <= most_blocks && 2 * nblocks <= PROGRAM_BLOCKS)
+        nblocks *= 2;
+    /* One for schedules, one for messages. */
+    layout.channels = 2 * nblocks;
+    layout.slot_bytes =
+        (uint32_t)between(of_pair / 2 / (layout.channels * SLOTS), LEAST_SLOT, MOST_SLOT);
     layout.window_bytes = between(memory_bytes / 8, LEAST_WINDOW, UINT64_MAX);
     layout.ll_bytes = between(of_pair / 24, LEAST_LL, MOST_LL);
     layout.ll128_bytes = between(of_pair / 12, LEAST_LL, MOST_LL128);
@@ -50,7 +59,9 @@ void tutti_gpu_lay_out(uint32_t nranks, uint64_t memory_bytes, struct tutti_gpu_
     layout.fifo_stride = TUTTI_GPU_FIFO_BYTES(&layout);
     layout.mailbox_bytes =
         round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
-    *ret_layout = layout;
+    *ret_grid = (struct tutti_gpu_grid){.layout = layout, .nblocks = nblocks,
+                                        .least_piece_bytes = LEAST_PIECE,
+                                        .least_share_bytes = LEAST_SHARE};
 }
 
 size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer)

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "device/cuda/cuda_kernels.h"
 #include "executor/gpu.h"
+#include "executor/gpu_program.h"
 #include "transport/gpu_memory.h"
 #include "transport/identity.h"
 
@@ -44,6 +45,14 @@ struct tutti_gpu_neighbour {
     tutti_cu_address own_at, host_at;  /* where I see them; 0: not at all */
 };
 
+/* ---- gpu.c -------------------------------------------------------------------------------- */
+
+/* Copy, host memory or the device's, and wait: by the desk. */
+int tutti_gpu_put(const struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+                  size_t size_bytes);
+/* Wait for what is on the desk. */
+int tutti_gpu_settle_desk(const struct tutti_gpu *gpu);
+
 struct tutti_pass;
 
 struct tutti_gpu {
@@ -67,12 +76,13 @@ struct tutti_gpu {
     bool has_domain;
 
     /* The domain. Areas: nranks mailboxes that others write, then two windows. */
-    struct tutti_gpu_layout layout;
+    struct tutti_gpu_grid grid;
     struct tutti_gpu_memory own;        /* my area in device memory */
     struct tutti_gpu_memory host;       /* the one in host memory; NONE where all reach me */
     struct tutti_gpu_neighbour *neighbours; /* [nranks] */
     struct tutti_gpu_memory state;      /* struct tutti_gpu_domain, peers, counters */
     struct tutti_gpu_domain *domain;    /* its device address */
+    tutti_cu_address peers_at;          /* struct tutti_gpu_peer [nranks], behind it */
     struct tutti_gpu_report *report;    /* page-locked */
     uint32_t blocks;                    /* most of a launch */
     uint32_t threads;                   /* of a block */
@@ -81,6 +91,7 @@ struct tutti_gpu {
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
+    struct tutti_cu_stream *desk;       /* for tables and tests: it never waits for kernels of ours */
     struct tutti_cu_stream *last_stream;
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
@@ -90,8 +101,10 @@ struct tutti_gpu {
 
 /* ---- gpu_layout.c ---------------------------------------------------------------------- */
 
-/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included. */
-void tutti_gpu_lay_out(uint32_t nranks, uint64_t memory_bytes, struct tutti_gpu_layout *ret_layout);
+/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included, for programs
+ * that at most `most_blocks` blocks run. */
+void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
+                       struct tutti_gpu_grid *ret_grid);
 /* Bytes of an area; where in it are the mailbox that `writer` writes, and the windows. */
 size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout);
 size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer);
@@ -127,6 +140,14 @@ void tutti_gpu_slabs_fini(struct tutti_gpu *gpu);
 /* `is_captured`: what it refers to must last. */
 int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
                         struct tutti_gpu_work *ret_work);
+/* The sends and receives among the items, at least one, as one work. */
+int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
+                                 size_t count, bool is_captured, struct tutti_gpu_work *ret_work);
+
+static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
+{
+    return item->call->kind >= TUTTI_CALL_SEND;
+}
 
 /* ---- gpu_maps.c ------------------------------------------------------------------------ */
 

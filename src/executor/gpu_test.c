@@ -9,7 +9,7 @@
 /* The pattern travels where lines with flags will, which begin as zeros. */
 static size_t test_bytes(const struct tutti_gpu *gpu)
 {
-    size_t lines = (size_t)(2 * gpu->layout.ll_bytes), window = (size_t)gpu->layout.window_bytes;
+    size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes), window = (size_t)gpu->grid.layout.window_bytes;
 
     return lines < window ? lines : window;
 }
@@ -30,37 +30,27 @@ static tutti_cu_address window_of(const struct tutti_gpu *gpu, int rank)
 
 static int copy(struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from, size_t bytes)
 {
-    TUTTI_TRY(tutti_cuda_kernels_copy(gpu->kernels, (void *)(uintptr_t)to,
-                                      (const void *)(uintptr_t)from, bytes, gpu->own_stream));
-    return TUTTI_OK;
-}
-
-static int synchronize(struct tutti_gpu *gpu)
-{
-    int code = gpu->cuda->stream_synchronize(gpu->own_stream);
-
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "test of its peers");
+    return tutti_cuda_kernels_copy(gpu->kernels, (void *)(uintptr_t)to,
+                                   (const void *)(uintptr_t)from, bytes, gpu->desk);
 }
 
 int tutti_gpu_test_store(struct tutti_gpu *gpu)
 {
     size_t bytes = test_bytes(gpu);
     uint32_t *pattern = malloc(bytes);
-    int code, rc = TUTTI_OK;
+    int rc;
 
     if (pattern == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
     fill(pattern, bytes, gpu->args.rank);
-    code = gpu->cuda->copy(window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
-                           bytes);
+    rc = tutti_gpu_put(gpu, window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
+                       bytes);
     free(pattern);
-    if (code != TUTTI_CU_SUCCESS)
-        return tutti_gpu_fail(gpu, code, "test of its window");
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
         rc = copy(gpu,
-                  (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).to + gpu->layout.ll_at,
+                  (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).to + gpu->grid.layout.ll_at,
                   window_of(gpu, gpu->args.rank), bytes);
-    return rc == TUTTI_OK ? synchronize(gpu) : rc;
+    return rc == TUTTI_OK ? tutti_gpu_settle_desk(gpu) : rc;
 }
 
 /* Is the pattern of `rank` at `at`? */
@@ -68,10 +58,8 @@ static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_
                    uint32_t *pattern, bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
-    int code = gpu->cuda->copy((tutti_cu_address)(uintptr_t)found, at, bytes);
 
-    if (code != TUTTI_CU_SUCCESS)
-        return tutti_gpu_fail(gpu, code, "test of its peers");
+    TUTTI_TRY(tutti_gpu_put(gpu, (tutti_cu_address)(uintptr_t)found, at, bytes));
     fill(pattern, bytes, rank);
     *ret_is_right = memcmp(found, pattern, bytes) == 0;
     return TUTTI_OK;
@@ -81,20 +69,21 @@ static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_
                        bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
-    tutti_cu_address second = window_of(gpu, gpu->args.rank) + gpu->layout.window_bytes;
+    tutti_cu_address second = window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
     tutti_cu_address mail =
-        (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from + gpu->layout.ll_at;
+        (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from + gpu->grid.layout.ll_at;
     bool stores, loads;
     int code;
 
     TUTTI_TRY(compare(gpu, mail, rank, found, pattern, &stores));
     TUTTI_TRY(copy(gpu, second, window_of(gpu, rank), bytes));
-    TUTTI_TRY(synchronize(gpu));
+    TUTTI_TRY(tutti_gpu_settle_desk(gpu));
     TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
     *ret_is_right = stores && loads;
     /* Lines begin as zeros. */
-    code = gpu->cuda->set8(mail, 0, bytes);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "its mailbox");
+    code = gpu->cuda->set8_async(mail, 0, bytes, gpu->desk);
+    return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
+                                    : tutti_gpu_fail(gpu, code, "its mailbox");
 }
 
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad)

@@ -2,6 +2,7 @@
  * A call as kernels take it. Which kind of kernel it gets depends on what all ranks know alike. */
 #include "executor/gpu_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Lines pay while waiting for others takes longer than moving: what one rank sends to another, at
@@ -26,7 +27,7 @@ static uint64_t most_sent(const struct tutti_gpu *gpu, const struct tutti_call *
 static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     uint64_t bytes = most_sent(gpu, call);
-    uint64_t ll = gpu->layout.ll_bytes / 2, ll128 = gpu->layout.ll128_bytes / 16 * 15;
+    uint64_t ll = gpu->grid.layout.ll_bytes / 2, ll128 = gpu->grid.layout.ll128_bytes / 16 * 15;
 
     if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
         return TUTTI_GPU_LL;
@@ -95,4 +96,53 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
     sign(item->header, &work);
     *ret_work = work;
     return TUTTI_OK;
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static struct tutti_gpu_message message_of(const struct tutti_gpu_item *item)
+{
+    const struct tutti_call *call = item->call;
+    bool sends = call->kind == TUTTI_CALL_SEND;
+
+    return (struct tutti_gpu_message){
+        .peer = call->root, .sends = sends,
+        .address = (uint64_t)(uintptr_t)(sends ? call->input : call->output),
+        .size_bytes = call->count * tutti_type_size(call->type), .header = *item->header};
+}
+
+static int encode(struct tutti_gpu *gpu, const struct tutti_gpu_message *messages, size_t count,
+                  bool is_captured, struct tutti_gpu_work *work)
+{
+    struct tutti_gpu_image image;
+    void *bytes;
+    int rc;
+
+    TUTTI_TRY(tutti_gpu_messages_encode(messages, count, gpu->args.rank, &gpu->grid, &image));
+    rc = tutti_gpu_slab_take(gpu, image.size_bytes, is_captured, &bytes);
+    if (rc == TUTTI_OK) {
+        memcpy(bytes, image.bytes, image.size_bytes);
+        *work = (struct tutti_gpu_work){.kind = TUTTI_GPU_MESSAGES, .program = bytes};
+        sign(&messages[0].header, work);
+        tutti_assert(image.scratch_bytes == 0);
+    }
+    tutti_gpu_image_fini(&image);
+    return rc;
+}
+
+int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
+                                 size_t count, bool is_captured, struct tutti_gpu_work *ret_work)
+{
+    struct tutti_gpu_message *messages = malloc(count * sizeof *messages);
+    size_t nmessages = 0;
+    int rc;
+
+    if (messages == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu messages", count);
+    for (size_t i = 0; i < count; i++)
+        if (tutti_gpu_is_message(&items[i]))
+            messages[nmessages++] = message_of(&items[i]);
+    rc = encode(gpu, messages, nmessages, is_captured, ret_work);
+    free(messages);
+    return rc;
 }

@@ -53,34 +53,49 @@ static int bind_piece(const struct tutti_program *program, const struct tutti_ca
 
 /* Bytes of the larger buffer that a piece may have, by the memory of the communicator's own that this
  * call takes, on this rank or on another. */
-static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call)
+static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call,
+                         const struct tutti_cuts *cuts)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
 
     if (program->widens || call->is_premultiplied)
-        return TUTTI_STAGE_BYTES;
+        return cuts->stage_bytes;
     /* Of an all-to-all another rank's input may be copied, since it calls in place. */
     if (call->collective == TUTTI_ALLTOALL)
-        return TUTTI_SCRATCH_BYTES;
-    return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : TUTTI_SCRATCH_BYTES;
+        return cuts->scratch_bytes;
+    return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
+}
+
+/* Pieces that run at the same time, if the call is large enough. */
+static size_t wanted_pieces(const struct tutti_call *call, const struct tutti_cuts *cuts,
+                            size_t element_bytes)
+{
+    size_t wanted = cuts->npieces > 1 ? call->count * element_bytes / cuts->least_bytes : 1;
+
+    if (wanted > cuts->npieces)
+        return cuts->npieces;
+    return wanted > 0 ? wanted : 1;
 }
 
 /* Elements of each block in a piece. All pieces are about equal, and whole lines, so that they begin
  * where the user's lines do. */
-static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call)
+static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call,
+                          const struct tutti_cuts *cuts)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t inputs = tutti_input_blocks(call->collective, schedule->nranks);
     size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);
-    size_t most = most_bytes(program, call) / tutti_type_size(program->run_type) /
-                  (outputs > inputs ? outputs : inputs);
-    size_t pieces, count;
+    size_t element_bytes = tutti_type_size(program->run_type) *
+                           (outputs > inputs ? outputs : inputs);
+    size_t most = most_bytes(program, call, cuts) / element_bytes;
+    size_t wanted = wanted_pieces(call, cuts, element_bytes), pieces, count;
 
-    if (call->count <= most)
+    if (call->count <= most && wanted == 1)
         return call->count;
     if (most == 0)
         return 1;
-    pieces = (call->count + most - 1) / most;
+    pieces = call->count / most + (call->count % most != 0);
+    pieces = (pieces + wanted - 1) / wanted * wanted;
     count = ((call->count + pieces - 1) / pieces + LINE_ELEMENTS - 1) / LINE_ELEMENTS *
             LINE_ELEMENTS;
     return count < most ? count : most;
@@ -88,7 +103,7 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
 
 /* Depends only on what all ranks know alike, so that all cut alike. */
 static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
-                         size_t half_bytes)
+                         const struct tutti_cuts *cuts)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t size = tutti_type_size(program->run_type);
@@ -100,14 +115,14 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     if (is_vector || call->count == 0)
         return TUTTI_OK;
 
-    program->piece_count = tutti_bind_piece(schedule, size, call->count, half_bytes);
+    program->piece_count = tutti_bind_piece(schedule, size, call->count, cuts->half_bytes);
     if (program->piece_count == 0)
         return tutti_fail(
             TUTTI_ERR_USAGE,
             "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
             "or choose another algorithm",
-            2 * half_bytes, schedule->window_chunks);
-    staged = stage_piece(program, call);
+            2 * cuts->half_bytes, schedule->window_chunks);
+    staged = stage_piece(program, call, cuts);
     if (program->piece_count > staged)
         program->piece_count = staged;
     program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
@@ -162,8 +177,8 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
                             program->scratch_bytes == 0;
 }
 
-int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
-                         size_t half_bytes, struct tutti_program **ret_program)
+int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                             const struct tutti_cuts *cuts, struct tutti_program **ret_program)
 {
     struct tutti_program *program = calloc(1, sizeof *program);
     size_t last;
@@ -173,7 +188,7 @@ int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call 
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a program");
     program->plan = plan;
     decide_staging(program, call, rank);
-    TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, half_bytes));
+    TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, cuts));
     last = call->count - (program->npieces - 1) * program->piece_count;
     TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
     if (program->npieces > 1)
@@ -185,6 +200,15 @@ int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call 
 fail:
     tutti_program_destroy(program);
     return rc;
+}
+
+int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                         size_t half_bytes, struct tutti_program **ret_program)
+{
+    const struct tutti_cuts cuts = {.half_bytes = half_bytes, .stage_bytes = TUTTI_STAGE_BYTES,
+                                    .scratch_bytes = TUTTI_SCRATCH_BYTES, .npieces = 1};
+
+    return tutti_program_create_cut(plan, call, rank, &cuts, ret_program);
 }
 
 void tutti_program_destroy(struct tutti_program *program)

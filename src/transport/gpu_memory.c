@@ -93,8 +93,6 @@ static int alloc_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, 
     if (code != TUTTI_CU_SUCCESS)
         return trouble(cuda, code, "memory", size_bytes, device);
     code = place(cuda, device, memory.handle, memory.size_bytes, &memory.address);
-    if (code == TUTTI_CU_SUCCESS)
-        code = cuda->set8(memory.address, 0, memory.size_bytes);
     if (code != TUTTI_CU_SUCCESS) {
         tutti_gpu_memory_free(cuda, &memory);
         return trouble(cuda, code, "addresses", size_bytes, device);
@@ -114,24 +112,32 @@ static int alloc_plain(const struct tutti_cuda *cuda, tutti_cu_device device, si
 
     if (code != TUTTI_CU_SUCCESS)
         return trouble(cuda, code, "memory", size_bytes, device);
-    code = cuda->set8(memory.address, 0, size_bytes);
-    if (code != TUTTI_CU_SUCCESS) {
-        tutti_gpu_memory_free(cuda, &memory);
-        return trouble(cuda, code, "memory", size_bytes, device);
-    }
     *ret_memory = memory;
     return TUTTI_OK;
 }
 
 int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
-                           bool is_shared, struct tutti_gpu_memory *ret_memory)
+                           bool is_shared, struct tutti_cu_stream *stream,
+                           struct tutti_gpu_memory *ret_memory)
 {
-    if (is_shared && has_virtual(cuda, device) &&
-        alloc_virtual(cuda, device, size_bytes, ret_memory) == TUTTI_OK)
-        return TUTTI_OK;
-    if (alloc_plain(cuda, device, size_bytes, ret_memory) == TUTTI_OK)
-        return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+    struct tutti_gpu_memory memory;
+    int code;
+
+    if (!(is_shared && has_virtual(cuda, device) &&
+          alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
+        alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)
+        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+    /* Not by the default stream, which may wait for kernels that wait for us. */
+    code = cuda->set8_async(memory.address, 0, memory.size_bytes, stream);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->stream_synchronize(stream);
+    if (code != TUTTI_CU_SUCCESS) {
+        tutti_gpu_memory_free(cuda, &memory);
+        trouble(cuda, code, "clearing", size_bytes, device);
+        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+    }
+    *ret_memory = memory;
+    return TUTTI_OK;
 }
 
 int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes,

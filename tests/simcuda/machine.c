@@ -5,22 +5,9 @@
 #include "base/result.h"
 #include "topology/formats/nccl_xml.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void sim_die(const char *format, ...)
-{
-    va_list args;
-
-    fputs("simulated driver: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    abort();
-}
 
 /* ---- loading --------------------------------------------------------------------------------- */
 

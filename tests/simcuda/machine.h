@@ -3,6 +3,7 @@
 #ifndef TUTTI_TESTS_SIMCUDA_MACHINE_H
 #define TUTTI_TESTS_SIMCUDA_MACHINE_H
 
+#include "simcuda/die.h"
 #include "topology/inventory/inventory.h"
 
 #include <stdbool.h>
@@ -38,8 +39,5 @@ void sim_machine_free(struct sim_machine *machine);
 /* The code that TUTTI_SIM_<driver>_FAULT="function:code[@gpu],..." gives to a call of a function
  * for a GPU; gpu -1: of none. 0: the call works. */
 int sim_fault(const char *driver, const char *function, int gpu);
-
-/* A caller's mistake, or a test's: says it and aborts. */
-_Noreturn void sim_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

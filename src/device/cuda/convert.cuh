@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h has
- * it. */
+ * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h does it.
+ *
+ * Instructions are used where they give the same numbers. They have other ideas of NaN than we have
+ * and, for E5M2, of overflow, which is mended afterwards. NaN need not be canonical before the end.
+ */
 #ifndef TUTTI_DEVICE_CUDA_CONVERT_CUH
 #define TUTTI_DEVICE_CUDA_CONVERT_CUH
 
@@ -8,23 +11,64 @@
 
 #include "device/arithmetic/convert.h"
 
+#if defined(__CUDA_ARCH__)
+/* What this GPU has instructions for. */
+#define GPU_CONVERTS_FLOAT16 1
+#define GPU_CONVERTS_BFLOAT16 (__CUDA_ARCH__ >= 900)
+#define GPU_CONVERTS_FLOAT8 (__CUDA_ARCH__ >= 890)
+
+GPU_INLINE void gpu_halves_widen(uint32_t codes, float *values)
+{
+    asm("{\n\t.reg .b16 low, high;\n\t"
+        "mov.b32 {low, high}, %2;\n\t"
+        "cvt.f32.f16 %0, low;\n\t"
+        "cvt.f32.f16 %1, high;\n\t}"
+        : "=f"(values[0]), "=f"(values[1]) : "r"(codes));
+}
+
+/* Two codes of 16 bits, or `nan` wherever the mask has ones. */
+GPU_INLINE uint32_t gpu_without_nan(uint32_t codes, uint32_t mask, uint32_t nan)
+{
+    return (codes & ~mask) | (nan & mask);
+}
+#else
+#define GPU_CONVERTS_FLOAT16 0
+#define GPU_CONVERTS_BFLOAT16 0
+#define GPU_CONVERTS_FLOAT8 0
+#endif
+
+/* ---- 16 bits ------------------------------------------------------------------------------ */
+
 struct gpu_float16 {
     enum { element_bytes = 2 };
+
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
+#if GPU_CONVERTS_FLOAT16
+        gpu_halves_widen(codes, values);
+#else
         values[0] = tutti_small_widen(codes & 0xffff, TUTTI_FORMAT_FLOAT16);
         values[1] = tutti_small_widen(codes >> 16, TUTTI_FORMAT_FLOAT16);
+#endif
     }
     GPU_INLINE uint32_t narrow(const float *values)
     {
+#if GPU_CONVERTS_FLOAT16
+        uint32_t codes, is_nan;
+
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(values[1]), "f"(values[0]));
+        asm("set.nan.u32.f16x2 %0, %1, %1;" : "=r"(is_nan) : "r"(codes));
+        return gpu_without_nan(codes, is_nan, 0x7e007e00u);
+#else
         return tutti_small_narrow(values[0], TUTTI_FORMAT_FLOAT16) |
                tutti_small_narrow(values[1], TUTTI_FORMAT_FLOAT16) << 16;
+#endif
     }
 };
 
 struct gpu_bfloat16 {
     enum { element_bytes = 2 };
-    /* NaN need not be canonical before the end. */
+
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
         values[0] = tutti_f32_from_bits(codes << 16);
@@ -32,46 +76,112 @@ struct gpu_bfloat16 {
     }
     GPU_INLINE uint32_t narrow(const float *values)
     {
+#if GPU_CONVERTS_BFLOAT16
+        uint32_t codes, is_nan;
+
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(values[1]), "f"(values[0]));
+        asm("set.nan.u32.bf16x2 %0, %1, %1;" : "=r"(is_nan) : "r"(codes));
+        return gpu_without_nan(codes, is_nan, 0x7fc07fc0u);
+#else
         return tutti_bfloat16_round(values[0]) >> 16 |
                (tutti_bfloat16_round(values[1]) & 0xffff0000u);
+#endif
     }
 };
 
+/* ---- 8 bits ------------------------------------------------------------------------------- */
+
+GPU_INLINE void gpu_float8_widen(uint32_t codes, float *values, tutti_small_format format)
+{
+    GPU_UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        values[i] = tutti_small_widen(codes >> 8 * i & 0xff, format);
+}
+
+GPU_INLINE uint32_t gpu_float8_narrow(const float *values, tutti_small_format format)
+{
+    uint32_t codes = 0;
+
+    GPU_UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        codes |= tutti_small_narrow(values[i], format) << 8 * i;
+    return codes;
+}
+
 struct gpu_e4m3 {
     enum { element_bytes = 1 };
+
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            values[i] = tutti_small_widen(codes >> 8 * i & 0xff, TUTTI_FORMAT_E4M3);
+#if GPU_CONVERTS_FLOAT8
+        uint32_t first, second;
+
+        asm("{\n\t.reg .b16 low, high;\n\t"
+            "mov.b32 {low, high}, %2;\n\t"
+            "cvt.rn.f16x2.e4m3x2 %0, low;\n\t"
+            "cvt.rn.f16x2.e4m3x2 %1, high;\n\t}"
+            : "=r"(first), "=r"(second) : "r"(codes));
+        gpu_halves_widen(first, values);
+        gpu_halves_widen(second, values + 2);
+#else
+        gpu_float8_widen(codes, values, TUTTI_FORMAT_E4M3);
+#endif
     }
+    /* There is one NaN, so instructions give the same. */
     GPU_INLINE uint32_t narrow(const float *values)
     {
-        uint32_t codes = 0;
+#if GPU_CONVERTS_FLOAT8
+        uint32_t codes;
 
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            codes |= tutti_small_narrow(values[i], TUTTI_FORMAT_E4M3) << 8 * i;
+        asm("{\n\t.reg .b16 low, high;\n\t"
+            "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n\t"
+            "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n\t"
+            "mov.b32 %0, {low, high};\n\t}"
+            : "=r"(codes) : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
         return codes;
+#else
+        return gpu_float8_narrow(values, TUTTI_FORMAT_E4M3);
+#endif
     }
 };
 
 struct gpu_e5m2 {
     enum { element_bytes = 1 };
+
+    /* The upper halves of float16's codes. */
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            values[i] = tutti_small_widen(codes >> 8 * i & 0xff, TUTTI_FORMAT_E5M2);
+#if GPU_CONVERTS_FLOAT16
+        gpu_halves_widen((codes & 0xff) << 8 | (codes & 0xff00) << 16, values);
+        gpu_halves_widen((codes & 0xff0000) >> 8 | (codes & 0xff000000u), values + 2);
+#else
+        gpu_float8_widen(codes, values, TUTTI_FORMAT_E5M2);
+#endif
     }
     GPU_INLINE uint32_t narrow(const float *values)
     {
-        uint32_t codes = 0;
+#if GPU_CONVERTS_FLOAT8
+        /* Halfway between the largest number and what would come next: rounds to infinity, but the
+         * instruction stops at the largest number, one code below. */
+        const float overflow = 61440.0f;
+        uint32_t codes;
 
+        asm("{\n\t.reg .b16 low, high;\n\t"
+            "cvt.rn.satfinite.e5m2x2.f32 low, %2, %1;\n\t"
+            "cvt.rn.satfinite.e5m2x2.f32 high, %4, %3;\n\t"
+            "mov.b32 %0, {low, high};\n\t}"
+            : "=r"(codes) : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
         GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            codes |= tutti_small_narrow(values[i], TUTTI_FORMAT_E5M2) << 8 * i;
+        for (uint32_t i = 0; i < 4; i++) {
+            if (values[i] >= overflow || values[i] <= -overflow)
+                codes += 1u << 8 * i;
+            if (values[i] != values[i])
+                codes = (codes & ~(0xffu << 8 * i)) | 0x7eu << 8 * i;
+        }
         return codes;
+#else
+        return gpu_float8_narrow(values, TUTTI_FORMAT_E5M2);
+#endif
     }
 };
 

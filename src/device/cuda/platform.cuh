@@ -35,6 +35,7 @@ enum { GPU_WARP = 32 };
 
 /* Defines all below, under the same names. */
 #include "simulated_platform.h"
+#define GPU_NO_UNROLL
 
 #else
 
@@ -47,6 +48,8 @@ enum { GPU_WARP = 32 };
 /* Memory that the threads of a block share; contents undefined at first. In function bodies. */
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_UNROLL _Pragma("unroll")
+/* Loops whose few turns are not worth the code. */
+#define GPU_NO_UNROLL _Pragma("unroll 1")
 
 /* ---- who am I ------------------------------------------------------------------------- */
 

@@ -72,9 +72,9 @@ struct tutti_gpu_fifo {
     uint64_t unused_too[15];
     /* Of one-sided steps: what the writer's block says. */
     uint64_t signals;    /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
-    uint64_t unused_three;
-    struct tutti_gpu_places places[2]; /* of its buffers; rounds take turns */
-    uint64_t unused_four[8];
+    /* of its buffers: rounds take turns, and so do epochs */
+    struct tutti_gpu_places places[2][2];
+    uint64_t unused_three[3];
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 

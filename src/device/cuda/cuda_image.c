@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels' image: the assembler takes in the file TUTTI_CUDA_IMAGE as it is. */
+#include "device/cuda/cuda_image.h"
+
+__asm__(".pushsection .rodata.tutti_cuda_image, \"a\", %progbits\n"
+        ".balign 64\n"
+        ".global tutti_cuda_image\n"
+        ".hidden tutti_cuda_image\n"
+        ".type tutti_cuda_image, %object\n"
+        "tutti_cuda_image:\n"
+        ".incbin \"" TUTTI_CUDA_IMAGE "\"\n"
+        ".Ltutti_cuda_image_end:\n"
+        ".size tutti_cuda_image, .Ltutti_cuda_image_end - tutti_cuda_image\n"
+        ".balign 8\n"
+        ".global tutti_cuda_image_bytes\n"
+        ".hidden tutti_cuda_image_bytes\n"
+        ".type tutti_cuda_image_bytes, %object\n"
+        "tutti_cuda_image_bytes:\n"
+        ".quad .Ltutti_cuda_image_end - tutti_cuda_image\n"
+        ".size tutti_cuda_image_bytes, 8\n"
+        ".popsection\n");

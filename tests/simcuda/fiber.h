@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fibers: what a simulated GPU has for threads. A fiber runs on the thread that resumes it until it
+ * gives way or its function returns. Sanitizers are told of every switch; for TSan a fiber is a
+ * thread of its own, and switching orders nothing. */
+#ifndef TUTTI_TESTS_SIMCUDA_FIBER_H
+#define TUTTI_TESTS_SIMCUDA_FIBER_H
+
+#include <stdbool.h>
+
+struct sim_fiber;
+
+/* One that will run `function`, from a pool that all threads share. Never NULL. */
+struct sim_fiber *sim_fiber_take(void (*function)(void *), void *argument);
+/* Back into the pool. One that has not ended is thrown away, whatever is on its stack. */
+void sim_fiber_give(struct sim_fiber *fiber);
+
+/* Run it until it gives way; true when it has ended. Always on the same thread. */
+bool sim_fiber_resume(struct sim_fiber *fiber);
+/* Inside a fiber: back to who resumed it. */
+void sim_fiber_give_way(void);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One run of a kernel: its blocks' threads take turns on the calling thread of the processor. */
+#ifndef TUTTI_TESTS_SIMCUDA_LAUNCH_H
+#define TUTTI_TESTS_SIMCUDA_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim_kernel;
+
+struct sim_launch {
+    const struct sim_kernel *kernel;
+    uint32_t blocks, threads; /* of the grid; of a block, a positive number */
+    const void *argument;     /* the kernel's bytes, aligned to 16; unchanged while it runs */
+
+    /* Who lends the multiprocessors; all may be NULL, then there is room for all blocks. */
+    void *context;
+    bool (*take_place)(void *context); /* for one block; never blocks */
+    void (*give_place)(void *context);
+    bool (*must_end)(void *context);   /* asked now and then: the threads are to be thrown away */
+    /* Each access: it does not return from one that is forbidden. */
+    void (*check)(void *context, const void *at, size_t size_bytes, bool is_store);
+    uint64_t watchdog_ns; /* longer than that nobody gets on: a loud end; 0: never */
+};
+
+/* Returns when all blocks have ended; false: `must_end` said so before. */
+bool sim_launch_run(const struct sim_launch *launch);
+
+/* NULL: there is none of that name. */
+const struct sim_kernel *sim_kernel_find(const char *name);
+
+/* Stores get to others late, as `seed` has it; 0: at once. At first it is what SIMCUDA_WEAK says.
+ * For launches that begin afterwards. */
+void sim_weak_set(uint64_t seed);
+/* Lines are not whole: others may see the parts of a line one by one, the last one first. */
+void sim_lines_set_torn(bool are_torn);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A thread of a simulated GPU, and what kernels compiled for the host call of the machine that runs
+ * them (C and C++: simulated_platform.h is written with these). */
+#ifndef TUTTI_TESTS_SIMCUDA_THREAD_H
+#define TUTTI_TESTS_SIMCUDA_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What it knows of itself. It is the first member of what the machine knows of it. */
+struct sim_thread {
+    uint32_t thread, threads, block, blocks;
+    bool has_fenced;      /* its relaxed stores publish */
+    bool is_watched;      /* its plain accesses go through sim_load and sim_store */
+};
+
+/* The one that runs on this thread of the processor. */
+extern __thread struct sim_thread *sim_self __attribute__((visibility("hidden")));
+
+/* 16 bytes, as two that are never seen half written. */
+struct sim_word {
+    uint64_t low, high;
+};
+
+enum sim_meeting_kind {
+    SIM_BARRIER, SIM_BARRIER_OR, SIM_BARRIER_AND,
+    SIM_WARP_BARRIER, SIM_BALLOT, SIM_SHUFFLE, SIM_LOAD_LINE, SIM_STORE_LINE,
+};
+
+/* All threads of the block. For SIM_BARRIER_OR and _AND: is it true of any, of all? */
+bool sim_barrier(enum sim_meeting_kind kind, bool is_true);
+void sim_warp_barrier(void);
+/* One bit from each lane of the warp; the word of one of them. */
+uint32_t sim_ballot(bool is_true);
+uint64_t sim_shuffle(uint64_t value, uint32_t from);
+/* Lines, whole unless faults say otherwise. */
+struct sim_word sim_load_line(const void *at, bool is_there);
+void sim_store_line(void *at, struct sim_word word, bool is_there);
+
+/* Plain and relaxed accesses of watched threads, up to 16 bytes. */
+void sim_load(void *ret_value, const void *at, size_t size_bytes);
+void sim_store(void *at, const void *value, size_t size_bytes);
+/* Before a release, a fence or an atomic operation: stores get to everybody. For watched threads
+ * `at` is where, NULL for a fence. */
+void sim_publish(const void *at);
+
+/* A load that may be one of many that wait: others get on now and then. */
+void sim_poll(const void *at, uint64_t value);
+/* Something that others may be waiting for has been done. */
+void sim_progress(void);
+/* A waiting loop: others get on. */
+void sim_pause(void);
+/* A coin. */
+bool sim_toss(void);
+/* Fences as the thread sanitizer is told of them. */
+void sim_relaxed_load_was(const void *at);
+void sim_relaxed_store_is(const void *at);
+void sim_fence(void);
+
+uint64_t sim_now_ns(void);
+/* An address must be a multiple of its size. */
+void sim_misaligned(const void *at, size_t size_bytes) __attribute__((noreturn, cold));
+
+/* Shared memory: one for each declaration, found again by each thread of the block. */
+struct sim_shared {
+    uint32_t size_bytes, alignment_bytes;
+    uint32_t number; /* from 1 on; 0: no block has come by yet */
+};
+void *sim_shared(struct sim_shared *shared);
+
+/* A kernel: what GPU_KERNEL makes, at the program's start. */
+struct sim_kernel {
+    const char *name;
+    uint32_t most_threads;
+    uint32_t argument_bytes;
+    void (*run)(const void *argument);
+    struct sim_kernel *next;
+};
+void sim_kernel_register(struct sim_kernel *kernel);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
