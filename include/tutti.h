@@ -13,19 +13,27 @@
  *    tuttiGetLastError() has one line that names the argument and the cure.
  *    Output arguments change only on success.
  *  - Counts are in elements of the given data type, never bytes. 0 is ordinary.
- *  - Buffers are host memory aligned to the size of one element, and belong to
- *    the library from the call until the operation is complete. Input and
+ *  - Buffers are host or device memory aligned to the size of one element, and belong to
+ *    the library from the call until the operation is complete. Both buffers of a call are on the
+ *    same side. Input and
  *    output must not overlap, except exactly in place as each function says.
  *    A buffer may be NULL when its count is 0.
  *  - Streams. With stream NULL the operation is complete when the call returns
  *    (inside a group: when the outermost tuttiGroupEnd returns). With a stream
  *    made by tuttiHostStreamCreate the call returns at once and the operation
- *    runs in the order of that stream.
+ *    runs in the order of that stream. With device memory the stream is CUDA's, a cudaStream_t or
+ *    CUstream cast to tuttiStream_t: the operation is enqueued there, and may be captured in a
+ *    graph. A call on device memory with stream NULL waits for the context's default stream first.
+ *    Ranks that share a GPU in one process need streams of their own, or NULL.
+ *  - GPUs. A rank is on the GPU that config.device names, else on that of the CUDA context that is
+ *    current when its communicator is made. Ranks on GPUs and on CPUs may be of one communicator. Where
+ *    all are on GPUs, all ranks must pass memory of the same side in a call.
  *  - Threads. Different communicators may be used by different threads at the
  *    same time. Calls on one communicator must be made by one thread at a time,
  *    except tuttiCommAbort and tuttiCommGetAsyncError, which any thread may call.
  *  - Order. Operations on one communicator run in the order of their calls,
- *    also when they are issued on different streams.
+ *    also when they are issued on different streams. Of those on host memory and those on device
+ *    memory each have an order of their own.
  *  - Determinism. All ranks receive identical bits, and the same call on the
  *    same communicator gives the same bits on every run.
  *  - No wait is endless. Every operation ends in success or in an error that
@@ -174,18 +182,22 @@ TUTTI_API const char *tuttiGetErrorString(tuttiResult_t result);
  * valid until the next failure on the calling thread. Thread-safe. */
 TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
 
-/* Allocate `size` bytes of host memory that is the fastest to communicate from:
- * zeroed, page-aligned, in huge pages where the kernel has them (from 2 MiB on, and
- * then committed at once), and lent to the other ranks of the host, which map it at
- * the first calls on it. That needs a file descriptor for each allocation from
- * 64 KiB on, up to 128 in a process; a child made by fork shares it, rather than
- * having a copy. Free it with tuttiMemFree. Size 0 gives NULL. Thread-safe.
+/* Allocate `size` bytes of memory that is the fastest to communicate from, zeroed. Where a CUDA
+ * context is current on the calling thread it is memory of that device, which the other GPUs of the
+ * process may use, and which ranks in other processes map at the first calls on it; else memory of the
+ * host, as of tuttiMemAllocHost. Free it with tuttiMemFree. Size 0 gives NULL. Thread-safe.
  * tuttiInvalidArgument: ptr is NULL, or no memory can have that size;
- * tuttiSystemError: out of memory. */
+ * tuttiSystemError, tuttiUnhandledCudaError: out of memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);
 
-/* Free what tuttiMemAlloc gave; NULL is ignored. Thread-safe.
- * tuttiInvalidArgument: not an address that tuttiMemAlloc gave. */
+/* The same, always of the host: page-aligned, in huge pages where the kernel has them (from 2 MiB on,
+ * and then committed at once), and lent to the other ranks of the host, which map it at the first
+ * calls on it. That needs a file descriptor for each allocation from 64 KiB on, up to 128 in a
+ * process; a child made by fork shares it, rather than having a copy. */
+TUTTI_API tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size);
+
+/* Free what these two gave; NULL is ignored. Operations on it must be complete. Thread-safe.
+ * tuttiInvalidArgument: not an address that they gave. */
 TUTTI_API tuttiResult_t tuttiMemFree(void *ptr);
 
 /* ---- forming communicators -------------------------------------------------- */
@@ -290,6 +302,18 @@ typedef struct {
 
 /* Memory and connections of this rank now. */
 TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *stats);
+
+/* ---- registration ----------------------------------------------------------------- */
+
+/* Let the ranks of `comm` use the allocation of device memory that holds `buff` where it lies, as they
+ * use memory of tuttiMemAlloc, which needs no registration. Other device memory is copied through
+ * memory of the communicator's own unless all ranks are threads of one process. Local; of effect
+ * when all ranks have seen it, some calls later. Host memory needs none: nothing is done.
+ * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say). */
+TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle);
+
+/* Take it back, before the memory is freed. Operations on it must be complete. NULL is ignored. */
+TUTTI_API tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void *handle);
 
 /* ---- tuning --------------------------------------------------------------------- */
 

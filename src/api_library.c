@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Version, messages, memory. */
+ * Version, messages. */
 #include "comm.h"
-
-#include "transport/memory.h"
 
 tuttiResult_t tuttiGetVersion(int *version)
 {
@@ -36,22 +34,4 @@ const char *tuttiGetLastError(tuttiComm_t handle)
     if (handle != NULL && tutti_handle_get(handle, "tuttiGetLastError", &comm) == TUTTI_OK)
         tutti_comm_error(comm);
     return tutti_last_message();
-}
-
-/* ---- memory ------------------------------------------------------------------ */
-
-tuttiResult_t tuttiMemAlloc(void **ptr, size_t size)
-{
-    if (ptr == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemAlloc: ptr is NULL"));
-    if (size == 0) {
-        *ptr = NULL;
-        return tuttiSuccess;
-    }
-    return tutti_public(tutti_memory_alloc(size, ptr));
-}
-
-tuttiResult_t tuttiMemFree(void *ptr)
-{
-    return ptr == NULL ? tuttiSuccess : tutti_public(tutti_memory_free(ptr));
 }

@@ -116,7 +116,9 @@ int tutti_comm_gpu_form(struct tutti_comm *comm)
         if (side->messages == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %d ranks",
                               comm->nranks);
-        tutti_gpu_trust(side->gpu, comm->secret);
+        tutti_gpu_trust(side->gpu, comm->secret,
+                        tutti_fabric_is_one_domain(comm->fabric)
+                            ? tutti_fabric_domain(comm->fabric) : NULL);
     }
     for (;;) {
         TUTTI_TRY(go_on(comm));

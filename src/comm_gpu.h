@@ -52,6 +52,8 @@ void tutti_comm_gpu_free(struct tutti_comm *comm);
 
 /* ---- calls (gpu_call.c) ------------------------------------------------------------------- */
 
+bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer);
+
 /* Is it a call on device memory? TUTTI_ERR_ARGUMENT: of the one buffer, not of the other. */
 int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,

@@ -10,8 +10,9 @@
 
 /* ---- where buffers are ------------------------------------------------------------------------ */
 
-static bool is_device_memory(const struct tutti_cuda *cuda, const void *buffer)
+bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer)
 {
+    const struct tutti_cuda *cuda = comm->cuda;
     unsigned type = 0;
     int is_managed = 0, device = -1;
     int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED,
@@ -28,8 +29,8 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu)
 {
-    bool is_sent = send_bytes > 0 && is_device_memory(comm->cuda, send);
-    bool is_received = recv_bytes > 0 && is_device_memory(comm->cuda, recv);
+    bool is_sent = send_bytes > 0 && tutti_gpu_is_device_memory(comm, send);
+    bool is_received = recv_bytes > 0 && tutti_gpu_is_device_memory(comm, recv);
 
     if (send_bytes > 0 && recv_bytes > 0 && is_sent != is_received)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is in device memory, the other "

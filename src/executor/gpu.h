@@ -36,6 +36,8 @@ struct tutti_gpu_args {
     uint64_t deadline_ns;              /* of forming */
 };
 
+struct tutti_domain;
+
 /* Take hold of the GPU. TUTTI_ERR_DEVICE names it. */
 int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
                    struct tutti_gpu **ret_gpu);
@@ -48,8 +50,10 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu);
 #define TUTTI_GPU_EXCHANGE 2
 #define TUTTI_GPU_MESSAGE_BYTES 512
 
-/* The communicator's secret, before it. */
-void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES]);
+/* Before it: the communicator's secret, and the domain of its ranks if they are all of one (else
+ * NULL). */
+void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+                     struct tutti_domain *domain);
 
 int tutti_gpu_form(struct tutti_gpu *gpu);
 const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu);

@@ -51,8 +51,10 @@ static bool is_meeting(const uint8_t *messages, int nranks)
     return true;
 }
 
-void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES])
+void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+                     struct tutti_domain *domain)
 {
+    gpu->host_domain = domain;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
 }
 
@@ -366,7 +368,7 @@ static void sum_up(struct tutti_gpu *gpu)
 }
 
 /* Ways that are no good are replaced by ways through the host, once. */
-static void judge(struct tutti_gpu *gpu)
+static int judge(struct tutti_gpu *gpu)
 {
     bool is_bad = false, is_host_bad = false;
 
@@ -387,10 +389,12 @@ static void judge(struct tutti_gpu *gpu)
     if (!is_bad) {
         sum_up(gpu);
         gpu->has_domain = true;
+        TUTTI_TRY(tutti_gpu_maps_create(gpu));
         gpu->phase = PHASE_DONE;
     } else {
         gpu->phase = is_host_bad ? PHASE_DONE : PHASE_ROUTE;
     }
+    return TUTTI_OK;
 }
 
 static int form_inside(struct tutti_gpu *gpu)
@@ -407,7 +411,7 @@ static int form_inside(struct tutti_gpu *gpu)
         case PHASE_SHARE_HOST: TUTTI_TRY(share_host(gpu)); break;
         case PHASE_STORE: return store(gpu);
         case PHASE_LOOK: return look(gpu);
-        case PHASE_JUDGE: judge(gpu); break;
+        case PHASE_JUDGE: TUTTI_TRY(judge(gpu)); break;
         default: return TUTTI_OK;
         }
     }

@@ -64,6 +64,7 @@ bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gp
         writer->size_bytes = writer->used_bytes;
         return false;
     }
+    tutti_assert(writer->used_bytes == writer->size_bytes);
     head->size_bytes = (uint32_t)writer->size_bytes;
     head->block_bytes = round_up(staged + head->staged_output_bytes + head->scratch_bytes +
                                  grid->layout.flagged_bytes / 2, TUTTI_GPU_LINE);

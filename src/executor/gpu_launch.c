@@ -178,6 +178,8 @@ static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
     bool is_captured;
 
     TUTTI_TRY(tutti_gpu_is_capturing(gpu, stream, &is_captured));
+    if (!is_captured)
+        TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
     TUTTI_TRY(fill(gpu, items, count, is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)

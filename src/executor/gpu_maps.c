@@ -1,10 +1,256 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of a rank's buffers its peers' kernels can use where they lie. Where all ranks are threads of
- * one process, that is all memory that its device lets the others have; elsewhere, or of other
- * memory, nothing: then it is copied through the rank's window. */
+ * Which of a rank's buffers its peers' kernels can use where they lie.
+ *
+ * Where all ranks are threads of one process, that is all memory that its device lets the others have.
+ * Besides, each rank writes on its board, which all see, what it has allocated for that purpose, each
+ * under a number; its peers open what is new there at their own calls, and say on theirs up to which
+ * number they have come. A number that all have come to is good for everybody, so a rank decides by
+ * itself what it offers, in its posts; nobody negotiates. All other memory is copied through the
+ * rank's window.
+ *
+ * Number n has place, and map, 1 + (n - 1) % GPU_PLACES. What is freed is taken down at once and its
+ * place used again only when all other places have been. */
 #include "executor/gpu_private.h"
 
+#include "base/atomic.h"
+#include "base/log.h"
+#include "transport/domain.h"
+#include "transport/gpu_alloc.h"
+#include "transport/lend.h"
+
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { GPU_PLACES = TUTTI_GPU_MAPS - 1 };
+
+struct place {
+    uint64_t number; /* 0 while the rest is being written, and for what is freed */
+    uint64_t begin;
+    struct tutti_gpu_token token;
+    int32_t fd; /* of the owner's process */
+};
+
+struct board {
+    struct place places[GPU_PLACES];
+    uint32_t last;                   /* number that was written last */
+    uint32_t come[TUTTI_GPU_RANKS];  /* how far the owner has come with whose */
+};
+_Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
+
+/* What a rank keeps about its own places, and those of each peer. */
+struct tutti_gpu_maps {
+    uint64_t generation;             /* of the process's list, when I last looked */
+    uint32_t last, granted;          /* number on my board; that all have come to */
+    struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: nothing */
+    uint32_t numbers[GPU_PLACES];
+    uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's last number that I have looked at */
+    struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
+    uint64_t (*seen)[GPU_PLACES];    /* [nranks]: numbers */
+};
+
+static struct board *board_of(const struct tutti_gpu *gpu, int rank)
+{
+    return (struct board *)(void *)tutti_domain_board(gpu->host_domain, (uint32_t)rank);
+}
+
+int tutti_gpu_maps_create(struct tutti_gpu *gpu)
+{
+    size_t nranks = (size_t)gpu->args.nranks;
+    struct tutti_gpu_maps *maps;
+
+    if (gpu->host_domain == NULL)
+        return TUTTI_OK;
+    maps = gpu->maps = calloc(1, sizeof *maps);
+    if (maps != NULL) {
+        maps->opened = calloc(nranks, sizeof *maps->opened);
+        maps->seen = calloc(nranks, sizeof *maps->seen);
+    }
+    return maps != NULL && maps->opened != NULL && maps->seen != NULL
+               ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for maps of %zu ranks", nranks);
+}
+
+void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+
+    if (maps == NULL)
+        return;
+    for (int rank = 0; maps->opened != NULL && rank < gpu->args.nranks; rank++)
+        for (int i = 0; i < GPU_PLACES; i++)
+            tutti_gpu_memory_free(gpu->cuda, &maps->opened[rank][i]);
+    free(maps->opened);
+    free(maps->seen);
+    free(maps);
+    gpu->maps = NULL;
+}
+
+/* ---- my board --------------------------------------------------------------------------------------- */
+
+static bool is_listed(const struct tutti_gpu_part *parts, size_t count, uint64_t serial)
+{
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].serial == serial)
+            return true;
+    return false;
+}
+
+static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
+{
+    for (int i = 0; i < GPU_PLACES; i++)
+        if (maps->mine[i].serial == serial)
+            return true;
+    return false;
+}
+
+static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    struct board *board = board_of(gpu, gpu->args.rank);
+    uint32_t number = ++maps->last, at = (number - 1) % GPU_PLACES;
+    struct place *place = &board->places[at];
+
+    maps->mine[at] = *part;
+    maps->numbers[at] = number;
+    /* release: a reader who sees a word of the rest sees the zero before it; pairs with read_place */
+    tutti_store_release(&place->number, 0);
+    tutti_store_release(&place->begin, part->begin);
+    place->token = part->token;
+    tutti_store_release(&place->fd, part->fd);
+    tutti_store_release(&place->number, number);
+    tutti_store_release(&board->last, number);
+}
+
+/* What is freed comes down, then what is new goes up, the newest last. */
+static void tidy(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_part parts[GPU_PLACES];
+    struct tutti_gpu_maps *maps = gpu->maps;
+    uint64_t generation = tutti_gpu_alloc_generation();
+    size_t count;
+
+    if (maps->generation == generation)
+        return;
+    count = tutti_gpu_alloc_list(parts, GPU_PLACES);
+    for (int i = 0; i < GPU_PLACES; i++)
+        if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial)) {
+            maps->mine[i].serial = 0;
+            tutti_store_release(&board_of(gpu, gpu->args.rank)->places[i].number, 0);
+        }
+    while (count-- > 0)
+        if (!is_mine(maps, parts[count].serial))
+            show(gpu, &parts[count]);
+    maps->generation = generation;
+}
+
+static uint32_t ask_peers(const struct tutti_gpu *gpu)
+{
+    uint32_t least = gpu->maps->last;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        uint32_t come = least;
+
+        /* acquire: pairs with the release in learn */
+        if (rank != gpu->args.rank)
+            come = tutti_load_acquire(&board_of(gpu, rank)->come[gpu->args.rank]);
+        least = come < least ? come : least;
+    }
+    return least;
+}
+
+/* ---- those of others ----------------------------------------------------------------------------------- */
+
+static bool read_place(const struct place *shown, struct place *ret_place)
+{
+    /* acquire, all: pairs with show */
+    ret_place->number = tutti_load_acquire(&shown->number);
+    ret_place->begin = tutti_load_acquire(&shown->begin);
+    ret_place->token = shown->token;
+    ret_place->fd = tutti_load_acquire(&shown->fd);
+    return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
+}
+
+static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place,
+                      struct tutti_gpu_memory *memory, tutti_cu_address *ret_address)
+{
+    int fd = -1, rc;
+
+    tutti_gpu_memory_free(gpu->cuda, memory);
+    if (tutti_gpu_is_here(gpu, rank)) {
+        *ret_address = place->begin;
+        return TUTTI_OK;
+    }
+    if (place->fd >= 0) {
+        fd = tutti_fetch_descriptor(gpu->news[rank].identity.pid, place->fd);
+        if (fd < 0)
+            return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
+    }
+    rc = tutti_gpu_memory_open(gpu->cuda, gpu->args.device, &place->token, fd, memory);
+    if (fd >= 0)
+        close(fd);
+    *ret_address = memory->address;
+    return rc;
+}
+
+/* Kernels find it in their table of peers. */
+static int write_map(const struct tutti_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
+{
+    uint64_t value = address;
+    tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_gpu_peer) +
+                          offsetof(struct tutti_gpu_peer, maps) + map * sizeof value;
+
+    return tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
+}
+
+/* What cannot be opened its owner never hears of: it will not offer it. */
+static int learn(struct tutti_gpu *gpu, int rank)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    struct board *mine = board_of(gpu, gpu->args.rank);
+    /* acquire: pairs with the release in show */
+    uint32_t last = tutti_load_acquire(&board_of(gpu, rank)->last);
+
+    if (last == maps->learnt[rank])
+        return TUTTI_OK;
+    maps->learnt[rank] = last;
+    for (int i = 0; i < GPU_PLACES; i++) {
+        tutti_cu_address address;
+        struct place place;
+
+        if (!read_place(&board_of(gpu, rank)->places[i], &place)) {
+            tutti_gpu_memory_free(gpu->cuda, &maps->opened[rank][i]);
+            maps->seen[rank][i] = 0;
+            continue;
+        }
+        if (place.number == maps->seen[rank][i])
+            continue;
+        if (open_place(gpu, rank, &place, &maps->opened[rank][i], &address) != TUTTI_OK) {
+            tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU is not shared: %s", rank,
+                      tutti_last_message());
+            return TUTTI_OK;
+        }
+        TUTTI_TRY(write_map(gpu, rank, (uint32_t)i + 1, address));
+        maps->seen[rank][i] = place.number;
+    }
+    /* release: pairs with the acquire in ask_peers */
+    tutti_store_release(&mine->come[rank], last);
+    return TUTTI_OK;
+}
+
+int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
+{
+    if (gpu->maps == NULL)
+        return TUTTI_OK;
+    tidy(gpu);
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        TUTTI_TRY(learn(gpu, rank));
+    if (gpu->maps->granted < gpu->maps->last)
+        gpu->maps->granted = ask_peers(gpu);
+    return TUTTI_OK;
+}
+
+/* ---- offers ----------------------------------------------------------------------------------------------- */
 
 /* Plain device memory: what access between contexts is enabled for. Memory of pools and virtual
  * memory has rights of its own, which nobody can ask for. */
@@ -19,12 +265,34 @@ static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
                TUTTI_CU_SUCCESS && is_plain;
 }
 
+static bool find_place(const struct tutti_gpu *gpu, uint64_t address, uint32_t *ret_map,
+                       uint64_t *ret_offset)
+{
+    const struct tutti_gpu_maps *maps = gpu->maps;
+
+    for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++)
+        if (maps->mine[i].serial != 0 && maps->numbers[i] <= maps->granted &&
+            address - maps->mine[i].begin < maps->mine[i].size_bytes) {
+            *ret_map = i + 1;
+            *ret_offset = address - maps->mine[i].begin;
+            return true;
+        }
+    return false;
+}
+
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
                       uint64_t *ret_offset)
 {
-    bool is_seen = buffer != NULL && gpu->is_one_process &&
-                   (gpu->is_one_device || (gpu->all_reach_all && is_plain(gpu, buffer)));
+    uint64_t address = (uint64_t)(uintptr_t)buffer;
 
-    *ret_map = is_seen ? 0 : TUTTI_GPU_NOT_MAPPED;
-    *ret_offset = is_seen ? (uint64_t)(uintptr_t)buffer : 0;
+    *ret_map = TUTTI_GPU_NOT_MAPPED;
+    *ret_offset = 0;
+    if (buffer == NULL || !gpu->all_reach_all)
+        return;
+    if (gpu->is_one_process && (gpu->is_one_device || is_plain(gpu, buffer))) {
+        *ret_map = 0;
+        *ret_offset = address;
+        return;
+    }
+    find_place(gpu, address, ret_map, ret_offset);
 }

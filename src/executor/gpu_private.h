@@ -59,6 +59,7 @@ struct tutti_gpu {
     const struct tutti_cuda *cuda;
     struct tutti_gpu_args args;
     uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's */
+    struct tutti_domain *host_domain;   /* of all ranks, NULL: there is none */
     bool holds_primary;
     struct tutti_cu_context *context;
     char name[64];                      /* of the device, for messages */
@@ -97,6 +98,7 @@ struct tutti_gpu {
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
     struct tutti_gpu_slab *slabs, *slab; /* all of them; the one in use */
+    struct tutti_gpu_maps *maps;        /* NULL: no board to write on */
 };
 
 /* ---- gpu_layout.c ---------------------------------------------------------------------- */
@@ -150,6 +152,13 @@ static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 }
 
 /* ---- gpu_maps.c ------------------------------------------------------------------------ */
+
+struct tutti_gpu_maps;
+
+int tutti_gpu_maps_create(struct tutti_gpu *gpu);
+void tutti_gpu_maps_destroy(struct tutti_gpu *gpu);
+/* See what is new, here and with the others. Not while a stream of this thread is captured. */
+int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 
 /* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,

@@ -119,13 +119,14 @@ static void encode_lanes(struct tutti_gpu_writer *writer, const struct tutti_pla
         tutti_gpu_writer_table(writer, &head->lanes, plan->nlanes + 1, sizeof *lanes);
     uint32_t nhalves = 0, *steps;
 
-    for (uint32_t i = 0; lanes != NULL && i < plan->nlanes; i++) {
+    for (uint32_t i = 0; i < plan->nlanes; i++) {
         const struct tutti_lane *lane = &plan->lanes[i];
 
-        lanes[i] = (struct tutti_gpu_lane){
-            .peer = lane->peer, .is_receive = lane->is_receive, .fifo = lane->channel * nblocks,
-            .first = lane->first, .count = lane->count};
         nhalves += lane->count;
+        if (lanes != NULL)
+            lanes[i] = (struct tutti_gpu_lane){
+                .peer = lane->peer, .is_receive = lane->is_receive,
+                .fifo = lane->channel * nblocks, .first = lane->first, .count = lane->count};
     }
     if (lanes != NULL)
         lanes[plan->nlanes] = (struct tutti_gpu_lane){

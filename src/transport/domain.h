@@ -8,7 +8,7 @@
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][TUTTI_POSTS]
  *            | slots[n][TUTTI_POSTS] | windows[n][2] | fifos[channel][n][n]
- *            | shelves[n] | come[n][n]
+ *            | shelves[n] | come[n][n] | boards[n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns a ring of them,
  * used in turns by successive rounds (a round is one run of a one-sided
@@ -87,6 +87,7 @@ struct tutti_domain {
     struct tutti_shelf_place *shelves; /* [nmembers][TUTTI_SHELF_PLACES] (lend.h) */
     uint32_t *come;                  /* [nmembers][come_stride]: how far each has come with whose */
     size_t come_stride;
+    uint8_t *boards;                 /* [nmembers][TUTTI_BOARD_BYTES] */
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
     uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
                                         signal looks at one word */
@@ -104,6 +105,13 @@ static inline struct tutti_post *tutti_domain_post(const struct tutti_domain *do
                                                    uint32_t index, uint64_t round)
 {
     return &domain->posts[TUTTI_POSTS * index + round % TUTTI_POSTS];
+}
+
+/* Where a member writes what all may read and only others understand; zeros at first. */
+#define TUTTI_BOARD_BYTES 8192
+static inline uint8_t *tutti_domain_board(const struct tutti_domain *domain, uint32_t index)
+{
+    return domain->boards + (size_t)index * TUTTI_BOARD_BYTES;
 }
 
 static inline uint8_t *tutti_domain_slot(const struct tutti_domain *domain, uint32_t index,

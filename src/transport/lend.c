@@ -217,8 +217,7 @@ static bool read_place(const struct tutti_shelf_place *shown, struct tutti_shelf
     return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
 }
 
-/* The owner's descriptor in this process, -1: errno. */
-static int fetch_descriptor(int pid, int fd)
+int tutti_fetch_descriptor(int pid, int fd)
 {
     int process = (int)syscall(SYS_pidfd_open, pid, 0), ours, error;
 
@@ -237,7 +236,7 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_s
                    struct borrowed *borrowed)
 {
     struct tutti_segment *segment = segment_of(lend);
-    int fd = fetch_descriptor(segment->pids[index], place->fd);
+    int fd = tutti_fetch_descriptor(segment->pids[index], place->fd);
     struct stat status;
     uint8_t *here;
 

@@ -77,6 +77,9 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last);
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
                        uint64_t address, uint64_t size_bytes);
 
+/* A copy of another process's descriptor, to be closed; -1: errno. */
+int tutti_fetch_descriptor(int pid, int fd);
+
 /* Heap held, for the memory report. */
 size_t tutti_lend_bytes(const struct tutti_lend *lend);
 

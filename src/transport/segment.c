@@ -28,7 +28,7 @@ static size_t round_up(size_t size, size_t unit)
 
 struct layout {
     size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride;
-    size_t shelves, come, come_stride, total;
+    size_t shelves, come, come_stride, boards, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
@@ -47,7 +47,8 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.come = round_up(at.shelves + n * TUTTI_SHELF_PLACES * sizeof(struct tutti_shelf_place),
                        TUTTI_CACHE_LINE);
     at.come_stride = round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
-    at.total = round_up(at.come + n * at.come_stride, PAGE);
+    at.boards = round_up(at.come + n * at.come_stride, PAGE);
+    at.total = at.boards + n * TUTTI_BOARD_BYTES;
     return at;
 }
 
@@ -189,6 +190,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     domain->shelves = (struct tutti_shelf_place *)(void *)(base + at.shelves);
     domain->come = (uint32_t *)(void *)(base + at.come);
     domain->come_stride = at.come_stride / sizeof(uint32_t);
+    domain->boards = base + at.boards;
     domain->sleepers = &segment->header->sleepers;
 }
 

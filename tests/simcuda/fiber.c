@@ -79,6 +79,13 @@ void sim_fiber_give_way(void)
     go_home(home.running);
 }
 
+bool sim_fiber_has(const struct sim_fiber *fiber, const void *at)
+{
+    const unsigned char *byte = at;
+
+    return byte >= fiber->stack && byte < fiber->stack + GUARD_BYTES + STACK_BYTES;
+}
+
 /* Where each fiber begins, and where it waits in the pool. */
 static void enter(void)
 {

@@ -18,5 +18,7 @@ void sim_fiber_give(struct sim_fiber *fiber);
 bool sim_fiber_resume(struct sim_fiber *fiber);
 /* Inside a fiber: back to who resumed it. */
 void sim_fiber_give_way(void);
+/* Whether an address lies on its stack. */
+bool sim_fiber_has(const struct sim_fiber *fiber, const void *at);
 
 #endif

@@ -195,6 +195,14 @@ void *sim_shared(struct sim_shared *shared)
     return block->shared + block->shared_at[number] - 1;
 }
 
+bool sim_is_private(const void *at)
+{
+    const struct runner *self = runner_self();
+    const unsigned char *shared = self->block->shared, *byte = at;
+
+    return (byte >= shared && byte < shared + SIM_SHARED_BYTES) || sim_fiber_has(self->fiber, at);
+}
+
 static void run_thread(void *argument)
 {
     struct runner *self = argument;

@@ -27,6 +27,9 @@ struct sim_launch {
 /* Returns when all blocks have ended; false: `must_end` said so before. */
 bool sim_launch_run(const struct sim_launch *launch);
 
+/* Inside a kernel: does the address lie on a thread's stack, or in the block's shared memory? */
+bool sim_is_private(const void *at);
+
 /* NULL: there is none of that name. */
 const struct sim_kernel *sim_kernel_find(const char *name);
 

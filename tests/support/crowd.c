@@ -2,6 +2,8 @@
  * Many ranks for one test. */
 #include "support/crowd.h"
 
+#include "support/gpus.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -113,6 +115,7 @@ static void run_member(struct member *member)
     tuttiConfig_t config = crowd_config();
     tuttiUniqueId id;
 
+    gpus_enter(member);
     if (!crowd->forms_world) {
         crowd->fn(member);
         return;

@@ -3,6 +3,7 @@
  * get. Filling and verifying know blocks only. */
 #include "support/trial.h"
 
+#include "support/gpus.h"
 #include "support/layout.h"
 
 #include <stdio.h>
@@ -198,6 +199,11 @@ static size_t extent(const struct trial *trial, const struct block *blocks, size
     return end * value_size(trial->type);
 }
 
+static uint8_t *put(const struct attempt *attempt, const struct area *area)
+{
+    return area->memory ? gpus_put(attempt->member, area->memory, area->total) : NULL;
+}
+
 void attempt_begin(struct attempt *attempt, struct member *member, const struct trial *trial,
                    tuttiStream_t stream)
 {
@@ -222,6 +228,14 @@ void attempt_begin(struct attempt *attempt, struct member *member, const struct 
 
     send = attempt->trial.in_place ? attempt->output.base : attempt->input.base;
     recv = attempt->output.base;
+    if (gpus_has(member)) {
+        attempt->device_input = put(attempt, &attempt->input);
+        attempt->device_output = put(attempt, &attempt->output);
+        recv = attempt->device_output + (attempt->output.base - attempt->output.memory);
+        send = attempt->trial.in_place
+                   ? recv
+                   : attempt->device_input + (attempt->input.base - attempt->input.memory);
+    }
     if (attempt->trial.in_place)
         layout_in_place(attempt, &send, &recv);
     /* What is ignored, and what is empty, may be NULL. */
@@ -254,6 +268,10 @@ static void verify(struct attempt *attempt)
 
 void attempt_end(struct attempt *attempt)
 {
+    gpus_take_back(attempt->member, attempt->input.memory, attempt->device_input,
+                   attempt->input.total);
+    gpus_take_back(attempt->member, attempt->output.memory, attempt->device_output,
+                   attempt->output.total);
     if (attempt->is_issued)
         verify(attempt);
     area_close(&attempt->input);

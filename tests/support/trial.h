@@ -52,9 +52,10 @@ struct attempt {
     size_t *arrays; /* counts and displacements of the v-forms */
     uint64_t scalar;
     bool is_issued;
+    uint8_t *device_input, *device_output; /* where the areas are on a GPU meanwhile; else NULL */
 };
 
-/* Fill the buffers and make the call. The attempt must stay where it is until its end. */
+/* Fill the buffers, which are on the rank's GPU if it has one, and make the call. The attempt must stay where it is until its end. */
 void attempt_begin(struct attempt *attempt, struct member *member, const struct trial *trial,
                    tuttiStream_t stream);
 

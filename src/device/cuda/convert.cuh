@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h does it.
  *
- * Instructions are used where they give the same numbers. They have other ideas of NaN than we have
- * and, for E5M2, of overflow, which is mended afterwards. NaN need not be canonical before the end.
+ * Instructions are used where they give the same numbers. They have other ideas of NaN than we have,
+ * which is mended afterwards. NaN need not be canonical before the end.
  */
 #ifndef TUTTI_DEVICE_CUDA_CONVERT_CUH
 #define TUTTI_DEVICE_CUDA_CONVERT_CUH
@@ -145,6 +145,28 @@ struct gpu_e4m3 {
     }
 };
 
+/* Halfway between the largest number of E5M2 and what would come next: rounds to infinity. */
+#define GPU_E5M2_OVERFLOW 61440.0f
+
+GPU_INLINE bool gpu_e5m2_is_usual(const float *values)
+{
+    bool is_usual = true;
+
+    GPU_UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        is_usual &= values[i] < GPU_E5M2_OVERFLOW && values[i] > -GPU_E5M2_OVERFLOW;
+    return is_usual;
+}
+
+/* Rare, so there is one of it. */
+GPU_FUNCTION uint32_t gpu_e5m2_narrowed(float first, float second, float third, float fourth)
+{
+    const float values[4] = {first, second, third, fourth};
+
+    return gpu_float8_narrow(values, TUTTI_FORMAT_E5M2);
+}
+
+/* The instructions stop at the largest number, and have another NaN. */
 struct gpu_e5m2 {
     enum { element_bytes = 1 };
 
@@ -161,9 +183,6 @@ struct gpu_e5m2 {
     GPU_INLINE uint32_t narrow(const float *values)
     {
 #if GPU_CONVERTS_FLOAT8
-        /* Halfway between the largest number and what would come next: rounds to infinity, but the
-         * instruction stops at the largest number, one code below. */
-        const float overflow = 61440.0f;
         uint32_t codes;
 
         asm("{\n\t.reg .b16 low, high;\n\t"
@@ -171,13 +190,8 @@ struct gpu_e5m2 {
             "cvt.rn.satfinite.e5m2x2.f32 high, %4, %3;\n\t"
             "mov.b32 %0, {low, high};\n\t}"
             : "=r"(codes) : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
-        GPU_UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            if (values[i] >= overflow || values[i] <= -overflow)
-                codes += 1u << 8 * i;
-            if (values[i] != values[i])
-                codes = (codes & ~(0xffu << 8 * i)) | 0x7eu << 8 * i;
-        }
+        if (!gpu_e5m2_is_usual(values))
+            codes = gpu_e5m2_narrowed(values[0], values[1], values[2], values[3]);
         return codes;
 #else
         return gpu_float8_narrow(values, TUTTI_FORMAT_E5M2);

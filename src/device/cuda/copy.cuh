@@ -55,11 +55,12 @@ GPU_FUNCTION void gpu_copy(void *dst, const void *src, uint64_t size_bytes, gpu_
 
 /* ---- converting ------------------------------------------------------------------------------ */
 
-/* Four elements at a time: a word of float32, and what part of a word they are when narrow. */
-enum { GPU_CONVERT_GROUP = 4 };
+/* Elements are converted in groups: a word of float32, and the part of a word that they are when
+ * narrow. Some groups are on their way at once. */
+enum { GPU_CONVERT_GROUP = 4, GPU_CONVERT_AT_ONCE = 4 };
 
-template <typename kind> GPU_INLINE void gpu_widen_group(float *dst, gpu_word codes, float multiply,
-                                                         uint32_t count)
+/* A group, or an element in its first place, between words that hold them in their first bytes. */
+template <typename kind> GPU_INLINE gpu_word gpu_widened(gpu_word codes, float multiply)
 {
     float values[kind::nvalues];
     float wide[GPU_CONVERT_GROUP];
@@ -68,96 +69,87 @@ template <typename kind> GPU_INLINE void gpu_widen_group(float *dst, gpu_word co
     GPU_UNROLL
     for (uint32_t i = 0; i < GPU_CONVERT_GROUP; i++)
         wide[i] = values[i] * multiply;
-    if (count == GPU_CONVERT_GROUP)
-        gpu_store_word(dst, gpu_float32_kind::close(wide));
-    else
-        gpu_store(dst, tutti_f32_quieted(wide[0]));
+    return gpu_float32_kind::close(wide);
 }
 
-template <typename kind> GPU_INLINE gpu_word gpu_narrow_group(gpu_word word, float multiply)
+template <typename kind> GPU_INLINE gpu_word gpu_narrowed(gpu_word wide, float multiply)
 {
     float values[kind::nvalues] = {0};
 
-    gpu_float32_kind::open(word, values);
+    gpu_float32_kind::open(wide, values);
     GPU_UNROLL
     for (uint32_t i = 0; i < GPU_CONVERT_GROUP; i++)
         values[i] *= multiply;
     return kind::close(values);
 }
 
-/* Whether groups may be moved by one access each, once those of float32 are aligned. */
-template <uint32_t element_bytes> GPU_INLINE bool gpu_has_groups(const void *narrow,
-                                                                 const gpu_span *wide)
+/* The i-th of things of that many bytes, which are aligned. */
+template <uint32_t bytes> GPU_INLINE gpu_word gpu_load_thing(const void *base, uint64_t i)
 {
-    const uintptr_t at = (uintptr_t)narrow + wide->head * element_bytes;
-
-    return at % (GPU_CONVERT_GROUP * element_bytes) == 0;
+    if (bytes == GPU_WORD_BYTES)
+        return gpu_load_word_once((const uint8_t *)base + i * bytes);
+    return gpu_load_element<bytes>(base, i);
 }
 
-template <typename kind> GPU_FUNCTION void gpu_widen_by(const tutti_gpu_conversion *job,
-                                                        gpu_crew crew)
+template <uint32_t bytes> GPU_INLINE void gpu_store_thing(void *base, uint64_t i, gpu_word word)
 {
-    const uint32_t bytes = kind::element_bytes, group_bytes = GPU_CONVERT_GROUP * bytes;
-    const uint64_t count = job->count;
+    if (bytes == GPU_WORD_BYTES)
+        gpu_store_word((uint8_t *)base + i * bytes, word);
+    else
+        gpu_store_element<bytes>(base, i, word);
+}
+
+/* Things in a row: `from` and `to` are their bytes before and after. */
+template <typename kind, bool is_widening, uint32_t from, uint32_t to, uint32_t at_once>
+GPU_INLINE void gpu_convert_some(void *dst, const void *src, uint64_t i, uint64_t stride,
+                                 float multiply)
+{
+    gpu_word words[at_once];
+
+    GPU_UNROLL
+    for (uint32_t u = 0; u < at_once; u++)
+        words[u] = gpu_load_thing<from>(src, i + u * stride);
+    GPU_UNROLL
+    for (uint32_t u = 0; u < at_once; u++)
+        gpu_store_thing<to>(dst, i + u * stride,
+                            is_widening ? gpu_widened<kind>(words[u], multiply)
+                                        : gpu_narrowed<kind>(words[u], multiply));
+}
+
+template <typename kind, bool is_widening>
+GPU_FUNCTION void gpu_convert_by(const tutti_gpu_conversion *job, gpu_crew crew)
+{
+    const uint32_t n = GPU_CONVERT_GROUP, at_once = GPU_CONVERT_AT_ONCE;
+    const uint32_t from = is_widening ? kind::element_bytes : 4;
+    const uint32_t to = is_widening ? 4 : kind::element_bytes;
     const float multiply = job->multiply;
-    float *dst = (float *)job->dst;
-    const void *src = job->src;
-    const gpu_span span = gpu_span_of<4>(dst, count);
+    const uint8_t *src = (const uint8_t *)job->src;
+    uint8_t *dst = (uint8_t *)job->dst;
+    gpu_span span = gpu_span_of<4>(is_widening ? (const void *)dst : src, job->count);
+    const uint64_t stride = crew.count;
+    uint64_t i = crew.index;
 
-    if (!gpu_has_groups<bytes>(src, &span)) {
-        for (uint64_t i = crew.index; i < count; i += crew.count)
-            gpu_widen_group<kind>(dst + i, gpu_load_element<bytes>(src, i), multiply, 1);
-        return;
-    }
-    for (uint64_t w = crew.index; w < span.words; w += crew.count) {
-        const uint8_t *from = (const uint8_t *)src + span.head * bytes;
-
-        gpu_widen_group<kind>(dst + span.head + w * GPU_CONVERT_GROUP,
-                              gpu_load_element<group_bytes>(from, w), multiply, GPU_CONVERT_GROUP);
-    }
-    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count) {
-        const uint64_t at = gpu_edge(&span, i);
-
-        gpu_widen_group<kind>(dst + at, gpu_load_element<bytes>(src, at), multiply, 1);
-    }
+    /* Those of the narrow type may still not be aligned as groups. */
+    if (((uintptr_t)src + span.head * from) % (n * from) != 0 ||
+        ((uintptr_t)dst + span.head * to) % (n * to) != 0)
+        span = gpu_span{0, job->count, job->count, 0};
+    for (; i + (at_once - 1) * stride < span.words; i += at_once * stride)
+        gpu_convert_some<kind, is_widening, n * from, n * to, at_once>(
+            dst + span.head * to, src + span.head * from, i, stride, multiply);
+    for (; i < span.words; i += stride)
+        gpu_convert_some<kind, is_widening, n * from, n * to, 1>(
+            dst + span.head * to, src + span.head * from, i, stride, multiply);
+    for (i = gpu_first_edge(crew); i < span.edges; i += stride)
+        gpu_convert_some<kind, is_widening, from, to, 1>(dst, src, gpu_edge(&span, i), 0, multiply);
 }
 
-template <typename kind> GPU_FUNCTION void gpu_narrow_by(const tutti_gpu_conversion *job,
-                                                         gpu_crew crew)
-{
-    const uint32_t bytes = kind::element_bytes, group_bytes = GPU_CONVERT_GROUP * bytes;
-    const uint64_t count = job->count;
-    const float multiply = job->multiply;
-    const float *src = (const float *)job->src;
-    void *dst = job->dst;
-    const gpu_span span = gpu_span_of<4>(src, count);
-
-    if (!gpu_has_groups<bytes>(dst, &span)) {
-        for (uint64_t i = crew.index; i < count; i += crew.count)
-            gpu_store_element<bytes>(dst, i, gpu_narrow_group<kind>(gpu_load_element<4>(src, i),
-                                                                    multiply));
-        return;
-    }
-    for (uint64_t w = crew.index; w < span.words; w += crew.count)
-        gpu_store_element<group_bytes>(
-            (uint8_t *)dst + span.head * bytes, w,
-            gpu_narrow_group<kind>(gpu_load_word_once(src + span.head + w * GPU_CONVERT_GROUP),
-                                   multiply));
-    for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count) {
-        const uint64_t at = gpu_edge(&span, i);
-
-        gpu_store_element<bytes>(dst, at, gpu_narrow_group<kind>(gpu_load_element<4>(src, at),
-                                                                 multiply));
-    }
-}
-
-template <typename kind> GPU_INLINE void gpu_convert_by(const tutti_gpu_conversion *job,
-                                                        gpu_crew crew)
+template <typename kind>
+GPU_INLINE void gpu_convert_either(const tutti_gpu_conversion *job, gpu_crew crew)
 {
     if (job->is_widening)
-        gpu_widen_by<kind>(job, crew);
+        gpu_convert_by<kind, true>(job, crew);
     else
-        gpu_narrow_by<kind>(job, crew);
+        gpu_convert_by<kind, false>(job, crew);
 }
 
 /* `job` lies where all threads of the crew can read it. */
@@ -166,10 +158,10 @@ GPU_FUNCTION void gpu_convert(const tutti_gpu_conversion *job, gpu_crew crew)
     if (crew.index >= crew.count)
         return;
     switch (job->type) {
-    case TUTTI_FLOAT16: return gpu_convert_by<gpu_float16_kind>(job, crew);
-    case TUTTI_BFLOAT16: return gpu_convert_by<gpu_bfloat16_kind>(job, crew);
-    case TUTTI_FLOAT8E4M3: return gpu_convert_by<gpu_e4m3_kind>(job, crew);
-    default: return gpu_convert_by<gpu_e5m2_kind>(job, crew);
+    case TUTTI_FLOAT16: return gpu_convert_either<gpu_float16_kind>(job, crew);
+    case TUTTI_BFLOAT16: return gpu_convert_either<gpu_bfloat16_kind>(job, crew);
+    case TUTTI_FLOAT8E4M3: return gpu_convert_either<gpu_e4m3_kind>(job, crew);
+    default: return gpu_convert_either<gpu_e5m2_kind>(job, crew);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "device/cuda/local.h"
 #include "device/cuda/reduce.cuh"
+#include "device/cuda/run.cuh"
 #include "device/cuda/work.h"
 
 /* ---- without other ranks ------------------------------------------------------------------ */
@@ -33,4 +34,36 @@ GPU_KERNEL(tutti_gpu_copy, TUTTI_GPU_THREADS, tutti_gpu_copy_argument, argument)
 GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argument)
 {
     (void)argument;
+}
+
+/* ---- with other ranks ------------------------------------------------------------------------ */
+
+/* One work of lines. */
+GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_small(&run, &launch.first);
+    gpu_run_end(&run);
+}
+
+/* One work between the ranks' buffers. */
+GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_direct(&run, &launch.first);
+    gpu_run_end(&run);
+}
+
+/* Works of all kinds, one after the other. */
+GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_run_group(&run, &launch);
+    gpu_run_end(&run);
 }

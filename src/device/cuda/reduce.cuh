@@ -73,9 +73,9 @@ GPU_INLINE void gpu_reduce_finish(const gpu_reducing<reducer> *r, uint64_t at,
         gpu_store_word((uint8_t *)r->dsts[k] + at, word);
 }
 
-/* Some words of two sources, `stride` apart. */
-template <typename reducer, uint32_t at_once>
-GPU_INLINE void gpu_reduce_two(const gpu_reducing<reducer> *r, const uint8_t *one,
+/* Some words of one source or two, `stride` apart. */
+template <typename reducer, uint32_t nsrcs, uint32_t at_once>
+GPU_INLINE void gpu_reduce_few(const gpu_reducing<reducer> *r, const uint8_t *one,
                                const uint8_t *other, uint64_t at, uint64_t stride)
 {
     gpu_word first[at_once], second[at_once];
@@ -83,13 +83,15 @@ GPU_INLINE void gpu_reduce_two(const gpu_reducing<reducer> *r, const uint8_t *on
     GPU_UNROLL
     for (uint32_t u = 0; u < at_once; u++) {
         first[u] = gpu_load_word_once(one + at + u * stride);
-        second[u] = gpu_load_word_once(other + at + u * stride);
+        if (nsrcs == 2)
+            second[u] = gpu_load_word_once(other + at + u * stride);
     }
     GPU_UNROLL
     for (uint32_t u = 0; u < at_once; u++) {
         typename reducer::sum sum = reducer::open(first[u]);
 
-        reducer::add(&sum, second[u], r->operation);
+        if (nsrcs == 2)
+            reducer::add(&sum, second[u], r->operation);
         gpu_reduce_finish(r, at + u * stride, &sum);
     }
 }
@@ -125,15 +127,18 @@ template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<
     const uint32_t at_once = 4, sources_at_once = 8;
     const uint64_t stride = (uint64_t)r->crew.count * GPU_WORD_BYTES;
     const uint64_t end = r->at + r->span.words * GPU_WORD_BYTES;
+    const uint8_t *one = (const uint8_t *)r->srcs[0];
+    const uint8_t *other = r->nsrcs == 2 ? (const uint8_t *)r->srcs[1] : one;
     uint64_t at = r->at + (uint64_t)r->crew.index * GPU_WORD_BYTES;
 
-    if (r->nsrcs == 2) {
-        const uint8_t *one = (const uint8_t *)r->srcs[0], *other = (const uint8_t *)r->srcs[1];
-
+    if (r->nsrcs == 1)
         GPU_NO_UNROLL
         for (; at + (at_once - 1) * stride < end; at += at_once * stride)
-            gpu_reduce_two<reducer, at_once>(r, one, other, at, stride);
-    }
+            gpu_reduce_few<reducer, 1, at_once>(r, one, other, at, stride);
+    else if (r->nsrcs == 2)
+        GPU_NO_UNROLL
+        for (; at + (at_once - 1) * stride < end; at += at_once * stride)
+            gpu_reduce_few<reducer, 2, at_once>(r, one, other, at, stride);
     GPU_NO_UNROLL
     for (; at < end; at += stride)
         gpu_reduce_many<reducer, sources_at_once>(r, at);
@@ -184,17 +189,29 @@ GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
            (job->type >= TUTTI_FLOAT16 ? job->scale.multiply == 1.0 : job->scale.divide == 1);
 }
 
+/* Bytes are reduced without a change. */
+GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
+{
+    tutti_gpu_reduction copy = *job;
+
+    copy.type = TUTTI_UINT8;
+    copy.op = TUTTI_SUM;
+    copy.count = job->count * gpu_type_bytes(job->type);
+    copy.scale.divide = 1;
+    gpu_reduce_by<gpu_int8_kind>(&copy, crew);
+}
+
 /* `job` and its arrays of pointers lie where all threads of the crew can read them. */
 GPU_FUNCTION void gpu_reduce(const tutti_gpu_reduction *job, gpu_crew crew)
 {
     if (crew.index >= crew.count || job->count == 0)
         return;
-    if (gpu_is_copy(job)) {
-        for (uint32_t k = 0; k < job->ndsts; k++)
-            gpu_copy(job->dsts[k], job->srcs[0], job->count * gpu_type_bytes(job->type), crew);
-        return;
-    }
-    GPU_WITH_KIND(job->type, gpu_reduce_by, job, crew)
+    if (!gpu_is_copy(job))
+        GPU_WITH_KIND(job->type, gpu_reduce_by, job, crew)
+    if (job->ndsts == 1)
+        gpu_copy(job->dsts[0], job->srcs[0], job->count * gpu_type_bytes(job->type), crew);
+    else
+        gpu_copy_to_all(job, crew);
 }
 
 #endif

@@ -134,8 +134,8 @@ template <uint32_t element_bytes> GPU_INLINE void gpu_store_any_word(uint8_t *at
 
 /* Elements [0, head), words from there on, and `tail` elements behind them. */
 struct gpu_span {
-    uint64_t words, count;
-    uint32_t head, edges; /* head and tail together */
+    uint64_t words, count, edges; /* head and tail together */
+    uint32_t head;
 };
 
 /* Of `count` elements in buffers of which `first` is to be aligned. */
@@ -143,17 +143,17 @@ template <uint32_t element_bytes> GPU_INLINE gpu_span gpu_span_of(const void *fi
 {
     const uint32_t per_word = GPU_WORD_BYTES / element_bytes;
     const uint32_t beyond = (uint32_t)(uintptr_t)first % GPU_WORD_BYTES;
-    gpu_span span = {0, count, (GPU_WORD_BYTES - beyond) % GPU_WORD_BYTES / element_bytes, 0};
+    gpu_span span = {0, count, 0, (GPU_WORD_BYTES - beyond) % GPU_WORD_BYTES / element_bytes};
 
     if (span.head > count)
         span.head = (uint32_t)count;
     span.words = (count - span.head) / per_word;
-    span.edges = (uint32_t)(count - span.words * per_word);
+    span.edges = count - span.words * per_word;
     return span;
 }
 
 /* Where the i-th of the elements is that are in no word. */
-GPU_INLINE uint64_t gpu_edge(const gpu_span *span, uint32_t i)
+GPU_INLINE uint64_t gpu_edge(const gpu_span *span, uint64_t i)
 {
     return i < span->head ? i : span->count - span->edges + i;
 }

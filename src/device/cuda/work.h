@@ -41,7 +41,8 @@ struct tutti_gpu_post {
     uint64_t counter;       /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
     uint64_t input, output; /* offsets in the maps below; with map 0 addresses */
     uint32_t input_map, output_map;
-    uint64_t unused[12];
+    uint64_t most;          /* elements of its largest block */
+    uint64_t unused[11];
 };
 
 /* Maps of a post that are none: an address that only its owner can use, */
@@ -99,6 +100,10 @@ struct tutti_gpu_layout {
     /* Where these are in a mailbox, each at a line; its size. */
     uint64_t ll_at, ll128_at, fifo_at, fifo_stride, mailbox_bytes;
 };
+/* Bytes of data that a rank may have for another in works of lines: by LL 16 of every 32, in whole
+ * warps; by LL128 120 of every 128. */
+#define TUTTI_GPU_LL_CAPACITY(layout) ((layout)->ll_bytes / 1024 * 512)
+#define TUTTI_GPU_LL128_CAPACITY(layout) ((layout)->ll128_bytes / TUTTI_GPU_LINE * 120)
 #define TUTTI_GPU_FIFO_BYTES(layout)                                    \
     (sizeof(struct tutti_gpu_fifo) + (uint64_t)(layout)->slots * \
      (sizeof(struct tutti_gpu_header) + (layout)->slot_bytes + (layout)->flagged_bytes))

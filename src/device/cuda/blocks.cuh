@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which elements of a collective go from whom to whom, and small pieces of memory of any alignment. */
+#ifndef TUTTI_DEVICE_CUDA_BLOCKS_CUH
+#define TUTTI_DEVICE_CUDA_BLOCKS_CUH
+
+#include "device/cuda/arithmetic.cuh"
+#include "device/cuda/work.h"
+#include "schedule/step.h"
+
+/* A run of elements of a buffer. */
+struct gpu_part {
+    uint64_t first, count;
+};
+
+GPU_INLINE gpu_part gpu_block_part(const struct tutti_gpu_blocks *blocks, uint32_t i)
+{
+    if (blocks->counts)
+        return gpu_part{blocks->displs[i], blocks->counts[i]};
+    return gpu_part{i * blocks->count, blocks->count};
+}
+
+GPU_INLINE bool gpu_reduces(const struct tutti_gpu_work *work)
+{
+    return work->collective == TUTTI_ALLREDUCE || work->collective == TUTTI_REDUCE ||
+           work->collective == TUTTI_REDUCE_SCATTER;
+}
+
+/* What of `rank`'s input concerns rank `to`. */
+GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, uint32_t to)
+{
+    const gpu_part none = {0, 0}, all = {0, work->in.count};
+    const uint32_t root = (uint32_t)work->root;
+
+    switch (work->collective) {
+    case TUTTI_ALLREDUCE: case TUTTI_ALLGATHER: return all;
+    case TUTTI_REDUCE: case TUTTI_GATHER: return to == root ? all : none;
+    case TUTTI_BROADCAST: return rank == root ? all : none;
+    case TUTTI_REDUCE_SCATTER: case TUTTI_ALLTOALL: return gpu_block_part(&work->in, to);
+    case TUTTI_SCATTER: return rank == root ? gpu_block_part(&work->in, to) : none;
+    default: return none;
+    }
+}
+
+/* Where in `rank`'s output that goes which comes from rank `from`. */
+GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, uint32_t from)
+{
+    const gpu_part none = {0, 0}, all = {0, work->out.count};
+    const uint32_t root = (uint32_t)work->root;
+
+    switch (work->collective) {
+    case TUTTI_ALLREDUCE: case TUTTI_REDUCE_SCATTER: return all;
+    case TUTTI_REDUCE: return rank == root ? all : none;
+    case TUTTI_BROADCAST: case TUTTI_SCATTER: return from == root ? all : none;
+    case TUTTI_ALLGATHER: case TUTTI_ALLTOALL: return gpu_block_part(&work->out, from);
+    case TUTTI_GATHER: return rank == root ? gpu_block_part(&work->out, from) : none;
+    default: return none;
+    }
+}
+
+GPU_INLINE tutti_scale gpu_scale_of(const struct tutti_gpu_work *work, uint32_t nranks)
+{
+    tutti_scale scale = {1.0, 1};
+
+    if (work->is_average) {
+        scale.multiply = 1.0 / nranks;
+        scale.divide = nranks;
+    }
+    return scale;
+}
+
+/* ---- pieces of memory ---------------------------------------------------------------------- */
+
+/* The largest of 8, 4, 2, 1 bytes that both are multiples of. */
+GPU_INLINE uint32_t gpu_grain(const void *at, uint32_t bytes)
+{
+    const uint32_t bits = (uint32_t)(uintptr_t)at | bytes | 8;
+
+    return bits & (0u - bits);
+}
+
+GPU_FUNCTION gpu_word gpu_load_ragged(const uint8_t *at, uint32_t bytes)
+{
+    const uint32_t grain = gpu_grain(at, bytes);
+    uint64_t low = 0, high = 0;
+
+    for (uint32_t i = 0; i < bytes; i += grain) {
+        const uint64_t value = grain == 8   ? gpu_load((const uint64_t *)(at + i))
+                               : grain == 4 ? gpu_load((const uint32_t *)(at + i))
+                               : grain == 2 ? gpu_load((const uint16_t *)(at + i))
+                                            : gpu_load(at + i);
+
+        if (i < 8)
+            low |= value << 8 * i;
+        else
+            high |= value << 8 * (i - 8);
+    }
+    return gpu_word_of(low, high);
+}
+
+GPU_FUNCTION void gpu_store_ragged(uint8_t *at, gpu_word word, uint32_t bytes)
+{
+    const uint32_t grain = gpu_grain(at, bytes);
+
+    for (uint32_t i = 0; i < bytes; i += grain) {
+        const uint64_t value = gpu_half(word, i / 8) >> 8 * (i % 8);
+
+        if (grain == 8)
+            gpu_store((uint64_t *)(at + i), value);
+        else if (grain == 4)
+            gpu_store((uint32_t *)(at + i), (uint32_t)value);
+        else if (grain == 2)
+            gpu_store((uint16_t *)(at + i), (uint16_t)value);
+        else
+            gpu_store(at + i, (uint8_t)value);
+    }
+}
+
+/* Up to 16 bytes, at any address. What is beyond `bytes` is 0, and stays as it is. */
+GPU_INLINE gpu_word gpu_load_some(const uint8_t *at, uint32_t bytes)
+{
+    return bytes == 16 && (uintptr_t)at % 16 == 0 ? gpu_load_word(at) : gpu_load_ragged(at, bytes);
+}
+
+GPU_INLINE void gpu_store_some(uint8_t *at, gpu_word word, uint32_t bytes)
+{
+    if (bytes == 16 && (uintptr_t)at % 16 == 0)
+        gpu_store_word(at, word);
+    else
+        gpu_store_ragged(at, word, bytes);
+}
+
+/* ---- pre-multiplication --------------------------------------------------------------------- */
+
+/* The bits of the element that this rank's input is multiplied by. */
+GPU_INLINE uint64_t gpu_scalar_of(const struct tutti_gpu_work *work)
+{
+    if (!work->scalar_address)
+        return work->scalar;
+    return gpu_half(gpu_load_ragged((const uint8_t *)work->scalar_address,
+                                    gpu_type_bytes(work->type)), 0);
+}
+
+template <typename kind> GPU_INLINE gpu_word gpu_multiplied(gpu_word word, uint64_t scalar)
+{
+    return gpu_reducer<kind>::multiplied(word, scalar);
+}
+
+GPU_FUNCTION gpu_word gpu_premultiplied(uint32_t type, gpu_word word, uint64_t scalar)
+{
+    GPU_WITH_KIND(type, gpu_multiplied, word, scalar)
+}
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All collectives by lines with flags, for small calls: each rank pushes what others need into its
+ * mailboxes with them and combines, or copies, what arrives in its own. The flags say what has
+ * arrived, so nothing is fenced, nobody is signalled, and there is no barrier at the end: the next
+ * epoch has memory of its own (core.cuh).
+ *
+ * Reductions are done by every rank that needs the result, from all ranks' inputs in rank order, with
+ * its own from its own memory: all ranks come to the same bits.
+ *
+ * What goes from one rank to another is cut into units, which lie in the mailbox in their order; each
+ * block has a share of the units, the same ones for pushing and for combining, and meets in between:
+ * where output is input each unit has been pushed before its place is overwritten. Ranks need not have
+ * equal grids.
+ */
+#ifndef TUTTI_DEVICE_CUDA_LL_CUH
+#define TUTTI_DEVICE_CUDA_LL_CUH
+
+#include "device/cuda/blocks.cuh"
+#include "device/cuda/core.cuh"
+
+enum { GPU_LL_BATCH = 4 }; /* sources that a thread waits for at the same time */
+
+/* ---- two kinds of lines ------------------------------------------------------------------- */
+
+/* LL: 16 bytes with a flag beside each 4 bytes of data. A unit is 16 bytes of data, in two lines, a
+ * warp apart so that its accesses are whole; the second one only where there is data for it. */
+struct gpu_ll_lines {
+    enum { lanes = 1, unit_bytes = 16 };
+
+    GPU_INLINE uint8_t *area(const struct gpu_run *run, uint8_t *mailbox)
+    {
+        const struct tutti_gpu_layout *layout = &run->domain->layout;
+
+        return mailbox + layout->ll_at + (run->epoch & 1) * layout->ll_bytes;
+    }
+    GPU_INLINE uint64_t capacity_bytes(const struct tutti_gpu_layout *layout)
+    {
+        return TUTTI_GPU_LL_CAPACITY(layout);
+    }
+    GPU_INLINE uint8_t *at(uint8_t *area, uint32_t unit, uint32_t)
+    {
+        return area + ((uint64_t)(unit / GPU_WARP) * 2 * GPU_WARP + unit % GPU_WARP) * 16;
+    }
+    GPU_INLINE uint32_t room(uint32_t) { return 16; }
+    GPU_INLINE void store(uint8_t *at, gpu_word word, uint32_t bytes, bool is_there,
+                          const struct gpu_run *run)
+    {
+        if (!is_there)
+            return;
+        gpu_store_flagged(at, gpu_word{word.x, run->flag, word.y, run->flag});
+        if (bytes > 8)
+            gpu_store_flagged(at + GPU_WARP * 16, gpu_word{word.z, run->flag, word.w, run->flag});
+    }
+    /* True when it has come. */
+    GPU_INLINE bool load(const uint8_t *at, uint32_t bytes, bool is_there,
+                         const struct gpu_run *run, gpu_word *ret_word)
+    {
+        gpu_word low, high;
+
+        if (!is_there)
+            return true;
+        low = gpu_load_flagged(at);
+        high = bytes > 8 ? gpu_load_flagged(at + GPU_WARP * 16) : low;
+        *ret_word = gpu_word{low.x, low.z, high.x, high.z};
+        return low.y == run->flag && low.w == run->flag && high.y == run->flag &&
+               high.w == run->flag;
+    }
+    /* What threads that must stay together agree on. */
+    GPU_INLINE bool all(bool is_true) { return is_true; }
+    GPU_INLINE bool any(bool is_true) { return is_true; }
+};
+
+/* LL128: 128 bytes, of which the last 8 are the epoch. A unit is a line; 8 threads have 16 bytes of it
+ * each, and warps stay together. */
+struct gpu_ll128_lines {
+    enum { lanes = 8, unit_bytes = 120 };
+
+    GPU_INLINE uint8_t *area(const struct gpu_run *run, uint8_t *mailbox)
+    {
+        const struct tutti_gpu_layout *layout = &run->domain->layout;
+
+        return mailbox + layout->ll128_at + (run->epoch & 1) * layout->ll128_bytes;
+    }
+    GPU_INLINE uint64_t capacity_bytes(const struct tutti_gpu_layout *layout)
+    {
+        return TUTTI_GPU_LL128_CAPACITY(layout);
+    }
+    GPU_INLINE uint8_t *at(uint8_t *area, uint32_t unit, uint32_t lane)
+    {
+        return area + (uint64_t)unit * TUTTI_GPU_LINE + lane * 16;
+    }
+    GPU_INLINE uint32_t room(uint32_t lane) { return lane == 7 ? 8 : 16; }
+    GPU_INLINE void store(uint8_t *at, gpu_word word, uint32_t, bool is_there,
+                          const struct gpu_run *run)
+    {
+        if (gpu_thread() % 8 == 7)
+            word = gpu_word{word.x, word.y, (uint32_t)run->epoch, (uint32_t)(run->epoch >> 32)};
+        gpu_store_line(at, word, is_there);
+    }
+    GPU_INLINE bool load(const uint8_t *at, uint32_t, bool is_there, const struct gpu_run *run,
+                         gpu_word *ret_word)
+    {
+        const gpu_word word = gpu_load_line(at, is_there);
+
+        if (!is_there)
+            return true;
+        *ret_word = word;
+        return gpu_thread() % 8 != 7 || gpu_half(word, 1) == run->epoch;
+    }
+    GPU_INLINE bool all(bool is_true) { return gpu_warp_all(is_true); }
+    GPU_INLINE bool any(bool is_true) { return gpu_warp_any(is_true); }
+};
+
+/* ---- units --------------------------------------------------------------------------------- */
+
+/* Units [first, first + count), which are this block's, of each of some transfers. */
+struct gpu_ll_share {
+    uint32_t first, count;
+};
+
+template <typename lines> GPU_INLINE gpu_ll_share gpu_ll_share_of(uint64_t most_bytes)
+{
+    const uint32_t units = (uint32_t)((most_bytes + lines::unit_bytes - 1) / lines::unit_bytes);
+    const uint32_t each = (units + gpu_blocks() - 1) / gpu_blocks();
+    const uint32_t first = gpu_block() * each < units ? gpu_block() * each : units;
+
+    return gpu_ll_share{first, units - first < each ? units - first : each};
+}
+
+/* What a thread has of a unit: `bytes` of the data from `at` on. */
+struct gpu_ll_piece {
+    uint32_t unit, at, bytes;
+    bool is_there; /* is the unit, though perhaps nothing of it is this thread's */
+};
+
+template <typename lines>
+GPU_INLINE gpu_ll_piece gpu_ll_piece_of(uint32_t unit, bool is_mine, uint64_t size_bytes)
+{
+    const uint32_t lane = gpu_thread() % lines::lanes, room = lines::room(lane);
+    const uint32_t size = (uint32_t)size_bytes, at = unit * lines::unit_bytes + lane * 16;
+    const uint32_t left = is_mine && at < size ? size - at : 0;
+
+    return gpu_ll_piece{unit, at, left < room ? left : room,
+                        is_mine && unit * lines::unit_bytes < size};
+}
+
+/* The first of the slots that units are dealt to, and how many there are in the block. */
+template <typename lines> GPU_INLINE uint32_t gpu_ll_slot(void)
+{
+    return gpu_thread() / lines::lanes;
+}
+
+template <typename lines> GPU_INLINE uint32_t gpu_ll_slots(void)
+{
+    return gpu_threads() / lines::lanes;
+}
+
+/* ---- pushing --------------------------------------------------------------------------------- */
+
+GPU_INLINE gpu_word gpu_ll_input(const struct gpu_run *run, gpu_part part, gpu_ll_piece piece,
+                                 uint64_t scalar)
+{
+    const struct tutti_gpu_work *work = run->work;
+    gpu_word word = {0, 0, 0, 0};
+
+    if (piece.bytes == 0)
+        return word;
+    word = gpu_load_some((const uint8_t *)work->input +
+                             part.first * gpu_type_bytes(work->type) + piece.at, piece.bytes);
+    return work->is_premultiplied ? gpu_premultiplied(work->type, word, scalar) : word;
+}
+
+template <typename lines>
+GPU_INLINE void gpu_ll_push(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
+{
+    const uint32_t size = gpu_type_bytes(run->work->type);
+    const uint32_t total = share.count * (run->nranks - 1);
+
+    for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < total);
+         slot += gpu_ll_slots<lines>()) {
+        const uint32_t turn = slot / share.count;
+        const uint32_t peer = (run->rank + 1 + turn) % run->nranks;
+        const gpu_part part = gpu_given(run->work, run->rank, peer);
+        const gpu_ll_piece piece = gpu_ll_piece_of<lines>(
+            share.first + slot % share.count, slot < total, part.count * size);
+        uint8_t *area = lines::area(run, run->peers[peer].to);
+
+        lines::store(lines::at(area, piece.unit, gpu_thread() % lines::lanes),
+                     gpu_ll_input(run, part, piece, scalar), piece.bytes, piece.is_there, run);
+    }
+}
+
+/* ---- combining ------------------------------------------------------------------------------- */
+
+/* The words of a piece of ranks [first, first + count): of this rank its own. */
+template <typename lines>
+GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32_t count,
+                               gpu_ll_piece piece, gpu_word own, gpu_word ret_words[GPU_LL_BATCH])
+{
+    uint32_t polls = 0;
+
+    for (;;) {
+        uint32_t missing = run->nranks;
+
+        GPU_UNROLL
+        for (uint32_t k = 0; k < GPU_LL_BATCH; k++) {
+            const uint32_t peer = first + k;
+            const bool is_there = k < count && peer != run->rank && piece.is_there;
+            const uint8_t *at = NULL;
+
+            if (is_there)
+                at = lines::at(lines::area(run, run->peers[peer].from), piece.unit,
+                               gpu_thread() % lines::lanes);
+            ret_words[k] = own;
+            if (!lines::load(at, piece.bytes, is_there, run, &ret_words[k]) && missing > peer)
+                missing = peer;
+        }
+        if (lines::all(missing == run->nranks))
+            return true;
+        if (lines::any(!gpu_may_wait(run, missing < run->nranks ? missing : run->rank, &polls)))
+            return false;
+    }
+}
+
+/* All ranks' inputs into one output. */
+template <typename lines> struct gpu_ll_reduction {
+    template <typename kind>
+    GPU_INLINE bool run_by(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
+    {
+        typedef gpu_reducer<kind> reducer;
+        const struct tutti_gpu_work *work = run->work;
+        const gpu_part given = gpu_given(work, run->rank, run->rank);
+        const uint64_t size_bytes = given.count * kind::element_bytes;
+        const gpu_operation operation = gpu_operation_of(work->type, work->op);
+        const typename kind::factor factor =
+            kind::factor_of(work->type, gpu_scale_of(work, run->nranks));
+
+        for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < share.count);
+             slot += gpu_ll_slots<lines>()) {
+            const gpu_ll_piece piece =
+                gpu_ll_piece_of<lines>(share.first + slot, slot < share.count, size_bytes);
+            const gpu_word own = gpu_ll_input(run, given, piece, scalar);
+            typename reducer::sum sum = reducer::open(own);
+
+            for (uint32_t first = 0; first < run->nranks; first += GPU_LL_BATCH) {
+                const uint32_t count = run->nranks - first;
+                gpu_word words[GPU_LL_BATCH];
+
+                if (!gpu_ll_receive<lines>(run, first, count, piece, own, words))
+                    return false;
+                GPU_UNROLL
+                for (uint32_t k = 0; k < GPU_LL_BATCH; k++)
+                    if (first + k == 0)
+                        sum = reducer::open(words[k]);
+                    else if (k < count)
+                        reducer::add(&sum, words[k], operation);
+            }
+            if (piece.bytes > 0)
+                gpu_store_some((uint8_t *)work->output + piece.at, reducer::close(&sum, factor),
+                               piece.bytes);
+        }
+        return true;
+    }
+};
+
+/* Each rank's part into a place of its own; this one's, too. */
+template <typename lines>
+GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
+{
+    const struct tutti_gpu_work *work = run->work;
+    const uint32_t size = gpu_type_bytes(work->type), total = share.count * run->nranks;
+
+    for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < total);
+         slot += gpu_ll_slots<lines>()) {
+        const uint32_t from = (run->rank + slot / share.count) % run->nranks;
+        const gpu_part part = gpu_taken(work, run->rank, from);
+        const gpu_ll_piece piece = gpu_ll_piece_of<lines>(
+            share.first + slot % share.count, slot < total, part.count * size);
+        gpu_word words[GPU_LL_BATCH], own = {0, 0, 0, 0};
+
+        if (from == run->rank && piece.bytes > 0)
+            own = gpu_ll_input(run, gpu_given(work, from, from), piece, scalar);
+        if (!gpu_ll_receive<lines>(run, from, 1, piece, own, words))
+            return false;
+        if (piece.bytes > 0)
+            gpu_store_some((uint8_t *)work->output + part.first * size + piece.at, words[0],
+                           piece.bytes);
+    }
+    return true;
+}
+
+template <typename lines>
+GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
+{
+    const struct tutti_gpu_work *work = run->work;
+
+    /* Of one rank alone the bits are copied, whatever they mean. */
+    if (!gpu_reduces(work) || run->nranks == 1)
+        return gpu_ll_copy<lines>(run, share, scalar);
+    GPU_WITH_KIND(work->type, gpu_ll_reduction<lines>::template run_by, run, share, scalar)
+}
+
+/* ---- a work ---------------------------------------------------------------------------------- */
+
+/* Bytes of the largest part that this rank gives to somebody, or takes. */
+GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
+{
+    const struct tutti_gpu_work *work = run->work;
+    uint64_t most = 0;
+
+    if ((gives ? work->in.counts : work->out.counts) == NULL) {
+        const uint32_t root = (uint32_t)work->root;
+
+        most = (gives ? gpu_given(work, run->rank, root) : gpu_taken(work, run->rank, root)).count;
+    } else {
+        for (uint32_t i = 0; i < run->nranks; i++) {
+            const gpu_part part =
+                gives ? gpu_given(work, run->rank, i) : gpu_taken(work, run->rank, i);
+
+            most = part.count > most ? part.count : most;
+        }
+    }
+    return most * gpu_type_bytes(work->type);
+}
+
+/* Block 0: is everybody whom this rank needs data of doing the same? */
+GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
+{
+    const struct tutti_gpu_work *work = run->work;
+    const uint32_t root = (uint32_t)work->root;
+    /* The block's first threads have data to look after. */
+    const uint32_t index = gpu_threads() - 1 - gpu_thread();
+    uint32_t first = 0, count = run->nranks;
+
+    if (work->collective == TUTTI_BROADCAST || work->collective == TUTTI_SCATTER) {
+        first = root;
+        count = 1;
+    } else if (run->rank != root && (work->collective == TUTTI_REDUCE ||
+                                     work->collective == TUTTI_GATHER)) {
+        count = 0;
+    }
+    if (count == run->nranks)
+        run->heard = run->epoch;
+    return gpu_block() != 0 || gpu_hear(run, first, count, index, gpu_threads());
+}
+
+/* All threads of the grid. Each says whether it is fine. */
+template <typename lines> GPU_INLINE bool gpu_ll(struct gpu_run *run)
+{
+    const uint64_t gives_bytes = gpu_ll_most(run, true), takes_bytes = gpu_ll_most(run, false);
+    const uint64_t scalar = run->work->is_premultiplied ? gpu_scalar_of(run->work) : 0;
+    bool is_fine;
+
+    if (gives_bytes > lines::capacity_bytes(&run->domain->layout) ||
+        takes_bytes > lines::capacity_bytes(&run->domain->layout)) {
+        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
+        return false;
+    }
+    gpu_ll_push<lines>(run, gpu_ll_share_of<lines>(gives_bytes), scalar);
+    gpu_barrier();
+    is_fine = gpu_ll_hear(run);
+    is_fine = gpu_ll_combine<lines>(run, gpu_ll_share_of<lines>(takes_bytes), scalar) && is_fine;
+    if (run->work->collective == TUTTI_BARRIER)
+        gpu_fence();
+    return is_fine;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches of communicating kernels, from their begin to their end. */
+#ifndef TUTTI_DEVICE_CUDA_RUN_CUH
+#define TUTTI_DEVICE_CUDA_RUN_CUH
+
+#include "device/cuda/core.cuh"
+#include "device/cuda/direct.cuh"
+#include "device/cuda/ll.cuh"
+#include "device/cuda/steps.cuh"
+
+/* One function for all kernels. The run is its own meanwhile, so that it stays in registers. */
+template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
+{
+    struct gpu_run own = *run;
+    const bool is_fine = gpu_ll<lines>(&own);
+
+    *run = own;
+    return is_fine;
+}
+
+GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_gpu_work *work)
+{
+    if (!gpu_work_begin(run, work))
+        return false;
+    return work->kind == TUTTI_GPU_LL ? gpu_run_lines<gpu_ll_lines>(run)
+                                      : gpu_run_lines<gpu_ll128_lines>(run);
+}
+
+GPU_FUNCTION bool gpu_run_buffers(struct gpu_run *run)
+{
+    return gpu_direct_run(run);
+}
+
+GPU_INLINE bool gpu_run_direct(struct gpu_run *run, const struct tutti_gpu_work *work)
+{
+    return gpu_work_begin(run, work) && gpu_run_buffers(run);
+}
+
+GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_gpu_work *work)
+{
+    if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
+        return gpu_work_begin(run, work) && gpu_run_steps(run);
+    return work->kind == TUTTI_GPU_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
+}
+
+/* One work after the other: the grid meets in between. */
+GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_gpu_launch *launch)
+{
+    bool is_fine = gpu_run_any(run, &launch->first);
+
+    for (uint32_t i = 1; i < launch->nworks; i++) {
+        if (!gpu_meet(run, is_fine))
+            return;
+        is_fine = gpu_run_any(run, &launch->more[i - 1]);
+    }
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The interpreter of schedules: runs what the host executor runs (executor/host_run.c), in the same
+ * order, so that results have the same bits. Works of kind STEPS and MESSAGES.
+ */
+#ifndef TUTTI_DEVICE_CUDA_STEPS_CUH
+#define TUTTI_DEVICE_CUDA_STEPS_CUH
+
+#include "device/cuda/lanes.cuh"
+
+/* ---- staging ------------------------------------------------------------------------------- */
+
+/* What this rank's input is multiplied by: one element. */
+GPU_INLINE uint64_t gpu_scalar(const struct tutti_gpu_work *work)
+{
+    const void *at = work->scalar_address;
+
+    if (!at)
+        return work->scalar;
+    switch (gpu_type_bytes(work->type)) {
+    case 1: return gpu_load((const uint8_t *)at);
+    case 2: return gpu_load((const uint16_t *)at);
+    case 4: return gpu_load((const uint32_t *)at);
+    default: return gpu_load((const uint64_t *)at);
+    }
+}
+
+GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
+{
+    const uint64_t bits = gpu_scalar(work);
+
+    switch (work->type) {
+    case TUTTI_FLOAT16: return tutti_small_widen((uint32_t)bits & 0xffff, TUTTI_FORMAT_FLOAT16);
+    case TUTTI_BFLOAT16: return tutti_bfloat16_widen((uint16_t)bits);
+    case TUTTI_FLOAT8E4M3: return tutti_small_widen((uint32_t)bits & 0xff, TUTTI_FORMAT_E4M3);
+    default: return tutti_small_widen((uint32_t)bits & 0xff, TUTTI_FORMAT_E5M2);
+    }
+}
+
+/* Elements of a block of the piece at hand. Blocks of v-forms, which run in one piece, may differ. */
+GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t block_count)
+{
+    const struct tutti_gpu_program *program = steps->program;
+    const uint64_t left = program->call_count - steps->piece * program->piece_count;
+
+    if (program->npieces == 1)
+        return block_count;
+    return left < program->piece_count ? left : program->piece_count;
+}
+
+GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64_t count,
+                               uint32_t multiplied, uint64_t scalar, struct tutti_scale scale)
+{
+    const void *srcs[1] = {src};
+    void *dsts[1] = {dst};
+    tutti_gpu_reduction job = {};
+
+    job.type = type;
+    job.op = TUTTI_SUM;
+    job.nsrcs = job.ndsts = 1;
+    job.srcs = srcs;
+    job.dsts = dsts;
+    job.count = count;
+    job.scale = scale;
+    job.premultiplied = multiplied;
+    job.scalar = scalar;
+    gpu_reduce(&job, gpu_crew_of_block());
+}
+
+GPU_FUNCTION void gpu_stage_input(const struct gpu_run run, const struct gpu_steps *steps)
+{
+    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
+                                                                             program->input);
+    const struct tutti_gpu_work *work = run.work;
+    const uint64_t bytes = gpu_type_bytes(work->type);
+    uint8_t *to = steps->staged_input;
+
+    for (uint32_t i = 0; i < program->input_blocks; i++) {
+        const uint64_t count = gpu_block_elements(steps, blocks[i].count);
+        const uint8_t *from = (const uint8_t *)work->input +
+            (blocks[i].start + steps->piece * program->piece_count) * bytes;
+
+        if (program->widens) {
+            tutti_gpu_conversion job = {work->type, true, from, to, count,
+                                        work->is_premultiplied ? gpu_narrow_scalar(work) : 1.0f,
+                                        0};
+
+            gpu_convert(&job, gpu_crew_of_block());
+        } else if (work->is_premultiplied) {
+            gpu_multiply(work->type, to, from, count, 0, gpu_scalar(work),
+                         gpu_average(&run, false));
+        } else {
+            gpu_copy(to, from, count * bytes, gpu_crew_of_block());
+        }
+        to += count * gpu_type_bytes(program->run_type);
+    }
+}
+
+GPU_FUNCTION void gpu_finish_output(const struct gpu_run run, const struct gpu_steps *steps)
+{
+    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
+                                                                             program->output);
+    const struct tutti_gpu_work *work = run.work;
+    const struct tutti_scale scale = gpu_average(&run, work->is_average);
+    const uint8_t *from = steps->staged_output;
+
+    for (uint32_t i = 0; i < program->output_blocks; i++) {
+        const uint64_t count = gpu_block_elements(steps, blocks[i].count);
+        uint8_t *to = (uint8_t *)work->output +
+            (blocks[i].start + steps->piece * program->piece_count) * gpu_type_bytes(work->type);
+
+        if (program->widens) {
+            tutti_gpu_conversion job = {work->type, false, from, to, count,
+                                        (float)scale.multiply, 0};
+
+            gpu_convert(&job, gpu_crew_of_block());
+        } else {
+            gpu_multiply(work->type, to, to, count, TUTTI_GPU_NO_SOURCE, 0, scale);
+        }
+        from += count * sizeof(float);
+    }
+}
+
+/* ---- pieces -------------------------------------------------------------------------------- */
+
+/* One thread. */
+GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
+{
+    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;
+    uint8_t *memory = run->work->scratch + gpu_block() * program->block_bytes;
+
+    steps->program = program;
+    steps->steps = gpu_table<struct tutti_gpu_step>(program, program->steps);
+    steps->deps = gpu_table<uint32_t>(program, program->deps);
+    steps->among = gpu_table<uint32_t>(program, program->among);
+    steps->staged_input = memory;
+    if (!program->stages_in_window)
+        memory += program->staged_input_bytes;
+    steps->staged_output = memory;
+    memory += program->staged_output_bytes;
+    steps->base[TUTTI_BUF_NONE] = 0;
+    steps->base[TUTTI_BUF_SCRATCH] = (uintptr_t)memory;
+    steps->flagged = memory + program->scratch_bytes;
+}
+
+/* One thread. */
+GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
+{
+    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_gpu_work *work = run->work;
+    const uint64_t at = piece * program->piece_count * gpu_type_bytes(work->type);
+
+    const uint64_t input = (uintptr_t)work->input + at, output = (uintptr_t)work->output + at;
+
+    steps->piece = piece;
+    steps->round = (uint32_t)(piece / program->nblocks);
+    steps->bound = piece + 1 == program->npieces ? &program->last : &program->full;
+    if (program->needs)
+        steps->base[TUTTI_BUF_WINDOW] =
+            (uintptr_t)run->peers[run->rank].window + gpu_window_part(run, steps);
+    if (program->stages_in_window)
+        steps->staged_input = gpu_own(steps, TUTTI_BUF_WINDOW, 0);
+    steps->base[TUTTI_BUF_INPUT] = program->is_messages     ? 0
+                                   : program->stages_input ? (uintptr_t)steps->staged_input
+                                                           : input;
+    steps->base[TUTTI_BUF_OUTPUT] = program->is_messages ? 0
+                                    : program->widens    ? (uintptr_t)steps->staged_output
+                                                         : output;
+}
+
+GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
+{
+    const struct tutti_gpu_program *program = steps->program;
+
+    if (gpu_thread() == 0)
+        gpu_open_piece(run, steps, piece);
+    gpu_barrier();
+    if (program->needs && !gpu_enter_round(*run, steps))
+        return false;
+    if (program->stages_input) {
+        gpu_stage_input(*run, steps);
+        gpu_barrier();
+    }
+    if (!(program->is_one_sided ? gpu_run_in_order(*run, steps) : gpu_run_lanes(*run, steps)))
+        return false;
+    if (program->widens || program->scales_output) {
+        gpu_barrier();
+        gpu_finish_output(*run, steps);
+    }
+    gpu_barrier(); /* the next piece has the same memory */
+    return true;
+}
+
+/* A program that cannot be this launch's. */
+GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_program *program)
+{
+    return program->magic != TUTTI_GPU_PROGRAM_MAGIC || program->nranks != run->nranks ||
+           program->rank != run->rank || program->nblocks > gpu_blocks() ||
+           program->nlanes > TUTTI_GPU_LANES;
+}
+
+GPU_FUNCTION bool gpu_run_program(const struct gpu_run run)
+{
+    GPU_SHARED(gpu_steps, steps);
+    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run.work->program;
+
+    if (gpu_is_wrong(&run, program)) {
+        gpu_fail(run, TUTTI_GPU_BROKEN, run.rank, NULL);
+        return false;
+    }
+    if (gpu_block() < program->nblocks && gpu_block() < program->npieces) {
+        if (gpu_thread() == 0)
+            gpu_open_program(&run, &steps);
+        gpu_barrier();
+        gpu_open_lanes(&run, &steps);
+        for (uint64_t piece = gpu_block(); piece < program->npieces; piece += program->nblocks)
+            if (!gpu_run_piece(&run, &steps, piece))
+                return false;
+        gpu_close_lanes(&run, &steps);
+    }
+    if (!program->hears_all)
+        return true;
+    return !gpu_barrier_or(!gpu_hear(&run, 0, run.nranks, gpu_thread(), gpu_threads()));
+}
+
+/* All threads of all blocks: the work at hand, of kind STEPS or MESSAGES. False, for all of a block,
+ * when the launch is to end. */
+GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
+{
+    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;
+
+    if (!gpu_run_program(*run))
+        return false;
+    if (program->hears_all)
+        run->heard = run->epoch;
+    return true;
+}
+
+#endif

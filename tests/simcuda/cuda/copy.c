@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies and fillings, by streams. */
+#include "simcuda/cuda/api.h"
+#include "simcuda/cuda/faults.h"
+#include "simcuda/cuda/memory.h"
+#include "simcuda/cuda/stream.h"
+
+/* A copy, and whether the host's memory on one side is none that streams can use by themselves: then
+ * the caller must wait. */
+static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_cu_address from,
+                     size_t size_bytes, struct sim_work **ret_work, bool *ret_must_wait)
+{
+    struct sim_range *to_range, *from_range;
+    struct sim_work *work;
+    int code = sim_range_check((uintptr_t)to, size_bytes, &to_range);
+
+    if (code == 0)
+        code = sim_range_check((uintptr_t)from, size_bytes, &from_range);
+    if (code == 0 && size_bytes > 0 && (to == 0 || from == 0))
+        code = TUTTI_CU_INVALID_VALUE;
+    if (code != 0)
+        return code;
+    work = sim_work_create(SIM_WORK_COPY, stream->context);
+    work->copy.to = (void *)(uintptr_t)to;
+    work->copy.from = (const void *)(uintptr_t)from;
+    work->copy.size_bytes = size_bytes;
+    if (sim_range_device(to_range) != NULL && sim_range_device(from_range) != NULL)
+        work->copy.is_corrupt = sim_range_device(from_range)->ordinal == sim_faults.corrupt_from &&
+                                sim_range_device(to_range)->ordinal == sim_faults.corrupt_to;
+    *ret_work = work;
+    *ret_must_wait = to_range == NULL || from_range == NULL;
+    return TUTTI_CU_SUCCESS;
+}
+
+static int make_set(struct tutti_cu_stream *stream, tutti_cu_address to, unsigned char value,
+                    size_t size_bytes, struct sim_work **ret_work)
+{
+    struct sim_range *range;
+    struct sim_work *work;
+    int code = sim_range_check((uintptr_t)to, size_bytes, &range);
+
+    if (code == 0 && range == NULL && size_bytes > 0)
+        code = TUTTI_CU_INVALID_VALUE;
+    if (code != 0)
+        return code;
+    work = sim_work_create(SIM_WORK_SET, stream->context);
+    work->set.to = (void *)(uintptr_t)to;
+    work->set.value = value;
+    work->set.size_bytes = size_bytes;
+    *ret_work = work;
+    return TUTTI_CU_SUCCESS;
+}
+
+/* The stream is to do it; where it `must_wait`, before the call returns. */
+static int do_work(struct tutti_cu_stream *stream, struct sim_work *work, bool must_wait)
+{
+    struct sim_device *device = stream->context->device;
+    bool is_captured = stream->capture.capture != NULL;
+    int code = sim_device_lost(device);
+
+    if (code != 0) {
+        sim_work_drop(work);
+        return code;
+    }
+    code = sim_stream_do(stream, work);
+    if (code != 0 || !must_wait || is_captured)
+        return code;
+    sim_stream_wait(stream);
+    return sim_device_lost(device);
+}
+
+static int copy(tutti_cu_address to, tutti_cu_address from, size_t size_bytes,
+                struct tutti_cu_stream *handle, bool must_wait)
+{
+    struct tutti_cu_stream *stream;
+    struct sim_work *work;
+    bool has_pageable;
+    int code = sim_stream_find(handle, &stream);
+
+    if (code == 0)
+        code = make_copy(stream, to, from, size_bytes, &work, &has_pageable);
+    return code != 0 ? code : do_work(stream, work, must_wait || has_pageable);
+}
+
+static int set(tutti_cu_address to, unsigned char value, size_t size_bytes,
+               struct tutti_cu_stream *handle, bool must_wait)
+{
+    struct tutti_cu_stream *stream;
+    struct sim_work *work;
+    int code = sim_stream_find(handle, &stream);
+
+    if (code == 0)
+        code = make_set(stream, to, value, size_bytes, &work);
+    return code != 0 ? code : do_work(stream, work, must_wait);
+}
+
+int cuMemcpy(tutti_cu_address to, tutti_cu_address from, size_t size_bytes)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT | SIM_NOT_IN_CAPTURE);
+
+    return code != 0 ? code : sim_leave(copy(to, from, size_bytes, TUTTI_CU_STREAM_LEGACY, true));
+}
+
+int cuMemcpyAsync(tutti_cu_address to, tutti_cu_address from, size_t size_bytes,
+                  struct tutti_cu_stream *stream)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT);
+
+    return code != 0 ? code : sim_leave(copy(to, from, size_bytes, stream, false));
+}
+
+int cuMemsetD8_v2(tutti_cu_address to, unsigned char value, size_t size_bytes)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT | SIM_NOT_IN_CAPTURE);
+
+    return code != 0 ? code : sim_leave(set(to, value, size_bytes, TUTTI_CU_STREAM_LEGACY, true));
+}
+
+int cuMemsetD8Async(tutti_cu_address to, unsigned char value, size_t size_bytes,
+                    struct tutti_cu_stream *stream)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT);
+
+    return code != 0 ? code : sim_leave(set(to, value, size_bytes, stream, false));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Faults on demand: SIMCUDA_FAULTS is a list of these, with commas between.
+ *
+ *   lost=DEVICE:N[:CODE]     the device is gone when its (N+1)th kernel begins: that one and all that
+ *                            run there end, and calls return CODE (719) from then on
+ *   oom=N                    the Nth allocation of device memory fails; with N 0: all of them
+ *   no-peer=A:B              devices A and B cannot use each other's memory
+ *   no-ipc                   handles of other processes cannot be opened
+ *   no-vmm-export            memory cannot be exported as a file descriptor
+ *   torn-lines               lines are not whole
+ *   corrupt-copy=A:B         copies from device A to device B get one byte wrong
+ *   slow-launch=US           each kernel begins so many microseconds late
+ */
+#ifndef TUTTI_TESTS_SIMCUDA_CUDA_FAULTS_H
+#define TUTTI_TESTS_SIMCUDA_CUDA_FAULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_faults {
+    int lost_device; /* -1: none */
+    uint64_t lost_after;
+    int lost_code;
+    int64_t failing_allocation; /* -1: none; 0: all */
+    uint64_t no_peers[64];      /* for each device those that it cannot use, by bits */
+    int corrupt_from, corrupt_to; /* -1: none */
+    uint32_t slow_launch_us;
+    bool has_no_ipc, has_no_vmm_export;
+};
+
+/* Unchanging after cuInit. */
+extern struct sim_faults sim_faults;
+
+/* From the environment; a fault that is none is a loud end. */
+void sim_faults_read(void);
+bool sim_faults_no_peer(int device, int peer);
+/* Whether this allocation is one that fails; counts it. With the driver's lock. */
+bool sim_faults_allocation(void);
+
+#endif

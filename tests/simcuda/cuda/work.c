@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What streams and graphs do. */
+#include "simcuda/cuda/work.h"
+
+#include "simcuda/cuda/faults.h"
+#include "simcuda/cuda/graph.h"
+#include "simcuda/cuda/memory.h"
+#include "simcuda/die.h"
+#include "simcuda/launch.h"
+#include "simcuda/thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sim_work *sim_work_create(enum sim_work_kind kind, struct tutti_cu_context *context)
+{
+    struct sim_work *work = calloc(1, sizeof *work);
+
+    if (work == NULL)
+        sim_die("no memory to note what a stream does");
+    work->kind = kind;
+    work->nrefs = 1;
+    work->context = context;
+    return work;
+}
+
+void sim_work_drop(struct sim_work *work)
+{
+    if (--work->nrefs > 0)
+        return;
+    if (work->kind == SIM_WORK_KERNEL)
+        free(work->kernel.argument);
+    if (work->kind == SIM_WORK_GRAPH)
+        sim_exec_drop(work->exec);
+    free(work);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* A launch's share of its device's multiprocessors. */
+struct share {
+    struct sim_device *device;
+    const char *kernel;
+    uint32_t threads;                   /* of a block, in whole warps */
+    uint32_t held[SIM_MULTIPROCESSORS]; /* blocks on each */
+};
+
+static bool take_place(void *context)
+{
+    struct share *share = context;
+    struct sim_device *device = share->device;
+    uint32_t best = 0;
+
+    pthread_mutex_lock(&device->places_lock);
+    for (uint32_t i = 1; i < sim_settings.multiprocessors; i++)
+        if (device->free_threads[i] > device->free_threads[best])
+            best = i;
+    if (device->free_threads[best] < share->threads) {
+        pthread_mutex_unlock(&device->places_lock);
+        return false;
+    }
+    device->free_threads[best] -= share->threads;
+    share->held[best]++;
+    pthread_mutex_unlock(&device->places_lock);
+    return true;
+}
+
+/* Blocks of a launch are alike: it is enough that some place of its own becomes free. */
+static void give_place(void *context)
+{
+    struct share *share = context;
+    uint32_t i = 0;
+
+    pthread_mutex_lock(&share->device->places_lock);
+    while (share->held[i] == 0)
+        i++;
+    share->held[i]--;
+    share->device->free_threads[i] += share->threads;
+    pthread_mutex_unlock(&share->device->places_lock);
+}
+
+static bool is_lost(void *context)
+{
+    return sim_device_lost(((const struct share *)context)->device) != 0;
+}
+
+static void check(void *context, const void *at, size_t size_bytes, bool is_store)
+{
+    const struct share *share = context;
+
+    sim_memory_check(share->device, share->kernel, at, size_bytes, is_store);
+}
+
+static void run_kernel(const struct sim_work *work)
+{
+    struct sim_device *device = work->context->device;
+    struct share share = {.device = device, .kernel = work->kernel.kernel->name,
+                          .threads = (work->kernel.threads + 31) / 32 * 32};
+    struct sim_launch launch = {
+        .kernel = work->kernel.kernel, .blocks = work->kernel.blocks,
+        .threads = work->kernel.threads, .argument = work->kernel.argument,
+        .context = &share, .take_place = take_place, .give_place = give_place,
+        .must_end = is_lost, .check = sim_settings.must_check ? check : NULL,
+        .watchdog_ns = sim_settings.watchdog_ns,
+    };
+    uint64_t n = __atomic_add_fetch(&device->nlaunches, 1, __ATOMIC_RELAXED);
+
+    if (device->ordinal == sim_faults.lost_device && n > sim_faults.lost_after)
+        sim_device_lose(device, sim_faults.lost_code);
+    if (sim_faults.slow_launch_us != 0)
+        usleep(sim_faults.slow_launch_us);
+    sim_launch_run(&launch);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static void run_copy(const struct sim_work *work)
+{
+    memmove(work->copy.to, work->copy.from, work->copy.size_bytes);
+    if (work->copy.is_corrupt && work->copy.size_bytes > 0)
+        ((unsigned char *)work->copy.to)[work->copy.size_bytes / 2] ^= 1;
+}
+
+void sim_work_run(const struct sim_work *work)
+{
+    if (sim_device_lost(work->context->device) != 0)
+        return;
+    switch (work->kind) {
+    case SIM_WORK_NOTHING: break;
+    case SIM_WORK_KERNEL: run_kernel(work); break;
+    case SIM_WORK_COPY: run_copy(work); break;
+    case SIM_WORK_SET: memset(work->set.to, work->set.value, work->set.size_bytes); break;
+    case SIM_WORK_HOST:
+        sim_host_function_begins();
+        work->host.function(work->host.argument);
+        sim_host_function_ends();
+        break;
+    case SIM_WORK_GRAPH: sim_exec_run(work->exec); break;
+    }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What streams and graphs do: kernels, copies, and the rest. */
+#ifndef TUTTI_TESTS_SIMCUDA_CUDA_WORK_H
+#define TUTTI_TESTS_SIMCUDA_CUDA_WORK_H
+
+#include "simcuda/cuda/state.h"
+
+struct sim_kernel;
+
+enum sim_work_kind {
+    SIM_WORK_NOTHING, /* a place in the order: events, and waiting for them */
+    SIM_WORK_KERNEL,
+    SIM_WORK_COPY,
+    SIM_WORK_SET,
+    SIM_WORK_HOST,
+    SIM_WORK_GRAPH,
+};
+
+/* Counted by its holders, with the lock; unchanging once somebody else holds it. */
+struct sim_work {
+    enum sim_work_kind kind;
+    uint32_t nrefs;
+    struct tutti_cu_context *context;
+    union {
+        struct {
+            const struct sim_kernel *kernel;
+            uint32_t blocks, threads;
+            void *argument; /* a copy */
+        } kernel;
+        struct {
+            void *to;
+            const void *from;
+            size_t size_bytes;
+            bool is_corrupt;
+        } copy;
+        struct {
+            void *to;
+            size_t size_bytes;
+            unsigned char value;
+        } set;
+        struct {
+            void (*function)(void *);
+            void *argument;
+        } host;
+        struct tutti_cu_exec *exec; /* held */
+    };
+};
+
+/* Held by the caller; never NULL. */
+struct sim_work *sim_work_create(enum sim_work_kind kind, struct tutti_cu_context *context);
+void sim_work_drop(struct sim_work *work);
+
+/* Do it, on the calling thread and to its end, without the lock. On a device that is lost nothing
+ * happens. */
+void sim_work_run(const struct sim_work *work);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ranks of a domain in plain memory: mailboxes, windows, counters and reports as a host would make
+ * them, and launches of all ranks at the same time on the machine of sim_kernel.h. */
+#ifndef TUTTI_TESTS_SIMCUDA_DOMAIN_H
+#define TUTTI_TESTS_SIMCUDA_DOMAIN_H
+
+#include "device/cuda/work.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Memory of a rank that its peers have mapped, besides the plain address: by this map, too. */
+enum { DOMAIN_MAP = 1 };
+
+struct domain_rank {
+    struct tutti_gpu_domain *domain; /* what launches are given */
+    struct tutti_gpu_peer *peers;
+    struct tutti_gpu_counters *counters;
+    struct tutti_gpu_report *report;
+    uint8_t *mailboxes;              /* that it reads, one for each rank */
+    uint8_t *windows;
+    uint8_t *arena;                  /* for buffers, from its begin on */
+    size_t arena_used, arena_bytes;
+};
+
+struct domain {
+    uint32_t nranks;
+    struct tutti_gpu_layout layout;
+    struct domain_rank ranks[TUTTI_GPU_RANKS];
+};
+
+/* What a domain reserves. 0: something small. */
+struct domain_sizes {
+    uint32_t channels, slots, slot_bytes, flagged_bytes;
+    uint64_t ll_bytes, ll128_bytes, window_bytes, arena_bytes;
+};
+
+void domain_init(struct domain *domain, uint32_t nranks, const struct domain_sizes *sizes);
+void domain_fini(struct domain *domain);
+
+/* As if that many works were behind them, of which everybody knows. */
+void domain_set_epoch(struct domain *domain, uint64_t epoch);
+
+/* So many bytes of the rank's arena; taken back, all together. */
+uint8_t *domain_take(struct domain *domain, uint32_t rank, size_t bytes);
+void domain_take_back(struct domain *domain);
+
+/* How a rank launches. */
+struct domain_grid {
+    uint32_t blocks, threads;
+};
+
+/* Each rank runs its works, `nworks` from works[rank * nworks] on, in one launch of `kernel`. All at
+ * the same time; returns when all have ended. */
+void domain_run(struct domain *domain, const char *kernel, const struct domain_grid *grids,
+                const struct tutti_gpu_work *works, uint32_t nworks, uint64_t deadline_ns);
+
+/* The same, but each rank has `nlaunches` of such launches, one after the other, and does not wait for
+ * others between them but dawdles now and then. Works of rank r's launch i begin at
+ * works[(r * nlaunches + i) * nworks]. */
+void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
+                     const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
+                     uint64_t seed);
+
+/* Is every rank's report clean? */
+bool domain_is_fine(const struct domain *domain);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sends and receives by kernels, on the simulated machine. */
+#include "base/result.h"
+#include "simcuda/launch.h"
+#include "simcuda/post.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "unit/device/elements.h"
+
+static const struct domain_sizes small = {
+    .channels = 4, .slots = 2, .slot_bytes = 256, .flagged_bytes = 256, .arena_bytes = 1 << 20};
+static const struct tutti_gpu_grid two_blocks = {
+    .nblocks = 2, .least_piece_bytes = 512, .least_share_bytes = 300};
+
+static struct post *open_post(struct stage *stage, uint32_t nranks, const struct domain_sizes *sizes)
+{
+    struct post *post = calloc(1, sizeof *post);
+
+    assert_non_null(post);
+    stage_open(stage, nranks, &two_blocks, sizes, 32);
+    post->stage = stage;
+    return post;
+}
+
+static void close_post(struct post *post)
+{
+    stage_close(post->stage);
+    free(post);
+}
+
+static void messages_of_all_sizes_arrive(void **state)
+{
+    static const size_t sizes[] = {0, 1, 7, 95, 96, 97, 128, 255, 256, 257, 599, 600, 601, 5000};
+    struct stage stage;
+    struct post *post = open_post(&stage, 2, &small);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        post_add(post, 0, 1, sizes[i]);
+        post_deliver(post);
+        post_add(post, 0, 1, sizes[i]);
+        post_add(post, 1, 0, sizes[COUNT_OF(sizes) - 1 - i]);
+        post_deliver(post);
+    }
+    close_post(post);
+}
+
+static size_t some_size(struct post *post)
+{
+    uint64_t bits = next_random(&post->seed);
+
+    return bits >> 32 & 1 ? bits % 120 : bits % 3000;
+}
+
+/* Any number from each to each, itself among them. */
+static void add_many(struct post *post, uint32_t nranks, uint32_t most)
+{
+    for (uint32_t from = 0; from < nranks; from++)
+        for (uint32_t to = 0; to < nranks; to++)
+            for (uint64_t left = next_random(&post->seed) % (most + 1); left > 0; left--)
+                post_add(post, from, to, some_size(post));
+}
+
+static void groups_of_many_arrive_in_order(void **state)
+{
+    (void)state;
+    for (uint32_t nranks = 1; nranks <= 7; nranks += 2) {
+        struct stage stage;
+        struct post *post = open_post(&stage, nranks, &small);
+
+        for (uint32_t batch = 0; batch < 4; batch++) {
+            add_many(post, nranks, 4);
+            post_deliver(post);
+        }
+        close_post(post);
+    }
+}
+
+/* Everybody sends much more than slots hold before it can have received anything. */
+static void one_slot_is_enough(void **state)
+{
+    struct domain_sizes sizes = small;
+    struct stage stage;
+    struct post *post;
+
+    (void)state;
+    sizes.slots = 1;
+    sizes.slot_bytes = 128;
+    sizes.flagged_bytes = 0;
+    post = open_post(&stage, 4, &sizes);
+    for (uint32_t from = 0; from < 4; from++)
+        for (uint32_t to = 0; to < 4; to++) {
+            post_add(post, from, to, 3000);
+            post_add(post, from, to, 0);
+            post_add(post, from, to, 1);
+        }
+    post_deliver(post);
+    close_post(post);
+}
+
+static void nothing_is_read_before_it_is_released(void **state)
+{
+    struct stage stage;
+    struct post *post = open_post(&stage, 3, &small);
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        sim_weak_set(seed);
+        add_many(post, 3, 3);
+        post_deliver(post);
+    }
+    sim_weak_set(0);
+    close_post(post);
+}
+
+/* Flags and slots that have been counted for long. */
+static void counters_may_wrap(void **state)
+{
+    struct stage stage;
+    struct post *post = open_post(&stage, 2, &small);
+    const size_t ncounters = 2 * small.channels * 2;
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        struct tutti_gpu_counters *counters = stage.domain.ranks[rank].counters;
+
+        for (size_t i = 0; i < ncounters; i++)
+            ((uint64_t *)(counters + 1))[i] = UINT64_C(0xfffffffc);
+        for (uint32_t fifo = 0; fifo < small.channels; fifo++) {
+            struct tutti_gpu_fifo *to = (struct tutti_gpu_fifo *)(void *)(
+                stage.domain.ranks[rank].peers[1 - rank].to + stage.domain.layout.fifo_at +
+                fifo * stage.domain.layout.fifo_stride);
+
+            to->tail = to->head = UINT64_C(0xfffffffc);
+        }
+    }
+    for (uint32_t batch = 0; batch < 5; batch++) {
+        add_many(post, 2, 5);
+        post_deliver(post);
+    }
+    close_post(post);
+}
+
+/* Collectives in between: numbers and slots do not mix. */
+static void messages_pass_between_collectives(void **state)
+{
+    struct tutti_shape shape = {.nranks = 3};
+    struct scene scene = {.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "ring"),
+                          .shape = shape, .type = TUTTI_INT32, .count = 300};
+    struct stage stage;
+    struct post *post = open_post(&stage, 3, &small);
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        scene.seed = i;
+        assert_true(scene_play(&stage, &scene));
+        add_many(post, 3, 2);
+        post_deliver(post);
+    }
+    close_post(post);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------- */
+
+static void what_is_sent_to_oneself_is_received_in_the_same_group(void **state)
+{
+    struct stage stage;
+    struct post *post = open_post(&stage, 2, &small);
+    struct tutti_gpu_message messages[2];
+    struct tutti_gpu_image image = {.bytes = NULL};
+
+    (void)state;
+    post_add(post, 1, 1, 40);
+    messages[0] = post_message(post, 0, true);
+    messages[1] = post_message(post, 0, false);
+    assert_int_equal(tutti_gpu_messages_encode(messages, 1, 1, &stage.grid, &image),
+                     TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_gpu_messages_encode(messages + 1, 1, 1, &stage.grid, &image),
+                     TUTTI_ERR_USAGE);
+    messages[1].header.signature.count++;
+    assert_int_equal(tutti_gpu_messages_encode(messages, 2, 1, &stage.grid, &image),
+                     TUTTI_ERR_USAGE);
+    assert_null(image.bytes);
+    close_post(post);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_of_all_sizes_arrive),
+        cmocka_unit_test(groups_of_many_arrive_in_order),
+        cmocka_unit_test(one_slot_is_enough),
+        cmocka_unit_test(nothing_is_read_before_it_is_released),
+        cmocka_unit_test(counters_may_wrap),
+        cmocka_unit_test(messages_pass_between_collectives),
+        cmocka_unit_test(what_is_sent_to_oneself_is_received_in_the_same_group),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks on GPUs. */
+#include "support/gpus.h"
+
+static struct {
+    int ndevices, on_cpu;
+    enum gpu_memory memory;
+} use = {.ndevices = 0, .on_cpu = -1};
+
+void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory)
+{
+    use.ndevices = ndevices;
+    use.on_cpu = on_cpu;
+    use.memory = memory;
+}
+
+bool gpus_has(const struct member *member)
+{
+    return use.ndevices > 0 && (use.on_cpu < 0 || member->rank % 3 != use.on_cpu);
+}
+
+const struct tutti_cuda *gpus_driver(void)
+{
+    return tutti_cuda_get(1);
+}
+
+/* Complain unless the driver agrees. */
+static bool expect_cuda(struct member *member, int code, const char *what)
+{
+    if (code == TUTTI_CU_SUCCESS)
+        return true;
+    member_complain(member, "%s: %s", what, tutti_cuda_error(gpus_driver(), code));
+    return false;
+}
+
+void gpus_enter(struct member *member)
+{
+    const struct tutti_cuda *cuda = gpus_driver();
+    struct tutti_cu_context *context;
+    tutti_cu_device device;
+
+    if (!gpus_has(member))
+        return;
+    if (cuda == NULL) {
+        member_complain(member, "there is no CUDA driver: TUTTI_CUDA_LIBRARY names one");
+        return;
+    }
+    if (expect_cuda(member, cuda->device(&device, member->rank % use.ndevices), "cuDeviceGet") &&
+        expect_cuda(member, cuda->primary_retain(&context, device), "cuDevicePrimaryCtxRetain"))
+        expect_cuda(member, cuda->context_set(context), "cuCtxSetCurrent");
+}
+
+static bool is_tuttis(const struct member *member, size_t bytes)
+{
+    return use.memory == GPU_MEMORY_TUTTI ||
+           (use.memory == GPU_MEMORY_EITHER && (bytes / 64 + (size_t)member->rank) % 2 == 0);
+}
+
+uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
+{
+    const struct tutti_cuda *cuda = gpus_driver();
+    tutti_cu_address address = 0;
+    void *memory = NULL;
+
+    if (is_tuttis(member, bytes)) {
+        EXPECT_OK(member, tuttiMemAlloc(&memory, bytes));
+        address = (tutti_cu_address)(uintptr_t)memory;
+    } else {
+        expect_cuda(member, cuda->memory_alloc(&address, bytes), "cuMemAlloc");
+    }
+    if (address != 0)
+        expect_cuda(member, cuda->copy(address, (tutti_cu_address)(uintptr_t)host, bytes),
+                    "cuMemcpy");
+    return (uint8_t *)(uintptr_t)address;
+}
+
+void gpus_take_back(struct member *member, void *host, uint8_t *device, size_t bytes)
+{
+    const struct tutti_cuda *cuda = gpus_driver();
+    tutti_cu_address address = (tutti_cu_address)(uintptr_t)device;
+
+    if (device == NULL)
+        return;
+    expect_cuda(member, cuda->copy((tutti_cu_address)(uintptr_t)host, address, bytes), "cuMemcpy");
+    if (is_tuttis(member, bytes))
+        EXPECT_OK(member, tuttiMemFree(device));
+    else
+        expect_cuda(member, cuda->memory_free(address), "cuMemFree");
+}
+
+tuttiStream_t gpus_stream(struct member *member)
+{
+    struct tutti_cu_stream *stream = NULL;
+
+    expect_cuda(member, gpus_driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING),
+                "cuStreamCreate");
+    return (tuttiStream_t)(void *)stream;
+}
+
+void gpus_drop_stream(struct member *member, tuttiStream_t stream)
+{
+    expect_cuda(member, gpus_driver()->stream_destroy((struct tutti_cu_stream *)(void *)stream),
+                "cuStreamDestroy");
+}
+
+void gpus_synchronize(struct member *member, tuttiStream_t stream)
+{
+    expect_cuda(member, gpus_driver()->stream_synchronize((struct tutti_cu_stream *)(void *)stream),
+                "cuStreamSynchronize");
+}

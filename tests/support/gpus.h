@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks of a test on GPUs: each has a device, current on its thread, and buffers in its memory. The
+ * driver is the one that TUTTI_CUDA_LIBRARY names, simulated or real. */
+#ifndef TUTTI_TEST_GPUS_H
+#define TUTTI_TEST_GPUS_H
+
+#include "support/crowd.h"
+#include "wrap/cuda.h"
+
+#include <stdint.h>
+
+/* How ranks get device memory. */
+enum gpu_memory { GPU_MEMORY_PLAIN, GPU_MEMORY_TUTTI, GPU_MEMORY_EITHER };
+
+/* From now on ranks r of crowds are on device r modulo `ndevices`; but those that leave `on_cpu` when
+ * divided by 3 stay on the CPU, -1: none of them. Call it before any crowd. */
+void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory);
+
+/* Is that rank on a GPU? */
+bool gpus_has(const struct member *member);
+
+/* Make the rank's device current on this thread; what members begin with. */
+void gpus_enter(struct member *member);
+
+/* The driver, for what else a test does with it. */
+const struct tutti_cuda *gpus_driver(void);
+
+/* A copy of `bytes` of host memory on the rank's device, and back, freeing it. */
+uint8_t *gpus_put(struct member *member, const void *host, size_t bytes);
+void gpus_take_back(struct member *member, void *host, uint8_t *device, size_t bytes);
+
+/* A CUDA stream that waits for no other, as the calls take it. */
+tuttiStream_t gpus_stream(struct member *member);
+void gpus_drop_stream(struct member *member, tuttiStream_t stream);
+/* Until everything on it is done. */
+void gpus_synchronize(struct member *member, tuttiStream_t stream);
+
+#endif
