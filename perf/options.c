@@ -44,6 +44,7 @@ static const char help[] =
     "  -s, --stream 0|1       1: on a stream, so that calls return at once (0)\n"
     "  -R, --registered 0|1   1: buffers from tuttiMemAlloc (0)\n"
     "  -u, --misalign 0|1     1: buffers start one element past alignment (0)\n"
+    "      --out-of-place     leave out calls in place\n"
     "      --device gpu[:N]   buffers in GPUs' memory, streams are CUDA's: rank r on GPU r modulo\n"
     "                         their number, or all on GPU N (host)\n"
     "      --graph N          capture N operations in a CUDA graph; an iteration is one replay\n"
@@ -77,7 +78,7 @@ static const char help[] =
     "TUTTI_TESTS_MIN_BW=X in the environment: fail below 0.9 X GB/s average bus bandwidth.\n";
 
 enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING, OPTION_DEVICE,
-       OPTION_GRAPH };
+       OPTION_GRAPH, OPTION_OUT_OF_PLACE };
 
 /* Of an option with its dashes, and the end of the string. */
 enum { LONGEST_NAME = 24 };
@@ -96,7 +97,8 @@ static const struct option long_options[] = {
     {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
     {"tune", 1, NULL, OPTION_TUNE}, {"overlap", 1, NULL, OPTION_OVERLAP},
     {"waiting", 1, NULL, OPTION_WAITING}, {"device", 1, NULL, OPTION_DEVICE},
-    {"graph", 1, NULL, OPTION_GRAPH}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
+    {"graph", 1, NULL, OPTION_GRAPH}, {"out-of-place", 0, NULL, OPTION_OUT_OF_PLACE},
+    {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
     {NULL, 0, NULL, 0},
 };
 
@@ -272,6 +274,7 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
         return o->show_overlap = o->use_stream = true, perf_cpus_parse(text, &o->cpus);
     case OPTION_WAITING: return parse_int(text, 1, INT_MAX, &o->waiting_ms);
     case OPTION_DEVICE: return parse_device(text, o);
+    case OPTION_OUT_OF_PLACE: return o->is_out_of_place_only = true;
     case OPTION_GRAPH: return parse_int(text, 1, 4096, &o->graph);
     case 'J': return o->json_path = text, *text != '\0';
     default: return false;

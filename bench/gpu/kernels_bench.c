@@ -14,9 +14,9 @@ static const char help[] =
     "usage: gpu_kernels_bench [options]\n"
     "\n"
     "  --only WHAT     load, empty, reduce or copy (all but copy)\n"
-    "  --min BYTES     smallest source (1K); both sizes are 1K times a power of two\n"
+    "  --min BYTES     smallest source (1K)\n"
     "  --max BYTES     largest (1G)\n"
-    "  --factor N      the sizes between (4)\n"
+    "  --factor N      the sizes between (4); like the smallest a power of two\n"
     "  --rounds N      samples of each contender (7)\n"
     "  --sample-us N   length of a sample, 0: one launch (1000)\n"
     "  --threads N     that launch empty kernels at the same time (8)\n"
@@ -40,6 +40,11 @@ static size_t parse(const char *option, const char *text)
     if (end == text || *end != '\0')
         bench_end("--%s: '%s' is not a number", option, text);
     return (size_t)value;
+}
+
+static bool is_power_of_two(size_t value)
+{
+    return value > 1 && (value & (value - 1)) == 0;
 }
 
 static struct settings parse_all(int argc, char **argv)
@@ -71,9 +76,11 @@ static struct settings parse_all(int argc, char **argv)
         default: fputs(help, stderr); exit(2);
         }
     }
-    if (set.local.factor < 2 || set.local.rounds < 1 || set.threads < 1 ||
+    if (!is_power_of_two(set.local.factor) || !is_power_of_two(set.local.min_bytes) ||
         set.local.min_bytes < 1024 || set.local.max_bytes < set.local.min_bytes)
-        bench_end("--factor is at least 2, --rounds and --threads 1, --min 1K, --max not less");
+        bench_end("--min and --factor are powers of two, --min at least 1K, --max not less");
+    if (set.local.rounds < 1 || set.threads < 1)
+        bench_end("--rounds and --threads are at least 1");
     if (*set.only != '\0' && strstr(" load empty reduce copy ", set.only) == NULL)
         bench_end("--only: '%s' is none of load, empty, reduce, copy", set.only);
     set.local.is_copy_only = strcmp(set.only, "copy") == 0;

@@ -14,7 +14,7 @@ enum { VALUES_BYTES = 1 << 20 };
 void bench_values_fill(const struct bench_gpu *gpu, enum tutti_type type, uint32_t source, void *to,
                        size_t size_bytes);
 
-/* Does the GPU's memory hold the sum of sources 0 .. nsrcs - 1, as processors add them? Looks at its
+/* Of a power of two of bytes: does the GPU's memory hold the sum of sources 0 .. nsrcs - 1, as processors add them? Looks at its
  * beginning and end. */
 int bench_values_are_sum(const struct bench_gpu *gpu, enum tutti_type type, uint32_t nsrcs,
                          const void *sum, size_t size_bytes);
