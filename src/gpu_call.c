@@ -29,17 +29,18 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu)
 {
-    bool is_sent = send_bytes > 0 && tutti_gpu_is_device_memory(comm, send);
-    bool is_received = recv_bytes > 0 && tutti_gpu_is_device_memory(comm, recv);
+    bool is_sent = send != NULL && tutti_gpu_is_device_memory(comm, send);
+    bool is_received = recv != NULL && tutti_gpu_is_device_memory(comm, recv);
 
     if (send_bytes > 0 && recv_bytes > 0 && is_sent != is_received)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is in device memory, the other "
                           "buffer is not; put both in the memory of one side", function,
                           is_sent ? "sendbuff" : "recvbuff", is_sent ? send : recv, comm->rank);
-    *ret_is_on_gpu = is_sent || is_received;
-    /* Without buffers the stream tells. */
-    if (send_bytes == 0 && recv_bytes == 0 && comm->gpu != NULL && stream != NULL)
-        *ret_is_on_gpu = !tutti_stream_is_ours(stream);
+    *ret_is_on_gpu = (is_sent && (send_bytes > 0 || recv_bytes == 0)) ||
+                     (is_received && (recv_bytes > 0 || send_bytes == 0));
+    /* Without any buffer the stream tells, or what most calls are like where all have GPUs. */
+    if (send == NULL && recv == NULL && comm->gpu != NULL)
+        *ret_is_on_gpu = stream != NULL ? !tutti_stream_is_ours(stream) : comm->gpu->has_domain;
     if (*ret_is_on_gpu && comm->gpu == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d is "
                           "on the CPU: no CUDA context was current when its communicator was made; "

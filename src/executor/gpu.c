@@ -157,6 +157,7 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
     is_inside = gpu->context != NULL && tutti_gpu_enter(gpu) == TUTTI_OK;
     if (is_inside) {
         tutti_gpu_slabs_fini(gpu);
+        tutti_gpu_scratch_fini(gpu);
         tutti_gpu_maps_destroy(gpu);
         if (gpu->own_stream != NULL)
             gpu->cuda->stream_destroy(gpu->own_stream);

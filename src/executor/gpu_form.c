@@ -206,7 +206,7 @@ static int reserve(struct tutti_gpu *gpu)
     TUTTI_TRY(share_places(gpu));
     tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
-                                     tutti_gpu_area_bytes(&gpu->grid.layout), is_shared, gpu->desk,
+                                     tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
                                      &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpu_token){.kind = gpu->own.kind,
@@ -272,7 +272,7 @@ static int write_tables(struct tutti_gpu *gpu)
     for (size_t rank = 0; rank < npeers; rank++)
         peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
     if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
-        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, false, gpu->desk,
+        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk,
                                &gpu->state) != TUTTI_OK) {
         free(peers);
         return TUTTI_ERR_DEVICE;

@@ -9,6 +9,7 @@
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
  *   gpu_slabs.c   host memory that launches read
+ *   gpu_scratch.c device memory that programs use
  *   gpu_launch.c  enqueue; the order of streams; what became of it
  */
 #ifndef TUTTI_EXECUTOR_GPU_PRIVATE_H
@@ -98,6 +99,7 @@ struct tutti_gpu {
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
     struct tutti_gpu_slab *slabs, *slab; /* all of them; the one in use */
+    struct tutti_gpu_scratch *scratch;  /* the newest of device memory for programs */
     struct tutti_gpu_maps *maps;        /* NULL: no board to write on */
 };
 
@@ -136,6 +138,14 @@ int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captur
 /* The launch that reads what was taken is on `stream`. */
 int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 void tutti_gpu_slabs_fini(struct tutti_gpu *gpu);
+
+/* ---- gpu_scratch.c --------------------------------------------------------------------- */
+
+struct tutti_gpu_scratch;
+
+/* Device memory for the next launch, and all after it that need no more. */
+int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);
+void tutti_gpu_scratch_fini(struct tutti_gpu *gpu);
 
 /* ---- gpu_work.c ------------------------------------------------------------------------ */
 

@@ -124,7 +124,7 @@ static int encode(struct tutti_gpu *gpu, const struct tutti_gpu_message *message
         memcpy(bytes, image.bytes, image.size_bytes);
         *work = (struct tutti_gpu_work){.kind = TUTTI_GPU_MESSAGES, .program = bytes};
         sign(&messages[0].header, work);
-        tutti_assert(image.scratch_bytes == 0);
+        rc = tutti_gpu_scratch_take(gpu, image.scratch_bytes, &work->scratch);
     }
     tutti_gpu_image_fini(&image);
     return rc;

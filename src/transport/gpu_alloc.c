@@ -85,7 +85,7 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
         return tutti_fail(TUTTI_ERR_DEVICE, "the current CUDA context: %s",
                           tutti_cuda_error(cuda, code));
     }
-    rc = tutti_gpu_memory_alloc(cuda, device, size_bytes, true, stream, &allocation->memory);
+    rc = tutti_gpu_memory_alloc(cuda, device, size_bytes, stream, &allocation->memory);
     cuda->stream_destroy(stream);
     if (rc != TUTTI_OK) {
         free(allocation);

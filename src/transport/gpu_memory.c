@@ -117,13 +117,14 @@ static int alloc_plain(const struct tutti_cuda *cuda, tutti_cu_device device, si
 }
 
 int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
-                           bool is_shared, struct tutti_cu_stream *stream,
+                           struct tutti_cu_stream *stream,
                            struct tutti_gpu_memory *ret_memory)
 {
     struct tutti_gpu_memory memory;
     int code;
 
-    if (!(is_shared && has_virtual(cuda, device) &&
+    /* Virtual memory also goes without waiting for all that runs on the device, as cuMemFree does. */
+    if (!(has_virtual(cuda, device) &&
           alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
         alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)
         return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());

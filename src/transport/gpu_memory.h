@@ -38,11 +38,11 @@ struct tutti_gpu_token {
     struct tutti_cu_ipc_memory ipc; /* PLAIN */
 };
 
-/* Allocate device memory of `device`, the current context's, zeroed by `stream`. With `is_shared` it can be opened
- * by other processes where the driver allows that. Out of memory is TUTTI_ERR_DEVICE, naming the
+/* Allocate device memory of `device`, the current context's, zeroed by `stream`. It
+ * can be opened by other processes where the driver allows that. Out of memory is TUTTI_ERR_DEVICE, naming the
  * device. */
 int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
-                           bool is_shared, struct tutti_cu_stream *stream,
+                           struct tutti_cu_stream *stream,
                            struct tutti_gpu_memory *ret_memory);
 
 /* The same of the host. */

@@ -126,6 +126,10 @@ static void run_member(struct member *member)
         return;
     crowd->fn(member);
     EXPECT_OK(member, tuttiCommDestroy(member->comm));
+    if (gpus_are_used()) {
+        member_meet(member);
+        gpus_leave(member);
+    }
 }
 
 static void *member_thread(void *context)

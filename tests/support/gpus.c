@@ -2,6 +2,8 @@
  * Ranks on GPUs. */
 #include "support/gpus.h"
 
+#include <stdlib.h>
+
 static struct {
     int ndevices, on_cpu;
     enum gpu_memory memory;
@@ -12,6 +14,11 @@ void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory)
     use.ndevices = ndevices;
     use.on_cpu = on_cpu;
     use.memory = memory;
+}
+
+bool gpus_are_used(void)
+{
+    return use.ndevices > 0;
 }
 
 bool gpus_has(const struct member *member)
@@ -50,6 +57,53 @@ void gpus_enter(struct member *member)
         expect_cuda(member, cuda->context_set(context), "cuCtxSetCurrent");
 }
 
+/* cuMemFree waits for all that runs on the device, kernels included that wait for this very rank: so
+ * plain memory is kept until all ranks are done. */
+struct kept {
+    struct kept *next;
+    tutti_cu_address address;
+    size_t bytes;
+    bool is_used;
+};
+static _Thread_local struct kept *kept;
+
+static tutti_cu_address take_plain(struct member *member, size_t bytes)
+{
+    struct kept *at = kept;
+
+    while (at != NULL && (at->is_used || at->bytes < bytes || at->bytes > 4 * bytes))
+        at = at->next;
+    if (at == NULL) {
+        at = calloc(1, sizeof *at);
+        if (at == NULL || !expect_cuda(member, gpus_driver()->memory_alloc(&at->address, bytes),
+                                       "cuMemAlloc"))
+            abort();
+        at->bytes = bytes;
+        at->next = kept;
+        kept = at;
+    }
+    at->is_used = true;
+    return at->address;
+}
+
+static void give_plain(tutti_cu_address address)
+{
+    for (struct kept *at = kept; at != NULL; at = at->next)
+        if (at->address == address)
+            at->is_used = false;
+}
+
+void gpus_leave(struct member *member)
+{
+    while (kept != NULL) {
+        struct kept *next = kept->next;
+
+        expect_cuda(member, gpus_driver()->memory_free(kept->address), "cuMemFree");
+        free(kept);
+        kept = next;
+    }
+}
+
 static bool is_tuttis(const struct member *member, size_t bytes)
 {
     return use.memory == GPU_MEMORY_TUTTI ||
@@ -66,7 +120,7 @@ uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
         EXPECT_OK(member, tuttiMemAlloc(&memory, bytes));
         address = (tutti_cu_address)(uintptr_t)memory;
     } else {
-        expect_cuda(member, cuda->memory_alloc(&address, bytes), "cuMemAlloc");
+        address = take_plain(member, bytes);
     }
     if (address != 0)
         expect_cuda(member, cuda->copy(address, (tutti_cu_address)(uintptr_t)host, bytes),
@@ -85,7 +139,7 @@ void gpus_take_back(struct member *member, void *host, uint8_t *device, size_t b
     if (is_tuttis(member, bytes))
         EXPECT_OK(member, tuttiMemFree(device));
     else
-        expect_cuda(member, cuda->memory_free(address), "cuMemFree");
+        give_plain(address);
 }
 
 tuttiStream_t gpus_stream(struct member *member)

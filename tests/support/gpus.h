@@ -16,11 +16,16 @@ enum gpu_memory { GPU_MEMORY_PLAIN, GPU_MEMORY_TUTTI, GPU_MEMORY_EITHER };
  * divided by 3 stay on the CPU, -1: none of them. Call it before any crowd. */
 void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory);
 
+bool gpus_are_used(void);
+
 /* Is that rank on a GPU? */
 bool gpus_has(const struct member *member);
 
 /* Make the rank's device current on this thread; what members begin with. */
 void gpus_enter(struct member *member);
+
+/* What they end with, when all ranks are done. */
+void gpus_leave(struct member *member);
 
 /* The driver, for what else a test does with it. */
 const struct tutti_cuda *gpus_driver(void);
