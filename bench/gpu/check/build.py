@@ -38,7 +38,7 @@ def compilers():
 
 
 def build(steps, root, directory, folder, capability):
-    """Release, kernels for this GPU only. Returns the environment that programs need."""
+    """What measures, optimised, with kernels for this GPU only."""
     nvcc = compilers()
     extra = {} if not pack.lacking() else pack.environment(folder)
     architecture = re.sub(r"\D", "", capability)
@@ -50,4 +50,8 @@ def build(steps, root, directory, folder, capability):
     steps.run("cmake", "-S", root, "-B", directory, *generator, "-DCMAKE_BUILD_TYPE=Release",
               f"-DTUTTI_CUDA_ARCHITECTURES={architecture}", f"-DTUTTI_NVCC={nvcc}",
               *([f"-DPKG_CONFIG_EXECUTABLE={extra['PKG_CONFIG']}"] if extra else []))
-    steps.run("cmake", "--build", directory, "-j", str(os.cpu_count() or 2))
+    compile_targets(steps, directory, "gpu-measuring")
+
+
+def compile_targets(steps, directory, target):
+    steps.run("cmake", "--build", directory, "-j", str(os.cpu_count() or 2), "--target", target)

@@ -71,7 +71,7 @@ def is_reached(figure, kind, target):
 
 
 def number(value):
-    return "-" if value is None else f"{value:.2f}" if value < 1000 else f"{value:.0f}"
+    return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 def table(head, rows):

@@ -13,6 +13,10 @@ class Failure(Exception):
     """A step's reason, in a line."""
 
 
+class TooSlow(Failure):
+    """A step that was ended for its time."""
+
+
 class LeftOut(Exception):
     """A step that cannot be taken here, and why."""
 
@@ -47,6 +51,8 @@ class Steps:
             result = function()
         except LeftOut as reason:
             outcome, why = "left out", str(reason)
+        except TooSlow as reason:
+            outcome, why = "too slow", str(reason)
         except Failure as reason:
             outcome, why = "failed", str(reason)
         except (OSError, ValueError, KeyError) as reason:
@@ -63,8 +69,9 @@ class Steps:
         outcomes = {entry["step"]: entry["outcome"] for entry in self.record}
         return all(outcomes.get(name) == "ok" for name in names)
 
-    def failed(self):
-        return [entry["step"] for entry in self.record if entry["outcome"] == "failed"]
+    def named(self, *outcomes):
+        """The steps that ended so."""
+        return [entry["step"] for entry in self.record if entry["outcome"] in outcomes]
 
     def run(self, *command, limit_seconds=None, environment=None, directory=None):
         """Run a command within the step's time. Returns its output; raises Failure."""
@@ -84,7 +91,7 @@ class Steps:
                 os.killpg(process.pid, signal.SIGKILL)
                 output, _ = process.communicate()
                 self.log.write(output)
-                raise Failure(f"\"{text}\" took longer than {left:.0f} s") from None
+                raise TooSlow(f"\"{text}\" took longer than {left:.0f} s") from None
         self.log.write(output)
         self.log.flush()
         if process.returncode != 0:
