@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the library itself does not use: graphs. */
 static struct {
@@ -30,7 +31,8 @@ void bench_end(const char *format, ...)
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
-    exit(EXIT_FAILURE);
+    fflush(stdout);
+    _exit(EXIT_FAILURE); /* other threads may be inside the driver */
 }
 
 void bench_must(const struct bench_gpu *gpu, const char *what, int code)

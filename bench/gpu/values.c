@@ -96,7 +96,8 @@ int bench_values_are_sum(const struct bench_gpu *gpu, enum tutti_type type, uint
     for (uint32_t i = 0; i < nsrcs; i++)
         sources[i] = make(type, i);
     is_right = is_sum(gpu, type, (const void *const *)sources, nsrcs, sum, 0, bytes) &&
-               is_sum(gpu, type, (const void *const *)sources, nsrcs, sum, size_bytes - bytes, bytes);
+               is_sum(gpu, type, (const void *const *)sources, nsrcs, sum, size_bytes - bytes,
+                      bytes);
     for (uint32_t i = 0; i < nsrcs; i++)
         free(sources[i]);
     return is_right;

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from .steps import Failure, LeftOut
 
 RANKS = 8
-# All that runs one collective, and what is wrong if it does not.
-SMALL = ["-b", "8", "-n", "2", "-c", "1"]
+# Of the trials, whose times nobody wants.
+SMALL = ["-b", "8", "-c", "1"]
 
 
 @dataclass
@@ -21,27 +21,27 @@ class Sizes:
     """How much is measured."""
     kernels: list    # of gpu_kernels_bench
     copies: list
-    small: list      # of all_reduce_perf, two sweeps
-    large: list
+    small: list      # of all_reduce_perf
+    large: dict      # {size: iterations}
     waits: list
     graph: list
-    trial: list      # of every perf program
+    trial: list      # of every perf program, with how many ranks
     nccl: tuple      # most bytes, factor
     sanitized: str   # most bytes
 
 
 REAL = Sizes(kernels=[], copies=["--min", "64M", "--max", "1G"],
              small=["-b", "8", "-e", "16M", "-f", "8", "-n", "20", "-w", "5"],
-             large=["-b", "64M", "-e", "1G", "-f", "4", "-n", "30", "-w", "2"],
+             large={"64M": 40, "128M": 40, "256M": 30, "512M": 20, "1G": 20},
              waits=["-b", "8", "-e", "32K", "-f", "8", "-n", "100", "-w", "10", "-z", "2"],
              graph=["-b", "8", "-e", "32K", "-f", "8", "-n", "20", "--graph", "20"],
-             trial=["-e", "1M", "-f", "32"], nccl=(1 << 30, 8), sanitized="64K")
+             trial=["-t", "4", "-e", "1M", "-f", "32", "-n", "2"], nccl=(1 << 30, 8), sanitized="64K")
 TINY = Sizes(kernels=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
              copies=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
              small=["-b", "8", "-e", "512", "-f", "64", "-n", "1"],
-             large=["-b", "8K", "-e", "16K", "-f", "2", "-n", "2"],
+             large={"8K": 2, "16K": 2},
              waits=["-b", "8", "-n", "2", "-z", "2"], graph=["-b", "8", "-n", "1", "--graph", "2"],
-             trial=["-e", "4K", "-f", "512"], nccl=(64, 8), sanitized="1K")
+             trial=["-t", "2", "-e", "512", "-f", "64", "-n", "1"], nccl=(64, 8), sanitized="1K")
 
 
 class Measuring:
@@ -73,13 +73,15 @@ class Measuring:
         wrong = []
         for program in programs:
             try:
-                self.steps.run(program, "--device", "gpu", "-t", "4", "-s", "1", *SMALL,
+                self.steps.run(program, "--device", "gpu", "-s", "1", *SMALL,
                                *self.sizes.trial, limit_seconds=30)
             except Failure as reason:
                 wrong.append(os.path.basename(program))
                 self.steps.say(str(reason))
+                if self.steps.left() <= 0:
+                    raise
         self.steps.run(self.program("perf", "all_reduce_perf"), "--device", "gpu", "--ranks", "2",
-                       *SMALL, *self.sizes.trial, limit_seconds=30)
+                       *SMALL, *self.sizes.trial, "-t", "1", limit_seconds=30)
         if wrong:
             raise Failure(f"{len(wrong)} of {len(programs)} programs: {', '.join(wrong)}")
         self.steps.say(f"{len(programs)} programs are right")
@@ -93,7 +95,8 @@ class Measuring:
                        "reduce", "--max", self.sizes.sanitized, "--factor", "64", "--rounds", "1",
                        "--sample-us", "0")
         self.steps.run(*command, self.program("perf", "all_reduce_perf"), "--device", "gpu:0", "-t",
-                       "2", *SMALL, "-e", self.sizes.sanitized, "-f", "64", "--out-of-place")
+                       "2", *SMALL, "-n", "2", "-e", self.sizes.sanitized, "-f", "64",
+                       "--out-of-place")
 
     # ---- figures ----
 
@@ -137,12 +140,12 @@ class Measuring:
         self.perf("all_reduce", "-s", "1", *self.sizes.small)
 
     def large(self):
-        """Copies before and after, so that the limit is that of the same minutes."""
+        """Copies before and after, so that the limit is that of the same minutes. A program for
+        each size, so that those before are kept if time runs out."""
         self.kernels("--only", "copy", *self.sizes.copies)
-        try:
-            self.perf("all_reduce", "-s", "1", *self.sizes.large)
-        finally:
-            self.kernels("--only", "copy", *self.sizes.copies)
+        for size, iterations in self.sizes.large.items():
+            self.perf("all_reduce", "-s", "1", "-b", size, "-n", iterations, "-w", "2")
+        self.kernels("--only", "copy", *self.sizes.copies)
 
     def waits(self):
         self.perf("all_reduce_waited_for", "-s", "1", *self.sizes.waits)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder with what building needs besides compilers, for a machine that has no network and lacks it:
+"""A folder with what building needs besides compilers, for machines without it and without a network:
 headers and shared libraries of Debian's packages, and pkg-config, which finds them. x86-64."""
 import os
 import platform
@@ -19,7 +19,8 @@ PARTS = {
     "cmocka": ("libcmocka-dev", "cmocka"),
 }
 # What every machine with a compiler has, and must be of one piece with its libc.
-SYSTEM = re.compile(r"(linux-vdso|ld-linux|libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\b")
+SYSTEM = re.compile(r"(linux-vdso|ld-linux|libc|libm|libpthread|libdl|librt|libgcc_s|"
+                    r"libstdc\+\+)\b")
 LIBC = "GLIBC"
 MOST_BYTES = 40 << 20
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps with limits: each has a time of its own, none has more than is left of the whole, and one that
-fails does not keep the others from running."""
+"""Steps with limits: each has a time of its own, none has more than is left of the whole, and one
+that fails does not keep the others from running."""
 import os
 import signal
 import subprocess
@@ -73,9 +73,15 @@ class Steps:
         """The steps that ended so."""
         return [entry["step"] for entry in self.record if entry["outcome"] in outcomes]
 
+    def left(self):
+        """Seconds of the present step."""
+        return self.step_deadline - time.monotonic()
+
     def run(self, *command, limit_seconds=None, environment=None, directory=None):
         """Run a command within the step's time. Returns its output; raises Failure."""
-        left = self.step_deadline - time.monotonic()
+        left = self.left()
+        if left <= 0:
+            raise TooSlow("no time is left")
         if limit_seconds is not None:
             left = min(left, limit_seconds)
         text = " ".join(map(str, command))
@@ -86,7 +92,7 @@ class Steps:
                               env=dict(self.environment, **(environment or {})), cwd=directory,
                               start_new_session=True) as process:
             try:
-                output, _ = process.communicate(timeout=max(left, 0.1))
+                output, _ = process.communicate(timeout=left)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 output, _ = process.communicate()
@@ -97,5 +103,6 @@ class Steps:
         if process.returncode != 0:
             for line in output.splitlines()[-TAIL_LINES:]:
                 print(f"          | {line}", flush=True)
-            raise Failure(f"\"{text}\" ended with code {process.returncode}")
+            last = (output.strip().splitlines() or [""])[-1]
+            raise Failure(f"\"{text}\" ended with code {process.returncode}: {last}")
         return output
