@@ -176,6 +176,10 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
     bool is_captured;
     int rc;
 
+    if (comm->cuda->wait_value == NULL)
+        return tutti_fail(TUTTI_ERR_DEVICE, "rank %d: this CUDA driver lacks "
+                          "cuStreamWaitValue32, by which streams wait for the host; a newer one has "
+                          "it", comm->rank);
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
 
@@ -194,7 +198,14 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
     }
     if (!is_captured)
         tutti_batch_issue(batch);
-    TUTTI_TRY(run(comm, stage, batch, stream));
+    rc = run(comm, stage, batch, stream);
+    if (rc != TUTTI_OK) {
+        /* What was issued must take its turn, to fail. */
+        tutti_comm_fail(comm, rc, tutti_last_message());
+        if (!is_captured)
+            hand_over(stage);
+        return rc;
+    }
     TUTTI_TRY(stage_in(comm, stage, calls, count, stream));
     if (is_captured)
         return TUTTI_OK;
@@ -211,5 +222,7 @@ int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *cons
     TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
     rc = stage_inside(comm, calls, count, stream);
     tutti_gpu_leave(comm->gpu->gpu);
+    if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
+        tutti_comm_fail(comm, rc, tutti_last_message());
     return rc;
 }

@@ -498,8 +498,9 @@ GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
     const tutti_scale none = {1.0, 1};
 
     for (uint32_t block = 0; block < gpu_input_blocks(d); block++) {
-        const gpu_part part = gpu_input_blocks(d) > 1 ? gpu_block_part(&work->in, block)
-                                                      : gpu_part{0, work->in.count};
+        const bool has_places = gpu_input_blocks(d) > 1 || work->in.counts;
+        const gpu_part part = has_places ? gpu_block_part(&work->in, block)
+                                         : gpu_part{0, work->in.count};
         const void *src = (const uint8_t *)work->input + (part.first + d->at) * d->size;
         void *dst = gpu_direct_window(d, d->run->rank, block);
         const tutti_gpu_reduction job = {work->type, TUTTI_SUM, 1, 1, &src, &dst,

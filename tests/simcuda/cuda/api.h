@@ -35,6 +35,8 @@ int cuStreamQuery(struct tutti_cu_stream *stream);
 int cuStreamSynchronize(struct tutti_cu_stream *stream);
 int cuStreamWaitEvent(struct tutti_cu_stream *stream, struct tutti_cu_event *event, unsigned flags);
 int cuStreamGetCtx(struct tutti_cu_stream *stream, struct tutti_cu_context **ret_context);
+int cuStreamWaitValue32_v2(struct tutti_cu_stream *stream, tutti_cu_address at, uint32_t value,
+                           unsigned flags);
 int cuLaunchHostFunc(struct tutti_cu_stream *stream, void (*function)(void *), void *argument);
 
 int cuEventCreate(struct tutti_cu_event **ret_event, unsigned flags);

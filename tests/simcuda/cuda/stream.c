@@ -229,3 +229,21 @@ int cuLaunchHostFunc(struct tutti_cu_stream *handle, void (*function)(void *), v
     work->host.argument = argument;
     return sim_leave(sim_stream_do(stream, work));
 }
+
+int cuStreamWaitValue32_v2(struct tutti_cu_stream *handle, tutti_cu_address at, uint32_t value,
+                           unsigned flags)
+{
+    struct tutti_cu_stream *stream;
+    struct sim_work *work;
+    int code = enter(__func__, handle, &stream);
+
+    if (code != 0)
+        return code;
+    if (at == 0 || at % sizeof(uint32_t) != 0 || flags > TUTTI_CU_WAIT_EQUAL)
+        return sim_leave(TUTTI_CU_INVALID_VALUE);
+    work = sim_work_create(SIM_WORK_WAIT, stream->context);
+    work->wait.at = (const uint32_t *)(uintptr_t)at;
+    work->wait.value = value;
+    work->wait.flags = flags;
+    return sim_leave(sim_stream_do(stream, work));
+}

@@ -122,6 +122,21 @@ static void run_copy(const struct sim_work *work)
         ((unsigned char *)work->copy.to)[work->copy.size_bytes / 2] ^= 1;
 }
 
+/* A stream waits for a word of memory; a device that is lost waits for nothing. */
+static void run_wait(const struct sim_work *work)
+{
+    for (;;) {
+        uint32_t value = __atomic_load_n(work->wait.at, __ATOMIC_ACQUIRE);
+
+        if (work->wait.flags == TUTTI_CU_WAIT_EQUAL ? value == work->wait.value
+                                                    : (int32_t)(value - work->wait.value) >= 0)
+            return;
+        if (sim_device_lost(work->context->device) != 0)
+            return;
+        usleep(20);
+    }
+}
+
 void sim_work_run(const struct sim_work *work)
 {
     if (sim_device_lost(work->context->device) != 0)
@@ -136,6 +151,7 @@ void sim_work_run(const struct sim_work *work)
         work->host.function(work->host.argument);
         sim_host_function_ends();
         break;
+    case SIM_WORK_WAIT: run_wait(work); break;
     case SIM_WORK_GRAPH: sim_exec_run(work->exec); break;
     }
 }

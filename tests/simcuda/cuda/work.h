@@ -13,6 +13,7 @@ enum sim_work_kind {
     SIM_WORK_COPY,
     SIM_WORK_SET,
     SIM_WORK_HOST,
+    SIM_WORK_WAIT,
     SIM_WORK_GRAPH,
 };
 
@@ -42,6 +43,11 @@ struct sim_work {
             void (*function)(void *);
             void *argument;
         } host;
+        struct {
+            const uint32_t *at;
+            uint32_t value;
+            unsigned flags;
+        } wait;
         struct tutti_cu_exec *exec; /* held */
     };
 };
