@@ -29,12 +29,13 @@ size_t perf_arena_need(size_t nregions, size_t region_bytes)
     return nregions * stride_for(region_bytes);
 }
 
-int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, bool is_library_memory)
+int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, enum perf_memory memory,
+                    const struct perf_gpu *gpu)
 {
     size_t size = (capacity_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    void *base = NULL;
+    void *base = NULL, *target;
 
-    if (is_library_memory) {
+    if (memory == PERF_MEMORY_LIBRARY) {
         if (tuttiMemAlloc(&base, size) != tuttiSuccess)
             return -1;
     } else {
@@ -42,13 +43,21 @@ int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, bool is_lib
     }
     if (base == NULL)
         return -1;
-    *arena = (struct perf_arena){
-        .base = base, .capacity_bytes = size, .is_library_memory = is_library_memory};
+    target = memory == PERF_MEMORY_GPU ? perf_gpu_alloc(gpu, size) : base;
+    if (target == NULL) {
+        free(base);
+        return -1;
+    }
+    *arena = (struct perf_arena){.base = base, .target = target, .capacity_bytes = size,
+                                 .gpu = memory == PERF_MEMORY_GPU ? gpu : NULL,
+                                 .is_library_memory = memory == PERF_MEMORY_LIBRARY};
     return 0;
 }
 
 void perf_arena_fini(struct perf_arena *arena)
 {
+    if (arena->gpu != NULL)
+        perf_gpu_free(arena->gpu, arena->target);
     if (arena->is_library_memory)
         tuttiMemFree(arena->base);
     else
@@ -78,6 +87,25 @@ void perf_arena_cut(struct perf_arena *arena, size_t nregions, size_t region_byt
 char *perf_arena_region(const struct perf_arena *arena, size_t index)
 {
     return arena->base + index * arena->stride_bytes + arena->guard_bytes + arena->shift_bytes;
+}
+
+char *perf_arena_target(const struct perf_arena *arena, size_t index)
+{
+    return arena->target + (perf_arena_region(arena, index) - arena->base);
+}
+
+void perf_arena_give(const struct perf_arena *arena)
+{
+    if (arena->gpu != NULL)
+        perf_gpu_copy(arena->gpu, arena->target, arena->base,
+                      arena->nregions * arena->stride_bytes);
+}
+
+void perf_arena_fetch(const struct perf_arena *arena)
+{
+    if (arena->gpu != NULL)
+        perf_gpu_copy(arena->gpu, arena->base, arena->target,
+                      arena->nregions * arena->stride_bytes);
 }
 
 static size_t count_other(const char *at, size_t size, unsigned char value)

@@ -27,9 +27,9 @@ static void fini_case(struct perf_case *c)
     free(c->send_counts);
 }
 
-static int places(void)
+static int places(const struct perf_options *options)
 {
-    return perf_collective.has_in_place ? PERF_PLACES : 1;
+    return perf_collective.has_in_place && !options->is_out_of_place_only ? PERF_PLACES : 1;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -43,6 +43,7 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
     size_t input = 1, output = 1;
+    enum perf_memory memory;
 
     for (int type = 0; type < tuttiNumTypes; type++) {
         size_t bytes = o->min_bytes;
@@ -52,7 +53,7 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
         c->element_bytes = perf_type_bytes((tuttiDataType_t)type);
         do {
             perf_collective.plan(bytes / c->element_bytes, c);
-            for (int place = 0; place < places(); place++) {
+            for (int place = 0; place < places(o); place++) {
                 struct perf_field field = {
                     .what = &perf_collective, .call = c, .is_in_place = place == 1};
 
@@ -63,8 +64,11 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
             bytes = perf_options_next_size(o, bytes);
         } while (bytes != 0);
     }
-    if (perf_arena_init(&rank->input, input, o->use_library_memory) != 0 ||
-        perf_arena_init(&rank->output, output, o->use_library_memory) != 0)
+    memory = rank->gpu.context != NULL ? PERF_MEMORY_GPU
+             : o->use_library_memory   ? PERF_MEMORY_LIBRARY
+                                       : PERF_MEMORY_HEAP;
+    if (perf_arena_init(&rank->input, input, memory, &rank->gpu) != 0 ||
+        perf_arena_init(&rank->output, output, memory, &rank->gpu) != 0)
         perf_die(rank, "no memory for buffers of %zu and %zu bytes: lower -e", input, output);
 }
 
@@ -97,7 +101,7 @@ static void one_row(struct perf_rank *rank, struct perf_report *report, struct p
     memset(results, 0, sizeof(results));
     perf_collective.plan(bytes / c->element_bytes, c);
     set_alarm(rank, o->timeout_seconds);
-    for (int place = 0; place < places(); place++) {
+    for (int place = 0; place < places(o); place++) {
         struct perf_field field = {.what = &perf_collective, .call = c, .pattern = pattern,
                                    .input = &rank->input, .output = &rank->output,
                                    .is_in_place = place == 1,
@@ -109,7 +113,7 @@ static void one_row(struct perf_rank *rank, struct perf_report *report, struct p
             perf_overlap_measure(rank, &field, &overlap, &results[0].wrong, &results[0].overruns);
     }
     set_alarm(rank, 0);
-    perf_report_row(report, rank, c, results, places(), o->show_overlap ? &overlap : NULL);
+    perf_report_row(report, rank, c, results, places(o), o->show_overlap ? &overlap : NULL);
 }
 
 static tuttiRedOp_t make_op(const struct perf_rank *rank, tuttiDataType_t type, enum perf_op op)

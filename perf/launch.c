@@ -46,28 +46,47 @@ static void make_stream(struct perf_rank *rank)
         perf_die(rank, "--overlap: cannot run on these CPUs: %s", strerror(error));
 }
 
+/* On a GPU the stream is there; a barrier has no buffers, so that only a stream says where it is. */
+static void choose_stream(struct perf_rank *rank)
+{
+    bool is_wanted = rank->options->use_stream;
+
+    if (rank->options->use_gpu)
+        rank->stream = is_wanted || !perf_collective.has_data ? rank->gpu.stream : NULL;
+    else if (is_wanted)
+        make_stream(rank);
+}
+
 /* From a communicator to the exit code. */
 static int run_rank(struct perf_rank *rank)
 {
     int code;
 
-    if (rank->options->use_stream)
-        make_stream(rank);
+    choose_stream(rank);
     code = perf_rank_main(rank);
-    perf_must(rank, "tuttiHostStreamDestroy", tuttiHostStreamDestroy(rank->stream));
+    if (!rank->options->use_gpu)
+        perf_must(rank, "tuttiHostStreamDestroy", tuttiHostStreamDestroy(rank->stream));
     perf_must(rank, "tuttiCommFinalize", tuttiCommFinalize(rank->comm));
     perf_must(rank, "tuttiCommDestroy", tuttiCommDestroy(rank->comm));
+    perf_gpu_fini(&rank->gpu);
     return code;
 }
 
 static void *run_member(void *argument)
 {
     struct member *member = argument;
-    double begun = perf_now_us(false);
+    const struct perf_options *options = member->team->options;
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    double begun;
 
-    perf_must(&member->rank, "tuttiCommInitRank",
-              tuttiCommInitRank(&member->rank.comm, member->rank.nranks, member->team->id,
-                                member->rank.rank));
+    if (options->use_gpu) {
+        perf_gpu_init(&member->rank.gpu, member->rank.rank, options->gpu);
+        config.device = member->rank.gpu.device;
+    }
+    begun = perf_now_us(false);
+    perf_must(&member->rank, "tuttiCommInitRankConfig",
+              tuttiCommInitRankConfig(&member->rank.comm, member->rank.nranks, member->team->id,
+                                      member->rank.rank, &config));
     member->rank.formed_us = perf_now_us(false) - begun;
     member->code = run_rank(&member->rank);
     return NULL;
@@ -100,8 +119,8 @@ static int run_team(const struct team *team)
     return code;
 }
 
-/* The environment's communicator has one rank per process. With several threads each it serves only
- * to hand round the id of the real one. */
+/* The environment's communicator has one rank per process. With several threads each, or on GPUs, of
+ * which the rank's number tells the right one, it serves only to hand round the id of the real one. */
 static int run_environment(const struct perf_options *options)
 {
     struct perf_rank rank = {.options = options};
@@ -113,7 +132,7 @@ static int run_environment(const struct perf_options *options)
     rank.formed_us = perf_now_us(false) - begun;
     perf_must(&rank, "tuttiCommUserRank", tuttiCommUserRank(rank.comm, &rank.rank));
     perf_must(&rank, "tuttiCommCount", tuttiCommCount(rank.comm, &rank.nranks));
-    if (options->threads == 1)
+    if (options->threads == 1 && !options->use_gpu)
         return run_rank(&rank);
 
     if (rank.rank == 0)
@@ -257,5 +276,7 @@ static int run_processes(const struct perf_options *options)
 
 int perf_launch(const struct perf_options *options)
 {
+    if (options->use_gpu)
+        perf_gpu_require();
     return options->processes > 0 ? run_processes(options) : run_environment(options);
 }

@@ -7,7 +7,10 @@
  * Timed calls are checked as well. That is plain where a call on its own result gives the same
  * result. In place that does not hold for sums and exchanges, so there each call gets a region of
  * its own: as many as POOL_BYTES hold are filled before the clock starts, checked after it stopped,
- * and a block is the sum of several such batches. */
+ * and a block is the sum of several such batches.
+ *
+ * With --graph an iteration is one replay of a graph of many operations; where each operation needs a
+ * region of its own, a batch is one replay. */
 #include "measure.h"
 
 #include <stdlib.h>
@@ -20,6 +23,7 @@
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
+    void *graph;  /* NULL: none */
     size_t batch; /* iterations between fillings; 0: one filling serves all */
     double *samples;
     size_t nsamples, capacity;
@@ -44,22 +48,28 @@ static int block_count(const struct perf_options *options, size_t bytes)
     return bytes <= SMALL_BYTES || options->iterations > BLOCKS ? BLOCKS : options->iterations;
 }
 
+/* Operations of one iteration. */
+static size_t per_iteration(const struct perf_options *options)
+{
+    return (size_t)options->aggregate * (options->graph > 0 ? (size_t)options->graph : 1);
+}
+
 void perf_measure_plan(const struct perf_options *options, struct perf_field *field)
 {
-    size_t aggregate = (size_t)options->aggregate;
     size_t most = (size_t)block_iterations(options, field->call->bytes, 0);
     size_t batch;
 
-    field->nregions = aggregate;
+    field->nregions = (size_t)options->aggregate;
     if (repeats(field))
         return;
     batch = POOL_BYTES / perf_field_output_need(field);
     batch = batch > most ? most : batch;
-    field->nregions = aggregate * (batch == 0 ? 1 : batch);
+    field->nregions = options->graph > 0 ? per_iteration(options)
+                                         : field->nregions * (batch == 0 ? 1 : batch);
 }
 
-/* One iteration: `-m` operations, in a group if there are several. */
-static void launch(struct run *run, size_t iteration)
+/* `-m` operations, in a group if there are several. */
+static void call(struct run *run, size_t iteration)
 {
     const struct perf_rank *rank = run->rank;
     const struct perf_field *field = run->field;
@@ -78,10 +88,32 @@ static void launch(struct run *run, size_t iteration)
         perf_must(rank, "tuttiGroupEnd", tuttiGroupEnd());
 }
 
-static void wait_stream(const struct perf_rank *rank)
+static void call_times(struct run *run, int times)
 {
-    if (rank->stream != NULL)
-        perf_must(rank, "tuttiStreamSynchronize", tuttiStreamSynchronize(rank->stream));
+    for (int i = 0; i < times; i++)
+        call(run, (size_t)i);
+}
+
+/* One iteration. */
+static void launch(struct run *run, size_t iteration)
+{
+    if (run->graph != NULL)
+        perf_gpu_replay(&run->rank->gpu, run->graph);
+    else
+        call(run, iteration);
+}
+
+/* What will be replayed is called once before, so that all it needs is there. */
+static void capture(struct run *run)
+{
+    const struct perf_gpu *gpu = &run->rank->gpu;
+    int times = run->rank->options->graph;
+
+    call_times(run, times);
+    perf_synchronize(run->rank);
+    perf_gpu_capture_begin(gpu);
+    call_times(run, times);
+    run->graph = perf_gpu_capture_end(gpu);
 }
 
 static void barrier(const struct perf_rank *rank)
@@ -101,14 +133,14 @@ static double time_batch(struct run *run, size_t iterations)
     for (size_t i = 0; i < iterations; i++) {
         launch(run, i);
         if (options->sync != PERF_SYNC_END || options->show_samples)
-            wait_stream(run->rank);
+            perf_synchronize(run->rank);
         if (options->sync == PERF_SYNC_BARRIER)
             barrier(run->rank);
         if (options->show_samples || options->sync == PERF_SYNC_OUTER) {
             double now = perf_now_us(is_cpu_time);
 
             if (options->show_samples && run->nsamples < run->capacity)
-                run->samples[run->nsamples++] = (now - before) / options->aggregate;
+                run->samples[run->nsamples++] = (now - before) / (double)per_iteration(options);
             if (options->sync == PERF_SYNC_OUTER) {
                 elapsed += now - start;
                 barrier(run->rank);
@@ -117,7 +149,7 @@ static double time_batch(struct run *run, size_t iterations)
             before = now;
         }
     }
-    wait_stream(run->rank);
+    perf_synchronize(run->rank);
     if (options->sync == PERF_SYNC_OUTER)
         return elapsed;
     return perf_now_us(is_cpu_time) - start;
@@ -131,11 +163,12 @@ static void fill(struct run *run)
 /* Look at the regions that `iterations` iterations have used. */
 static void verify(struct run *run, size_t iterations)
 {
-    size_t used = iterations * (size_t)run->rank->options->aggregate;
+    size_t used = iterations * per_iteration(run->rank->options);
 
     if (run->rank->options->checks == 0)
         return;
     used = used > run->field->nregions ? run->field->nregions : used;
+    perf_field_fetch(run->field);
     run->result.wrong += perf_field_wrong(run->field, 0, used);
     run->result.overruns += perf_field_overruns(run->field);
 }
@@ -156,15 +189,19 @@ static double time_block(struct run *run, size_t iterations)
     return elapsed;
 }
 
-/* `-c` single iterations on fresh data, then `-w` to warm up. */
+/* `--graph`; `-c` single iterations on fresh data, then `-w` to warm up. */
 static void check_and_warm(struct run *run)
 {
     const struct perf_options *options = run->rank->options;
 
+    if (options->graph > 0) {
+        fill(run);
+        capture(run);
+    }
     for (int i = 0; i < options->checks; i++) {
         fill(run);
         launch(run, 0);
-        wait_stream(run->rank);
+        perf_synchronize(run->rank);
         verify(run, 1);
     }
     fill(run);
@@ -172,7 +209,7 @@ static void check_and_warm(struct run *run)
         if (run->batch != 0 && i > 0)
             fill(run);
         launch(run, 0);
-        wait_stream(run->rank);
+        perf_synchronize(run->rank);
     }
     fill(run);
 }
@@ -190,7 +227,7 @@ void perf_measure(struct perf_rank *rank, struct perf_field *field,
     double blocks[BLOCKS];
 
     if (!repeats(field))
-        run.batch = field->nregions / (size_t)options->aggregate;
+        run.batch = field->nregions / per_iteration(options);
     run.capacity = options->show_samples ? (size_t)options->iterations * BLOCKS : 0;
     run.samples = malloc((run.capacity + 1) * sizeof(double));
     if (run.samples == NULL)
@@ -202,7 +239,7 @@ void perf_measure(struct perf_rank *rank, struct perf_field *field,
 
         progress(rank, field, block, nblocks);
         blocks[block] = time_block(&run, (size_t)iterations) /
-                        (double)(iterations * options->aggregate * per_process);
+                        ((double)iterations * (double)per_iteration(options) * per_process);
     }
     if (run.batch == 0)
         verify(&run, (size_t)options->iterations);
@@ -210,6 +247,8 @@ void perf_measure(struct perf_rank *rank, struct perf_field *field,
     run.result.blocks = perf_stats_of(blocks, (size_t)nblocks);
     skip = skip < run.nsamples ? skip : run.nsamples;
     run.result.samples = perf_stats_of(run.samples + skip, run.nsamples - skip);
+    if (run.graph != NULL)
+        perf_gpu_graph_free(&rank->gpu, run.graph);
     free(run.samples);
     *ret_result = run.result;
 }

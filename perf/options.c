@@ -41,9 +41,13 @@ static const char help[] =
     "                         bfloat16, f8e4m3, f8e5m2 or all (float)\n"
     "  -r, --root N           root, or all (0)\n"
     "  -m, --aggregate N      operations per group (1: no group)\n"
-    "  -s, --stream 0|1       1: on a host stream, so that calls return at once (0)\n"
+    "  -s, --stream 0|1       1: on a stream, so that calls return at once (0)\n"
     "  -R, --registered 0|1   1: buffers from tuttiMemAlloc (0)\n"
     "  -u, --misalign 0|1     1: buffers start one element past alignment (0)\n"
+    "      --out-of-place     leave out calls in place\n"
+    "      --device gpu[:N]   buffers in GPUs' memory, streams are CUDA's: rank r on GPU r modulo\n"
+    "                         their number, or all on GPU N (host)\n"
+    "      --graph N          capture N operations in a CUDA graph; an iteration is one replay\n"
     "\n"
     "How it is measured.\n"
     "      --tune FILE        first find the fastest algorithms for these sizes, use them, and\n"
@@ -73,7 +77,8 @@ static const char help[] =
     "\n"
     "TUTTI_TESTS_MIN_BW=X in the environment: fail below 0.9 X GB/s average bus bandwidth.\n";
 
-enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING };
+enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING, OPTION_DEVICE,
+       OPTION_GRAPH, OPTION_OUT_OF_PLACE };
 
 /* Of an option with its dashes, and the end of the string. */
 enum { LONGEST_NAME = 24 };
@@ -91,7 +96,9 @@ static const struct option long_options[] = {
     {"memory", 1, NULL, 'M'}, {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'},
     {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
     {"tune", 1, NULL, OPTION_TUNE}, {"overlap", 1, NULL, OPTION_OVERLAP},
-    {"waiting", 1, NULL, OPTION_WAITING}, {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
+    {"waiting", 1, NULL, OPTION_WAITING}, {"device", 1, NULL, OPTION_DEVICE},
+    {"graph", 1, NULL, OPTION_GRAPH}, {"out-of-place", 0, NULL, OPTION_OUT_OF_PLACE},
+    {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
     {NULL, 0, NULL, 0},
 };
 
@@ -101,12 +108,12 @@ static const struct {
     const char *why;
 } refused[] = {
     {'p', "ranks always initialise in parallel"},
-    {'g', "ranks live on the host; use --ranks for processes or -t for threads"},
-    {'G', "there are no CUDA graphs on the host"},
-    {'y', "there is no CUDA null stream on the host; use -s"},
-    {'x', "the host executor has no CTAs"},
-    {'D', "there is no device API on the host"},
-    {'V', "there are no CTAs on the host"},
+    {'g', "use --device gpu, with --ranks for processes or -t for threads"},
+    {'G', "use --graph"},
+    {'y', "calls are on no stream, or with -s 1 on one of the rank's own"},
+    {'x', "the library chooses how many blocks run"},
+    {'D', "there is no device API"},
+    {'V', "the library chooses how many blocks run"},
 };
 
 const char *perf_op_name(enum perf_op op)
@@ -207,6 +214,15 @@ static bool parse_root(const char *text, int *ret_root)
     return parse_int(text, 0, INT_MAX, ret_root);
 }
 
+static bool parse_device(const char *text, struct perf_options *o)
+{
+    o->use_gpu = strncmp(text, "gpu", 3) == 0;
+    o->gpu = -1;
+    if (!o->use_gpu)
+        return strcmp(text, "host") == 0;
+    return text[3] == '\0' || (text[3] == ':' && parse_int(text + 4, 0, 4095, &o->gpu));
+}
+
 /* Which sizes the user gave: the others follow from them. */
 struct given {
     bool min, max, step;
@@ -257,6 +273,9 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     case OPTION_OVERLAP:
         return o->show_overlap = o->use_stream = true, perf_cpus_parse(text, &o->cpus);
     case OPTION_WAITING: return parse_int(text, 1, INT_MAX, &o->waiting_ms);
+    case OPTION_DEVICE: return parse_device(text, o);
+    case OPTION_OUT_OF_PLACE: return o->is_out_of_place_only = true;
+    case OPTION_GRAPH: return parse_int(text, 1, 4096, &o->graph);
     case 'J': return o->json_path = text, *text != '\0';
     default: return false;
     }
@@ -287,6 +306,27 @@ static int settle_sizes(const char *program, struct perf_options *o, const struc
         fprintf(stderr, "%s: -K leaves samples out of -I's statistics: give -I 1 too\n", program);
         return 2;
     }
+    return 0;
+}
+
+/* What is about the host's memory and streams, and what is about GPUs'. */
+static int settle_device(const char *program, struct perf_options *o)
+{
+    const char *other = o->show_overlap         ? "--overlap"
+                        : o->waiting_ms > 0     ? "--waiting"
+                        : o->tune_path != NULL  ? "--tune"
+                        : o->use_library_memory ? "-R 1"
+                                                : NULL;
+
+    if (!o->use_gpu && o->graph > 0) {
+        fprintf(stderr, "%s: --graph: there are CUDA graphs only with --device gpu\n", program);
+        return 2;
+    }
+    if (o->use_gpu && other != NULL) {
+        fprintf(stderr, "%s: %s is about the host; leave out --device gpu\n", program, other);
+        return 2;
+    }
+    o->use_stream = o->use_stream || o->graph > 0;
     return 0;
 }
 
@@ -347,6 +387,8 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
         return 2;
     }
     rc = settle_sizes(argv[0], &o, &given);
+    if (rc == 0)
+        rc = settle_device(argv[0], &o);
     if (rc == 0)
         *ret_options = o;
     return rc;

@@ -33,6 +33,10 @@ struct perf_options {
     int timeout_seconds; /* per case; 0: none */
     int skip_samples;
     bool use_stream, use_library_memory, misalign;
+    bool is_out_of_place_only;
+    bool use_gpu;
+    int gpu;   /* on which all ranks are; -1: rank r is on that of number r, going round */
+    int graph; /* operations of a graph; 0: none */
     bool show_samples, show_cpu_time, show_times, show_memory, show_overlap;
     int waiting_ms; /* how long to watch what waiting costs; 0: not */
     struct perf_cpus cpus; /* for show_overlap */

@@ -165,6 +165,7 @@ void perf_overlap_measure(struct perf_rank *rank, struct perf_field *field,
         (overlap.compute_us + overlap.call_us - overlap.both_us) / shorter * 100;
     free(mine);
     if (rank->options->checks > 0) {
+        perf_field_fetch(field);
         *wrong += perf_field_wrong(field, 0, 1);
         *overruns += perf_field_overruns(field);
     }

@@ -41,6 +41,22 @@ void perf_die(const struct perf_rank *rank, const char *format, ...)
     leave();
 }
 
+/* What went wrong in a kernel is the communicator's to say, not the stream's. */
+void perf_synchronize(const struct perf_rank *rank)
+{
+    tuttiResult_t state = tuttiSuccess;
+
+    if (rank->stream == NULL)
+        return;
+    if (rank->gpu.context == NULL) {
+        perf_must(rank, "tuttiStreamSynchronize", tuttiStreamSynchronize(rank->stream));
+        return;
+    }
+    perf_gpu_synchronize(&rank->gpu);
+    perf_must(rank, "tuttiCommGetAsyncError", tuttiCommGetAsyncError(rank->comm, &state));
+    perf_must(rank, "a call on a stream", state);
+}
+
 /* FNV-1a, started with the rank, so that a record in another's place is noticed too. */
 static uint64_t checksum(int rank, const char *bytes, size_t size)
 {

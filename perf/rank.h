@@ -13,7 +13,8 @@ struct perf_rank {
     int thread; /* its number in the process */
     tuttiComm_t comm;
     double formed_us; /* how long that took to form */
-    tuttiStream_t stream; /* NULL without -s 1 */
+    struct perf_gpu gpu;  /* its context is NULL without --device gpu */
+    tuttiStream_t stream; /* NULL without -s 1; the GPU's, where there is one */
     struct perf_arena input, output;
     uint64_t phase; /* grows with each filling, the same on all ranks, so stale data shows */
 };
@@ -25,6 +26,9 @@ void perf_must(const struct perf_rank *rank, const char *what, tuttiResult_t res
 /* End the process with a line of the program's own. */
 _Noreturn void perf_die(const struct perf_rank *rank, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Wait for all calls on the stream; nothing without one. */
+void perf_synchronize(const struct perf_rank *rank);
 
 /* All-gather `size` bytes of each rank. It travels over the library under test, so each record
  * carries a checksum: a damaged one ends the process. */

@@ -20,6 +20,7 @@ struct cell {
 struct where {
     int pid;
     char host[64];
+    char device[PERF_GPU_NAME_BYTES + 16]; /* "": none */
     double formed_us;
 };
 
@@ -64,6 +65,11 @@ static void print_columns(const struct perf_options *o)
     printf("\n");
 }
 
+static const char *memory_name(const struct perf_options *o)
+{
+    return o->use_gpu ? "gpu" : o->use_library_memory ? "tuttiMemAlloc" : "malloc";
+}
+
 static void print_header(const struct perf_rank *rank, const struct where *where)
 {
     const struct perf_options *o = rank->options;
@@ -76,13 +82,13 @@ static void print_header(const struct perf_rank *rank, const struct where *where
     print_version("library", library);
     printf("\n# ranks: %d, per process: %d, minBytes: %zu, maxBytes: %zu, step: %zu (%s), "
            "warmup iters: %d, iters: %d, agg iters: %d, validation: %d, blocking: %d, memory: %s, "
-           "stream: %s\n#\n# Using ranks\n",
+           "stream: %s, graph: %d\n#\n# Using ranks\n",
            rank->nranks, o->threads, o->min_bytes, o->max_bytes,
            o->factor ? o->factor : o->step_bytes, o->factor ? "factor" : "bytes", o->warmups,
            o->iterations, o->aggregate, o->checks, (int)o->sync,
-           o->use_library_memory ? "tuttiMemAlloc" : "malloc", o->use_stream ? "host" : "none");
+           memory_name(o), rank->stream == NULL ? "none" : o->use_gpu ? "cuda" : "host", o->graph);
     for (int i = 0; i < rank->nranks; i++) {
-        printf("#  Rank %3d Pid %7d on %s\n", i, where[i].pid, where[i].host);
+        printf("#  Rank %3d Pid %7d on %s%s\n", i, where[i].pid, where[i].host, where[i].device);
         formed_us = where[i].formed_us > formed_us ? where[i].formed_us : formed_us;
     }
     printf("# Formed in %.1f ms\n", formed_us * 1e-3);
@@ -103,11 +109,13 @@ static void open_json(struct perf_report *report, const struct perf_rank *rank)
             "{\"name\": \"%s\", \"version\": %d, \"ranks\": %d, \"threads\": %d,\n"
             " \"iterations\": %d, \"warmups\": %d, \"aggregate\": %d, \"checks\": %d,\n"
             " \"blocking\": %d, \"stream\": %s, \"registered\": %s, \"misaligned\": %s,\n"
-            " \"average\": %d, \"cpu_time\": %s,\n \"results\": [",
+            " \"average\": %d, \"cpu_time\": %s, \"memory\": \"%s\", \"graph\": %d,\n"
+            " \"results\": [",
             perf_collective.name, TUTTI_VERSION_CODE, rank->nranks, o->threads, o->iterations,
-            o->warmups, o->aggregate, o->checks, (int)o->sync, o->use_stream ? "true" : "false",
+            o->warmups, o->aggregate, o->checks, (int)o->sync,
+            rank->stream != NULL ? "true" : "false",
             o->use_library_memory ? "true" : "false", o->misalign ? "true" : "false",
-            (int)o->combine, o->show_cpu_time ? "true" : "false");
+            (int)o->combine, o->show_cpu_time ? "true" : "false", memory_name(o), o->graph);
 }
 
 void perf_report_open(struct perf_report *report, struct perf_rank *rank)
@@ -120,6 +128,8 @@ void perf_report_open(struct perf_report *report, struct perf_rank *rank)
         perf_die(rank, "no memory for the places of %d ranks", rank->nranks);
     if (gethostname(mine.host, sizeof(mine.host) - 1) != 0)
         strcpy(mine.host, "?");
+    if (rank->options->use_gpu)
+        snprintf(mine.device, sizeof(mine.device), ", GPU %d %s", rank->gpu.device, rank->gpu.name);
     perf_exchange(rank, &mine, sizeof(mine), where);
     if (rank->rank == 0) {
         print_header(rank, where);

@@ -41,21 +41,29 @@ void perf_field_fill(struct perf_field *field, uint64_t phase)
         perf_pattern_fill(field->pattern, c->rank, field->phase,
                           perf_at(c, perf_arena_region(field->output, i), c->in_place_send),
                           c->send_count);
+    perf_arena_give(field->input);
+    perf_arena_give(field->output);
+}
+
+void perf_field_fetch(const struct perf_field *field)
+{
+    perf_arena_fetch(field->input);
+    perf_arena_fetch(field->output);
 }
 
 const void *perf_field_send(const struct perf_field *field, size_t index)
 {
     if (field->is_in_place)
-        return perf_at(field->call, perf_arena_region(field->output, index),
+        return perf_at(field->call, perf_arena_target(field->output, index),
                        field->call->in_place_send);
-    return perf_arena_region(field->input, 0);
+    return perf_arena_target(field->input, 0);
 }
 
 void *perf_field_recv(const struct perf_field *field, size_t index)
 {
     size_t offset = field->is_in_place ? field->call->in_place_recv : 0;
 
-    return perf_at(field->call, perf_arena_region(field->output, index), offset);
+    return perf_at(field->call, perf_arena_target(field->output, index), offset);
 }
 
 /* Wrong among elements first .. end - 1 of a region that the call should have left alone. */

@@ -30,6 +30,9 @@ void perf_field_fill(struct perf_field *field, uint64_t phase);
 const void *perf_field_send(const struct perf_field *field, size_t index);
 void *perf_field_recv(const struct perf_field *field, size_t index);
 
+/* Before the two below, after the last call: a GPU's memory is looked at on the host. */
+void perf_field_fetch(const struct perf_field *field);
+
 /* Elements that are not what one call makes of the filling, in the regions `first` ..
  * `first + count - 1`, and in the input. */
 size_t perf_field_wrong(const struct perf_field *field, size_t first, size_t count);

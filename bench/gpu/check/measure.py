@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is run on the GPU, and what is kept of it. Every function adds to `results`."""
+import glob
+import importlib.util
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+
+from .steps import Failure, LeftOut
+
+RANKS = 8
+# Of the trials, whose times nobody wants.
+SMALL = ["-b", "8", "-c", "1"]
+
+
+@dataclass
+class Sizes:
+    """How much is measured."""
+    kernels: list    # of gpu_kernels_bench
+    copies: list
+    small: list      # of all_reduce_perf
+    large: dict      # {size: iterations}
+    waits: list
+    graph: list
+    trial: list      # of every perf program, with how many ranks
+    nccl: tuple      # most bytes, factor
+    sanitized: str   # most bytes
+
+
+REAL = Sizes(kernels=[], copies=["--min", "64M", "--max", "1G"],
+             small=["-b", "8", "-e", "16M", "-f", "8", "-n", "20", "-w", "5"],
+             large={"64M": 40, "128M": 40, "256M": 30, "512M": 20, "1G": 20},
+             waits=["-b", "8", "-e", "32K", "-f", "8", "-n", "100", "-w", "10", "-z", "2"],
+             graph=["-b", "8", "-e", "32K", "-f", "8", "-n", "20", "--graph", "20"],
+             trial=["-t", "4", "-e", "1M", "-f", "32", "-n", "2"], nccl=(1 << 30, 8), sanitized="64K")
+TINY = Sizes(kernels=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
+             copies=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
+             small=["-b", "8", "-e", "512", "-f", "64", "-n", "1"],
+             large={"8K": 2, "16K": 2},
+             waits=["-b", "8", "-n", "2", "-z", "2"], graph=["-b", "8", "-n", "1", "--graph", "2"],
+             trial=["-t", "2", "-e", "512", "-f", "64", "-n", "1"], nccl=(64, 8), sanitized="1K")
+
+
+class Measuring:
+    """`build`: the directory of a build; `ranks` of the all-reduces."""
+
+    def __init__(self, steps, build, sizes, ranks, results):
+        self.steps, self.build, self.sizes = steps, build, sizes
+        self.ranks, self.results = ranks, results
+
+    def program(self, *parts):
+        path = os.path.join(self.build, *parts)
+        if not os.path.exists(path):
+            raise Failure(f"{path} was not built")
+        return path
+
+    # ---- right or not ----
+
+    def tests(self):
+        # Only they have the GPU: one after the other.
+        output = self.steps.run("ctest", "--test-dir", self.build, "-L", "^gpu$", "--timeout", "60",
+                                "--output-on-failure", "--no-tests=error")
+        found = re.search(r"\d+% tests passed.*", output)
+        self.results["tests"] = found.group(0) if found else ""
+        self.steps.say(self.results["tests"])
+
+    def trials(self):
+        """Every program on threads of one process, and one of them on two processes."""
+        programs = sorted(glob.glob(os.path.join(self.build, "perf", "*_perf")))
+        wrong = []
+        for program in programs:
+            try:
+                self.steps.run(program, "--device", "gpu", "-s", "1", *SMALL,
+                               *self.sizes.trial, limit_seconds=30)
+            except Failure as reason:
+                wrong.append(os.path.basename(program))
+                self.steps.say(str(reason))
+                if self.steps.left() <= 0:
+                    raise
+        self.steps.run(self.program("perf", "all_reduce_perf"), "--device", "gpu", "--ranks", "2",
+                       *SMALL, *self.sizes.trial, "-t", "1", limit_seconds=30)
+        if wrong:
+            raise Failure(f"{len(wrong)} of {len(programs)} programs: {', '.join(wrong)}")
+        self.steps.say(f"{len(programs)} programs are right")
+
+    def sanitizer(self, tool):
+        program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        if not os.path.exists(program):
+            raise LeftOut("there is no compute-sanitizer")
+        command = [program, "--tool", tool, "--error-exitcode", "9"]
+        self.steps.run(*command, self.program("bench", "gpu", "gpu_kernels_bench"), "--only",
+                       "reduce", "--max", self.sizes.sanitized, "--factor", "64", "--rounds", "1",
+                       "--sample-us", "0")
+        self.steps.run(*command, self.program("perf", "all_reduce_perf"), "--device", "gpu:0", "-t",
+                       "2", *SMALL, "-n", "2", "-e", self.sizes.sanitized, "-f", "64",
+                       "--out-of-place")
+
+    # ---- figures ----
+
+    def lines(self, *command, environment=None):
+        """Run a program that appends JSON lines to the file that is its last argument."""
+        with tempfile.TemporaryDirectory(prefix="tutti-gpu-") as folder:
+            path = os.path.join(folder, "lines")
+            try:
+                self.steps.run(*command, path, environment=environment)
+            finally:
+                found = []
+                if os.path.exists(path):
+                    with open(path, encoding="utf-8") as file:
+                        # One that was being written when the time was over is not one.
+                        found = [json.loads(line) for line in file if line.endswith("}\n")]
+                for line in found:
+                    self.results.setdefault(line.pop("what"), []).append(line)
+
+    def kernels(self, *arguments):
+        self.lines(self.program("bench", "gpu", "gpu_kernels_bench"), *arguments, "--json")
+
+    def empty(self):
+        self.kernels("--only", "load")
+        self.kernels("--only", "empty", "--threads", self.ranks)
+
+    def reductions(self):
+        self.kernels("--only", "reduce", *self.sizes.kernels)
+
+    def perf(self, name, *arguments):
+        with tempfile.TemporaryDirectory(prefix="tutti-gpu-") as folder:
+            path = os.path.join(folder, "json")
+            self.steps.run(self.program("perf", "all_reduce_perf"), "--device", "gpu:0", "-t",
+                           self.ranks, "--out-of-place", "-c", "1", *arguments, "-J", path)
+            with open(path, encoding="utf-8") as file:
+                rows = json.load(file)["results"]
+        self.results.setdefault(name, []).extend(
+            {"bytes": row["size"], "us": row["out_of_place"]["time_us"],
+             "wrong": row["out_of_place"]["wrong"]} for row in rows)
+
+    def small(self):
+        self.perf("all_reduce", "-s", "1", *self.sizes.small)
+
+    def large(self):
+        """Copies before and after, so that the limit is that of the same minutes. A program for
+        each size, so that those before are kept if time runs out."""
+        self.kernels("--only", "copy", *self.sizes.copies)
+        for size, iterations in self.sizes.large.items():
+            self.perf("all_reduce", "-s", "1", "-b", size, "-n", iterations, "-w", "2")
+        self.kernels("--only", "copy", *self.sizes.copies)
+
+    def waits(self):
+        self.perf("all_reduce_waited_for", "-s", "1", *self.sizes.waits)
+        self.perf("all_reduce_no_stream", *self.sizes.waits)
+
+    def graph(self):
+        self.perf("all_reduce_graph", *self.sizes.graph)
+
+    def nccl(self, library=None):
+        library = library or find_nccl()
+        if library is None:
+            raise LeftOut("there is no NCCL: neither PyTorch's nor on the linker's path")
+        most, factor = self.sizes.nccl
+        environment = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+        reasons = []
+        # As many ranks as it lets share a GPU.
+        for ranks in sorted({self.ranks, min(self.ranks, 4), 2, 1}, reverse=True):
+            try:
+                self.lines(self.program("bench", "gpu", "nccl_peer"), library, ranks, most, factor,
+                           environment=environment)
+                break
+            except Failure as reason:
+                reasons.append(f"{ranks} ranks: {reason}")
+        self.results["nccl_refused"] = reasons
+        if reasons:
+            raise Failure(reasons[-1] if "nccl" not in self.results else
+                          f"not with {reasons[0]}")
+
+
+def find_nccl():
+    """PyTorch's, or what the linker finds."""
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations if spec else []):
+        for path in sorted(glob.glob(os.path.join(folder, "nccl", "lib", "libnccl.so.2"))):
+            return path
+    found = glob.glob("/usr/lib/*/libnccl.so.2") + glob.glob("/usr/local/*/lib*/libnccl.so.2")
+    return found[0] if found else None

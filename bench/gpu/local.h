@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels that need no other rank, against copies of as many bytes, in turns.
+ */
+#ifndef BENCH_GPU_LOCAL_H
+#define BENCH_GPU_LOCAL_H
+
+#include "machine.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct bench_local {
+    size_t min_bytes, max_bytes; /* of a source; sizes grow by `factor` */
+    size_t factor;
+    uint32_t rounds;    /* samples of each */
+    double sample_us;   /* how long a sample takes at least */
+    bool is_copy_only;
+};
+
+/* The cells' lines on stdout, and JSON lines to `json` if that is not NULL. Returns how many results
+ * were wrong. */
+int bench_local(struct bench_gpu *gpu, const struct bench_local *what, FILE *json);
+
+#endif
