@@ -190,6 +190,9 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
         return TUTTI_ERR_SYSTEM;
     TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
+    /* Host functions of several streams come in any order, the calls must not. */
+    if (!is_captured)
+        TUTTI_TRY(tutti_gpu_follow_last(comm->gpu->gpu, stream));
     TUTTI_TRY(tutti_batch_create(comm, &batch));
     rc = stage_out(comm, stage, calls, count, stream, batch);
     if (rc != TUTTI_OK) {
