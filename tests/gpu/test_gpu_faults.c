@@ -366,7 +366,8 @@ static tuttiResult_t sum_and_clear(struct rank *rank)
     return result;
 }
 
-/* The first allocations are the test's, one for each rank. Ranks do without kernels, all of them. */
+/* The first allocations are the test's, one for each rank; there is only one kind of memory to try.
+ * Ranks do without kernels, all of them. */
 static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void **state)
 {
     const struct script script = {sum_and_clear, 0};
@@ -375,7 +376,8 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
     for (int number = NRANKS + 1; number <= 3 * NRANKS; number++) {
         char fault[16];
         const char *environment[] = {"SIMCUDA_FAULTS", fault, "SIMCUDA_LEAKS", "1",
-                                     "TUTTI_DEBUG", "warn", NULL};
+                                     "TUTTI_SIM_CUDA_FAULT", "cuMemCreate:801", "TUTTI_DEBUG",
+                                     "warn", NULL};
         struct crew_board *board;
         const char *said;
 
