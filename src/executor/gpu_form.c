@@ -208,6 +208,7 @@ static int reserve(struct tutti_gpu *gpu)
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
                                      tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
                                      &gpu->own));
+    TUTTI_TRY(tutti_gpu_lend(gpu, &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpu_token){.kind = gpu->own.kind,
                                                .size_bytes = gpu->own.size_bytes};
@@ -225,6 +226,7 @@ static int reserve_host(struct tutti_gpu *gpu)
         return TUTTI_OK;
     TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->grid.layout),
                                           &gpu->host));
+    TUTTI_TRY(tutti_gpu_lend(gpu, &gpu->host));
     mine->host_address = gpu->host.address;
     mine->host_token = (struct tutti_gpu_token){.kind = gpu->host.kind,
                                                 .size_bytes = gpu->host.size_bytes};
