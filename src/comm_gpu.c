@@ -59,10 +59,11 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted)
     struct tutti_gpu_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                   .deadline_ns = comm->deadline_ns};
 
+    /* A process that has not loaded CUDA has no device memory; in others also ranks on the CPU must
+     * know it, to refuse it. */
+    comm->cuda = tutti_cuda_get(wanted >= 0);
     if (wanted == -1)
         return TUTTI_OK;
-    /* A process that has not loaded CUDA has no device memory. */
-    comm->cuda = tutti_cuda_get(wanted != TUTTI_CONFIG_UNDEF_INT);
     if (comm->cuda == NULL && wanted != TUTTI_CONFIG_UNDEF_INT)
         return tutti_fail(TUTTI_ERR_DEVICE, "config.device is %d, but there is no CUDA driver: %s",
                           wanted, tutti_last_message());

@@ -34,6 +34,7 @@ struct tutti_comm_gpu {
     /* Through the host (gpu_stage.c). */
     tuttiStream_t stage;          /* where calls run, in their order; NULL until needed */
     struct tutti_stage *stages;   /* page-locked memory, in use or not */
+    bool has_captured;            /* calls, in graphs that may be replayed at any time */
 };
 
 /* ---- life (comm_gpu.c) -------------------------------------------------------------------- */

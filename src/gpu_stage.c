@@ -113,9 +113,10 @@ static void hand_over(void *argument)
             return;
         }
         tutti_store_release(stage->word, 0);
-        tutti_batch_issue(batch);
     }
     stage->batch = NULL;
+    if (stage->is_issued_late)
+        tutti_batch_issue(batch);
     batch->streams_missing = 1;
     tutti_stream_push(stage->comm->gpu->stage, &batch->place, batch, true);
 }
@@ -207,13 +208,20 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
         return TUTTI_ERR_SYSTEM;
     TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
+    /* Host functions of several streams come in any order, the calls must not. */
+    if (!is_captured)
+        TUTTI_TRY(tutti_gpu_follow_last(comm->gpu->gpu, stream));
     TUTTI_TRY(tutti_batch_create(comm, &batch));
     rc = stage_out(comm, stage, calls, count, stream, batch);
     if (rc != TUTTI_OK) {
         tutti_batch_release(batch);
         return rc;
     }
-    if (!is_captured)
+    /* Replays are calls of which nobody tells before their turn comes on the stream; once there may be
+     * some, all calls are counted then. */
+    comm->gpu->has_captured = comm->gpu->has_captured || is_captured;
+    stage->is_issued_late = comm->gpu->has_captured;
+    if (!stage->is_issued_late)
         tutti_batch_issue(batch);
     rc = run(comm, stage, batch, stream);
     if (rc != TUTTI_OK) {

@@ -15,7 +15,8 @@ struct tutti_stage {
     uint32_t *word;              /* 1: the calls are done */
     struct tutti_cu_event *event; /* behind what copies the results in */
     bool is_recorded, is_captured;
-    struct tutti_batch *batch;   /* issued, and pushed by the host function; if not captured */
+    bool is_issued_late;         /* by the host function, not by the call */
+    struct tutti_batch *batch;   /* pushed by the host function; if not captured */
     struct tutti_batch *pattern; /* captured: what is issued each time */
 };
 

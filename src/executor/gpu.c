@@ -171,8 +171,8 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
             gpu->cuda->host_free(gpu->report);
         tutti_gpu_unshare(gpu);
         tutti_gpu_memory_free(gpu->cuda, &gpu->state);
-        tutti_gpu_memory_free(gpu->cuda, &gpu->own);
-        tutti_gpu_memory_free(gpu->cuda, &gpu->host);
+        tutti_gpu_take_back(gpu, &gpu->own);
+        tutti_gpu_take_back(gpu, &gpu->host);
         tutti_gpu_leave(gpu);
     }
     if (gpu->holds_primary)
@@ -187,5 +187,5 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
 
 size_t tutti_gpu_bytes(const struct tutti_gpu *gpu)
 {
-    return gpu->own.size_bytes + gpu->state.size_bytes;
+    return gpu->own.size_bytes + gpu->state.size_bytes + tutti_gpu_scratch_bytes(gpu);
 }

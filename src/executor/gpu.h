@@ -84,6 +84,10 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
 int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
                      struct tutti_cu_stream *other);
 
+/* Let `stream` go on only after the last operation, as tutti_gpu_run does; for what is enqueued
+ * otherwise, with the GPU's context current, and not while the stream is captured. */
+int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
+
 /* Count what was enqueued on `stream` otherwise as if tutti_gpu_run had done it. */
 int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 

@@ -55,7 +55,7 @@ static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item
 /* ---- the order of streams -------------------------------------------------------------------- */
 
 /* Kernels of one rank run one after the other: what their epochs and FIFOs rely on. */
-static int follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
@@ -185,7 +185,7 @@ static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
     if (!is_captured)
-        TUTTI_TRY(follow(gpu, stream));
+        TUTTI_TRY(tutti_gpu_follow_last(gpu, stream));
     TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
                                         stream));
     TUTTI_TRY(tutti_gpu_slabs_launched(gpu, stream));

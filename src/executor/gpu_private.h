@@ -121,6 +121,11 @@ size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
 int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
 void tutti_gpu_unshare(struct tutti_gpu *gpu);
 
+/* An area of mine that ranks of this process may still use when I am gone; and when I go, take back
+ * or free what nobody else uses. */
+int tutti_gpu_lend(const struct tutti_gpu *gpu, const struct tutti_gpu_memory *memory);
+void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *memory);
+
 /* ---- gpu_test.c ------------------------------------------------------------------------ */
 
 /* Store into every mailbox that I write; then, when all have done so, look at those I read, and at the
@@ -146,6 +151,7 @@ struct tutti_gpu_scratch;
 /* Device memory for the next launch, and all after it that need no more. */
 int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);
 void tutti_gpu_scratch_fini(struct tutti_gpu *gpu);
+size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu);
 
 /* ---- gpu_work.c ------------------------------------------------------------------------ */
 

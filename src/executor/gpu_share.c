@@ -3,6 +3,7 @@
 #include "executor/gpu_private.h"
 
 #include "base/log.h"
+#include "transport/gpu_loan.h"
 #include "transport/pass.h"
 
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
                               gpu->args.device, news->device, tutti_cuda_error(gpu->cuda, code));
         TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
     }
+    TUTTI_TRY(tutti_gpu_loan_join(is_host ? news->host_address : news->own_address));
     *ret_address = is_host ? news->host_address : news->own_address;
     return TUTTI_OK;
 }
@@ -172,16 +174,41 @@ int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host)
     return TUTTI_OK;
 }
 
+static void close_areas(struct tutti_gpu *gpu, int owner)
+{
+    struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
+
+    if (owner != gpu->args.rank) {
+        tutti_gpu_loan_end(neighbour->own_at);
+        tutti_gpu_loan_end(neighbour->host_at);
+    }
+    tutti_gpu_memory_free(gpu->cuda, &neighbour->own);
+    tutti_gpu_memory_free(gpu->cuda, &neighbour->host);
+}
+
+int tutti_gpu_lend(const struct tutti_gpu *gpu, const struct tutti_gpu_memory *memory)
+{
+    return tutti_gpu_loan_begin(&(struct tutti_gpu_loan_terms){.cuda = gpu->cuda,
+                                                               .context = gpu->context,
+                                                               .device = gpu->args.device,
+                                                               .holds_primary = gpu->holds_primary},
+                                memory);
+}
+
+void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *memory)
+{
+    if (!tutti_gpu_loan_end(memory->address))
+        tutti_gpu_memory_free(gpu->cuda, memory);
+}
+
 void tutti_gpu_unshare(struct tutti_gpu *gpu)
 {
     close_fds(gpu);
     for (int owner = 0; owner < gpu->args.nranks; owner++) {
         if (gpu->passes != NULL)
             tutti_pass_destroy(gpu->passes[owner]);
-        if (gpu->neighbours != NULL) {
-            tutti_gpu_memory_free(gpu->cuda, &gpu->neighbours[owner].own);
-            tutti_gpu_memory_free(gpu->cuda, &gpu->neighbours[owner].host);
-        }
+        if (gpu->neighbours != NULL)
+            close_areas(gpu, owner);
     }
     free(gpu->passes);
     free(gpu->passed_fds);

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPUs whose ranks disagree, stall, die or give up, and GPUs that fail: every call ends, and says
+ * why. */
+#include "fault/crew.h"
+#include "support/stderr_text.h"
+#include "wrap/cuda.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { NRANKS = 3, COUNT = 1000, LONG_MS = 600000 };
+
+/* Marks of the board. */
+enum { MARK_CALLED, MARK_ENDED, MARK_FREED };
+
+/* ---- a rank on a GPU --------------------------------------------------------------------------- */
+
+struct rank {
+    struct crew_seat *seat;
+    int32_t *numbers; /* COUNT of them on GPU number `rank`, whose context is current */
+};
+
+struct script {
+    tuttiResult_t (*act)(struct rank *rank);
+    uint32_t victim; /* rank, or call: what the act makes of it */
+};
+
+static const struct script *script_of(const struct rank *rank)
+{
+    return rank->seat->crew->context;
+}
+
+static const struct tutti_cuda *driver(void)
+{
+    const struct tutti_cuda *cuda = tutti_cuda_get(1);
+
+    if (cuda == NULL)
+        _exit(4);
+    return cuda;
+}
+
+/* Of what a test needs and no fault is to meet. */
+static void must(int code)
+{
+    if (code == TUTTI_CU_SUCCESS)
+        return;
+    fprintf(stderr, "the driver: %s\n", tutti_cuda_error(driver(), code));
+    _exit(5);
+}
+
+static void settle_in(struct rank *rank)
+{
+    struct tutti_cu_context *context;
+    tutti_cu_address numbers;
+    tutti_cu_device device;
+
+    must(driver()->device(&device, rank->seat->rank));
+    must(driver()->primary_retain(&context, device));
+    must(driver()->context_set(context));
+    must(driver()->memory_alloc(&numbers, COUNT * sizeof *rank->numbers));
+    rank->numbers = (int32_t *)(uintptr_t)numbers;
+}
+
+/* Wait until all ranks have come here, though they may have failed. */
+static void meet(struct crew_seat *seat, int mark)
+{
+    crew_add(&seat->board->marks[mark]);
+    if (!crew_await(&seat->board->marks[mark], (uint32_t)seat->nranks))
+        _exit(6);
+}
+
+static tuttiResult_t form_and_act(struct crew_seat *seat)
+{
+    struct rank rank = {.seat = seat};
+    const struct script *script = seat->crew->context;
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    tuttiResult_t result;
+
+    settle_in(&rank);
+    config.initTimeoutMs = 20000;
+    config.timeoutMs = seat->crew->timeout_ms;
+    result = tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
+                                     &config);
+    return result != tuttiSuccess ? result : script->act(&rank);
+}
+
+static struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
+                               const char *const *environment)
+{
+    return crew_run(&(struct crew){.nranks = NRANKS, .is_threads = is_threads, .forms_itself = true,
+                                   .environment = environment, .timeout_ms = timeout_ms,
+                                   .run = form_and_act, .context = script});
+}
+
+static void expect_report(const struct crew_board *board, int rank, tuttiResult_t wanted,
+                          const char *said)
+{
+    const struct crew_report *report = &board->reports[rank];
+
+    if (report->result != wanted || strstr(report->text, said) == NULL)
+        fail_msg("rank %d got %s, not %s, or does not say \"%s\": %s", rank,
+                 tuttiGetErrorString(report->result), tuttiGetErrorString(wanted), said,
+                 report->text);
+}
+
+/* ---- sums --------------------------------------------------------------------------------------- */
+
+/* Write what the rank gives; a lost GPU takes no more. */
+static void prepare(struct rank *rank)
+{
+    int32_t numbers[COUNT];
+
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = rank->seat->rank + i;
+    driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers);
+}
+
+/* One all-reduce with a result that is looked at. */
+static tuttiResult_t sum(struct rank *rank)
+{
+    int32_t numbers[COUNT];
+    tuttiResult_t result;
+
+    prepare(rank);
+    result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum,
+                            rank->seat->comm, NULL);
+    if (result != tuttiSuccess)
+        return result;
+    must(driver()->copy((uintptr_t)numbers, (uintptr_t)rank->numbers, sizeof numbers));
+    for (int i = 0; i < COUNT; i++)
+        if (numbers[i] != 3 + NRANKS * i) {
+            fprintf(stderr, "rank %d: number %d is %d\n", rank->seat->rank, i, numbers[i]);
+            _exit(7);
+        }
+    return result;
+}
+
+static tuttiResult_t sum_some(struct rank *rank)
+{
+    tuttiResult_t result = tuttiSuccess;
+
+    for (int i = 0; i < 5 && result == tuttiSuccess; i++)
+        result = sum(rank);
+    return result;
+}
+
+static tuttiResult_t sum_for_ever(struct rank *rank)
+{
+    tuttiResult_t result;
+
+    while ((result = sum(rank)) == tuttiSuccess)
+        continue;
+    return result;
+}
+
+/* ---- ranks that disagree -------------------------------------------------------------------------- */
+
+enum difference { OTHER_COLLECTIVE, OTHER_COUNT, OTHER_OP, OTHER_TYPE, DIFFERENCES };
+
+/* Rank 1 calls something else the second time. */
+static tuttiResult_t disagree(struct rank *rank)
+{
+    bool is_other = rank->seat->rank == 1;
+    uint32_t difference = script_of(rank)->victim;
+    tuttiResult_t result = sum(rank);
+
+    if (result != tuttiSuccess)
+        return result;
+    if (is_other && difference == OTHER_COLLECTIVE)
+        return tuttiBroadcast(rank->numbers, rank->numbers, COUNT, tuttiInt32, 0, rank->seat->comm,
+                              NULL);
+    return tuttiAllReduce(rank->numbers, rank->numbers,
+                          is_other && difference == OTHER_COUNT ? COUNT - 1 : COUNT,
+                          is_other && difference == OTHER_TYPE ? tuttiUint32 : tuttiInt32,
+                          is_other && difference == OTHER_OP ? tuttiMax : tuttiSum,
+                          rank->seat->comm, NULL);
+}
+
+static void ranks_that_disagree_are_all_told_who_called_what(void **state)
+{
+    (void)state;
+    for (uint32_t difference = 0; difference < DIFFERENCES; difference++)
+        for (int is_threads = 0; is_threads < 2; is_threads++) {
+            struct script script = {disagree, difference};
+            struct crew_board *board = play(&script, is_threads, LONG_MS, NULL);
+
+            for (int rank = 0; rank < NRANKS; rank++) {
+                expect_report(board, rank, tuttiInvalidUsage, "rank 1");
+                expect_report(board, rank, tuttiInvalidUsage, "calls");
+            }
+            crew_clear(board);
+        }
+}
+
+/* ---- ranks that stall ------------------------------------------------------------------------------ */
+
+static tuttiResult_t let_others_wait(struct rank *rank)
+{
+    tuttiResult_t result = sum(rank);
+
+    if (result == tuttiSuccess && rank->seat->rank != 2)
+        result = sum(rank);
+    meet(rank->seat, MARK_ENDED);
+    return result;
+}
+
+static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
+{
+    const struct script script = {let_others_wait, 0};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        struct crew_board *board = play(&script, is_threads, 300, NULL);
+
+        for (int rank = 0; rank < 2; rank++)
+            expect_report(board, rank, tuttiTimeout, "for rank 2");
+        crew_clear(board);
+    }
+}
+
+/* ---- giving up --------------------------------------------------------------------------------------- */
+
+static void *give_up(void *argument)
+{
+    struct crew_seat *seat = argument;
+
+    if (!crew_await(&seat->board->marks[MARK_CALLED], NRANKS - 1) ||
+        tuttiCommAbort(seat->comm) != tuttiSuccess)
+        _exit(8);
+    return NULL;
+}
+
+/* Rank 2 does not call; rank 0 gives up while its kernel and that of rank 1 wait. What they gave may
+ * be enough for a first call of rank 2. */
+static tuttiResult_t abort_meanwhile(struct rank *rank)
+{
+    struct crew_seat *seat = rank->seat;
+    struct tutti_cu_stream *stream;
+    tuttiResult_t result = tuttiSuccess;
+    pthread_t thread;
+
+    if (seat->rank == 0 && pthread_create(&thread, NULL, give_up, seat) != 0)
+        _exit(8);
+    if (seat->rank != 2) {
+        must(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
+        prepare(rank);
+        result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum,
+                                seat->comm, (tuttiStream_t)(void *)stream);
+        crew_add(&seat->board->marks[MARK_CALLED]);
+        must(driver()->stream_synchronize(stream));
+    }
+    if (seat->rank == 0)
+        pthread_join(thread, NULL);
+    meet(seat, MARK_ENDED);
+    return result != tuttiSuccess ? result : sum_for_ever(rank);
+}
+
+static void giving_up_ends_the_kernels_of_all_ranks(void **state)
+{
+    const struct script script = {abort_meanwhile, 0};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        struct crew_board *board = play(&script, is_threads, LONG_MS, NULL);
+
+        for (int rank = 0; rank < NRANKS; rank++)
+            if (board->reports[rank].result != tuttiRemoteError &&
+                board->reports[rank].result != tuttiInvalidUsage)
+                fail_msg("rank %d got %s: %s", rank,
+                         tuttiGetErrorString(board->reports[rank].result),
+                         board->reports[rank].text);
+        crew_clear(board);
+    }
+}
+
+/* ---- dying --------------------------------------------------------------------------------------------- */
+
+/* Rank 1 stops calling, so the others' kernels wait for it when it dies. */
+static tuttiResult_t wait_for_death(struct rank *rank)
+{
+    tuttiResult_t result = sum(rank);
+
+    crew_add(&rank->seat->board->marks[MARK_CALLED]);
+    if (rank->seat->rank == 1)
+        for (;;)
+            pause();
+    return result != tuttiSuccess ? result : sum_for_ever(rank);
+}
+
+static void kill_rank_1(const struct crew *crew, struct crew_board *board, const pid_t *pids)
+{
+    assert_true(crew_await(&board->marks[MARK_CALLED], (uint32_t)crew->nranks));
+    kill(pids[1], SIGKILL);
+}
+
+static void a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it(void **state)
+{
+    const struct script script = {wait_for_death, 0};
+    struct crew_board *board =
+        crew_run(&(struct crew){.nranks = NRANKS, .forms_itself = true, .timeout_ms = LONG_MS,
+                                .run = form_and_act, .meddle = kill_rank_1, .context = &script});
+
+    (void)state;
+    expect_report(board, 0, tuttiRemoteError, "rank 1");
+    expect_report(board, 2, tuttiRemoteError, "rank 1");
+    crew_clear(board);
+}
+
+/* ---- GPUs that do not reach each other ------------------------------------------------------------------ */
+
+/* All sums are right; what was said on the way. */
+static const char *sum_with(const char *faults, bool is_threads)
+{
+    const char *environment[] = {"SIMCUDA_FAULTS", faults, "TUTTI_DEBUG", "info", NULL};
+    const struct script script = {sum_some, 0};
+    struct crew_board *board;
+    const char *said;
+
+    stderr_text_begin();
+    board = play(&script, is_threads, LONG_MS, environment);
+    said = stderr_text_end();
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("%s: rank %d: %s", faults, rank, board->reports[rank].text);
+    crew_clear(board);
+    return said;
+}
+
+static void gpus_without_access_to_each_other_meet_in_host_memory(void **state)
+{
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        const char *said = sum_with("no-peer=0:1", is_threads);
+
+        assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 0,"), 1);
+        assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 1);
+        assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 2,"), 0);
+        assert_int_equal(count_lines_with(said, "GPUs reach each other:"), 1);
+    }
+}
+
+static void processes_whose_memory_cannot_be_shared_go_through_the_host(void **state)
+{
+    (void)state;
+    sum_with("no-ipc", false);
+    sum_with("no-vmm-export", false);
+    sum_with("no-ipc,no-vmm-export", false);
+}
+
+/* ---- GPUs without memory ---------------------------------------------------------------------------------- */
+
+/* Freeing waits for the kernels of whoever is still there. */
+static tuttiResult_t sum_and_clear(struct rank *rank)
+{
+    tuttiResult_t result = sum_some(rank);
+
+    meet(rank->seat, MARK_FREED);
+    must(driver()->memory_free((uintptr_t)rank->numbers));
+    return result;
+}
+
+/* The first allocations are the test's, one for each rank; there is only one kind of memory to try.
+ * Ranks do without kernels, all of them. */
+static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void **state)
+{
+    const struct script script = {sum_and_clear, 0};
+
+    (void)state;
+    for (int number = NRANKS + 1; number <= 3 * NRANKS; number++) {
+        char fault[16];
+        const char *environment[] = {"SIMCUDA_FAULTS", fault, "SIMCUDA_LEAKS", "1",
+                                     "TUTTI_SIM_CUDA_FAULT", "cuMemCreate:801", "TUTTI_DEBUG",
+                                     "warn", NULL};
+        struct crew_board *board;
+        const char *said;
+
+        snprintf(fault, sizeof fault, "oom=%d", number);
+        stderr_text_begin();
+        board = crew_run(&(struct crew){.nranks = NRANKS, .is_threads = true, .forms_itself = true,
+                                        .environment = environment, .timeout_ms = LONG_MS,
+                                        .run = form_and_act, .context = &script});
+        said = stderr_text_end();
+        for (int rank = 0; rank < NRANKS; rank++)
+            if (board->reports[rank].result != tuttiSuccess)
+                fail_msg("%s: rank %d: %s", fault, rank, board->reports[rank].text);
+        crew_clear(board);
+        if (count_lines_with(said, "device memory goes through the host") != 1 ||
+            strstr(said, "left: 0 allocations, 0 of the host, 0 registered, 0 opened, 0 mapped, "
+                         "0 reserved, 0 handles, 0 streams, 0 events") == NULL)
+            fail_msg("%s: %s", fault, said);
+    }
+}
+
+/* ---- GPUs that are lost -------------------------------------------------------------------------------------- */
+
+static void a_gpu_that_is_lost_is_named_and_the_others_end(void **state)
+{
+    static const char *const environment[] = {"SIMCUDA_FAULTS", "lost=1:20", NULL};
+    const struct script script = {sum_for_ever, 0};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        struct crew_board *board = play(&script, is_threads, LONG_MS, environment);
+
+        expect_report(board, 1, tuttiUnhandledCudaError, "GPU 1");
+        for (int rank = 0; rank < NRANKS; rank += 2)
+            if (board->reports[rank].result != tuttiRemoteError &&
+                board->reports[rank].result != tuttiUnhandledCudaError)
+                fail_msg("rank %d got %s: %s", rank,
+                         tuttiGetErrorString(board->reports[rank].result),
+                         board->reports[rank].text);
+        crew_clear(board);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_disagree_are_all_told_who_called_what),
+        cmocka_unit_test(a_rank_that_does_not_call_is_named_when_time_is_up),
+        cmocka_unit_test(giving_up_ends_the_kernels_of_all_ranks),
+        cmocka_unit_test(a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it),
+        cmocka_unit_test(gpus_without_access_to_each_other_meet_in_host_memory),
+        cmocka_unit_test(processes_whose_memory_cannot_be_shared_go_through_the_host),
+        cmocka_unit_test(ranks_that_run_out_of_memory_when_they_form_go_through_the_host),
+        cmocka_unit_test(a_gpu_that_is_lost_is_named_and_the_others_end),
+    };
+
+    return cmocka_run_group_tests_name("faults of GPUs", tests, NULL, NULL);
+}
