@@ -20,7 +20,7 @@ enum { NRANKS = 3, COUNT = 1000, LONG_MS = 600000 };
 /* Marks of the board. */
 enum { MARK_CALLED, MARK_ENDED, MARK_FREED };
 
-/* ---- a rank on a GPU --------------------------------------------------------------------------- */
+/* ---- a rank on a GPU ------------------------------------------------------------------------- */
 
 struct rank {
     struct crew_seat *seat;
@@ -124,7 +124,7 @@ static void expect_report(const struct crew_board *board, int rank, tuttiResult_
                  report->text);
 }
 
-/* ---- sums --------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* Write what the rank gives; a lost GPU takes no more. */
 static void prepare(struct rank *rank)
@@ -174,7 +174,7 @@ static tuttiResult_t sum_for_ever(struct rank *rank)
     return result;
 }
 
-/* ---- ranks that disagree -------------------------------------------------------------------------- */
+/* ---- ranks that disagree --------------------------------------------------------------------- */
 
 enum difference { OTHER_COLLECTIVE, OTHER_COUNT, OTHER_OP, OTHER_TYPE, DIFFERENCES };
 
@@ -214,7 +214,7 @@ static void ranks_that_disagree_are_all_told_who_called_what(void **state)
         }
 }
 
-/* ---- ranks that stall ------------------------------------------------------------------------------ */
+/* ---- ranks that stall ------------------------------------------------------------------------ */
 
 static tuttiResult_t let_others_wait(struct rank *rank)
 {
@@ -241,7 +241,7 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
     }
 }
 
-/* ---- giving up --------------------------------------------------------------------------------------- */
+/* ---- giving up ------------------------------------------------------------------------------- */
 
 static void *give_up(void *argument)
 {
@@ -253,8 +253,8 @@ static void *give_up(void *argument)
     return NULL;
 }
 
-/* Rank 2 does not call; rank 0 gives up while its kernel and that of rank 1 wait. What they gave may
- * be enough for a first call of rank 2. */
+/* Rank 2 does not call; rank 0 gives up while its kernel and that of rank 1 wait. What they gave
+ * may be enough for a first call of rank 2. */
 static tuttiResult_t abort_meanwhile(struct rank *rank)
 {
     struct crew_seat *seat = rank->seat;
@@ -297,7 +297,7 @@ static void giving_up_ends_the_kernels_of_all_ranks(void **state)
     }
 }
 
-/* ---- dying --------------------------------------------------------------------------------------------- */
+/* ---- dying ----------------------------------------------------------------------------------- */
 
 /* Rank 1 stops calling, so the others' kernels wait for it when it dies. */
 static tuttiResult_t wait_for_death(struct rank *rank)
@@ -335,7 +335,7 @@ static void a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it(void **
     }
 }
 
-/* ---- GPUs that do not reach each other ------------------------------------------------------------------ */
+/* ---- GPUs that do not reach each other ------------------------------------------------------- */
 
 /* All sums are right; what was said on the way. */
 static const char *sum_with(const char *faults, bool is_threads)
@@ -376,7 +376,7 @@ static void processes_whose_memory_cannot_be_shared_go_through_the_host(void **s
     sum_with("no-ipc,no-vmm-export", false);
 }
 
-/* ---- GPUs without memory ---------------------------------------------------------------------------------- */
+/* ---- GPUs without memory --------------------------------------------------------------------- */
 
 /* Freeing waits for the kernels of whoever is still there. */
 static tuttiResult_t sum_and_clear(struct rank *rank)
@@ -420,7 +420,7 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
     }
 }
 
-/* ---- GPUs that are lost -------------------------------------------------------------------------------------- */
+/* ---- GPUs that are lost ---------------------------------------------------------------------- */
 
 static void a_gpu_that_is_lost_is_named_and_the_others_end(void **state)
 {
