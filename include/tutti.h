@@ -298,6 +298,7 @@ typedef struct {
     size_t sharedReservedBytes;/* address space of the host's segment */
     int connections;           /* open connections of this rank */
     int sockets;               /* TCP sockets among them */
+    size_t deviceBytes;        /* memory of this rank's GPU */
 } tuttiMemStats_t;
 
 /* Memory and connections of this rank now. */

@@ -302,8 +302,10 @@ static int check_and_run(struct tutti_args *args)
 
         TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
                                   args->recv, ready->reach.recv_bytes, args->stream, &is_on_gpu));
-        if (is_on_gpu)
+        if (is_on_gpu) {
+            TUTTI_TRY(tutti_gpu_check_scalar(comm, args->function, &ready->call));
             return tutti_group_gpu_call(comm, &ready->call, args->stream);
+        }
         if (args->stream != NULL)
             TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     }

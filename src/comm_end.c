@@ -112,6 +112,10 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
         rc = tutti_comm_form(comm);
     if (rc == TUTTI_OK && tutti_load_acquire(&comm->state) == TUTTI_COMM_READY) {
         rc = tutti_fabric_news(comm->fabric);
+        /* Of graphs that are played only their kernels tell. */
+        if (rc == TUTTI_OK && comm->gpu != NULL)
+            rc = tutti_gpu_check(comm->gpu->gpu);
+        rc = rc == TUTTI_AGAIN ? TUTTI_OK : rc;
         if (rc != TUTTI_OK)
             tutti_comm_fail(comm, rc, tutti_last_message());
     }
@@ -140,6 +144,8 @@ tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
                               tutti_schedules_bytes(comm->schedules);
     known.sharedBytes = usage.shared_bytes;
     known.sharedReservedBytes = usage.reserved_bytes;
+    if (comm->gpu != NULL)
+        known.deviceBytes = tutti_gpu_bytes(comm->gpu->gpu);
     known.connections = usage.connections;
     known.sockets = usage.sockets;
     known.size = stats->size;

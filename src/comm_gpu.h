@@ -60,6 +60,10 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu);
 
+/* Can the device read what the call is to be multiplied by? */
+int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
+                           const struct tutti_call *call);
+
 /* Run a call on device memory: enqueue it, or with stream NULL complete it. */
 int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
 

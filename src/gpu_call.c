@@ -52,6 +52,24 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
     return TUTTI_OK;
 }
 
+int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
+                           const struct tutti_call *call)
+{
+    unsigned type = 0;
+    int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE};
+    void *values[] = {&type};
+
+    if (!call->is_premultiplied || call->scalar_address == NULL ||
+        (comm->cuda->pointer_attributes(1, attributes, values,
+                                        (tutti_cu_address)(uintptr_t)call->scalar_address) ==
+             TUTTI_CU_SUCCESS && type != 0))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but the "
+                      "scalar of its operation is in host memory that the device does not see; put "
+                      "it into device memory, or make the operation with "
+                      "tuttiScalarHostImmediate", function, comm->rank);
+}
+
 /* ---- enqueueing --------------------------------------------------------------------------------- */
 
 struct entry {

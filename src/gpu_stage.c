@@ -55,6 +55,17 @@ static size_t round_up(size_t bytes)
     return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
 }
 
+/* What a call takes: its buffers, and a line for a scalar that is read when it runs. */
+static size_t staged_bytes(size_t input_bytes, size_t output_bytes)
+{
+    return round_up(input_bytes) + round_up(output_bytes) + TUTTI_CACHE_LINE;
+}
+
+static bool is_late(const struct tutti_call *call)
+{
+    return call->is_premultiplied && call->scalar_address != NULL;
+}
+
 /* ---- copies on the stream ------------------------------------------------------------------------ */
 
 static int copy(struct tutti_comm *comm, const void *to, const void *from, size_t bytes,
@@ -125,8 +136,14 @@ static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
         staged.input = at;
         staged.output = at + round_up(input_bytes);
         TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
-        TUTTI_TRY(tutti_batch_add(batch, &staged));
         at += round_up(input_bytes) + round_up(output_bytes);
+        if (is_late(calls[i])) {
+            staged.scalar_address = at;
+            TUTTI_TRY(copy(comm, at, calls[i]->scalar_address, tutti_type_size(calls[i]->type),
+                           stream));
+        }
+        at += TUTTI_CACHE_LINE;
+        TUTTI_TRY(tutti_batch_add(batch, &staged));
     }
     return TUTTI_OK;
 }
@@ -142,7 +159,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
 
         tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
         TUTTI_TRY(copy_in(comm, calls[i], at + round_up(input_bytes), output_bytes, stream));
-        at += round_up(input_bytes) + round_up(output_bytes);
+        at += staged_bytes(input_bytes, output_bytes);
     }
     return TUTTI_OK;
 }
@@ -185,7 +202,7 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
         size_t input_bytes, output_bytes;
 
         tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
-        bytes += round_up(input_bytes) + round_up(output_bytes);
+        bytes += staged_bytes(input_bytes, output_bytes);
     }
     TUTTI_TRY(tutti_gpu_is_capturing(comm->gpu->gpu, stream, &is_captured));
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)

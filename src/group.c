@@ -6,6 +6,7 @@
 #include "comm_gpu.h"
 #include "stream.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +42,34 @@ struct group {
     struct tutti_batch batch;
 };
 
-static _Thread_local struct group this_group;
-/* The same while a group is open, else NULL. Every call asks; where to find a pointer is known once
- * the library is loaded, while this_group is too large for that, and finding it takes a call. */
+/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads that
+ * is found without a call is scarce, and a library that is loaded late gets little of it. */
+static pthread_key_t group_key;
+static pthread_once_t group_once = PTHREAD_ONCE_INIT;
+/* The same while a group is open, else NULL. Every call asks. */
 static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
+
+static void make_key(void)
+{
+    tutti_assert(pthread_key_create(&group_key, free) == 0);
+}
+
+/* NULL: no memory. */
+static struct group *this_group(void)
+{
+    struct group *group;
+
+    pthread_once(&group_once, make_key);
+    group = pthread_getspecific(group_key);
+    if (group == NULL) {
+        group = calloc(1, sizeof *group);
+        if (group != NULL && pthread_setspecific(group_key, group) != 0) {
+            free(group);
+            group = NULL;
+        }
+    }
+    return group;
+}
 
 bool tutti_group_is_open(void)
 {
@@ -344,7 +369,9 @@ static void forget(struct group *group, int rc)
 tuttiResult_t tuttiGroupStart(void)
 {
     if (open_group == NULL)
-        open_group = &this_group;
+        open_group = this_group();
+    if (open_group == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group"));
     open_group->depth++;
     return tuttiSuccess;
 }

@@ -187,5 +187,5 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
 
 size_t tutti_gpu_bytes(const struct tutti_gpu *gpu)
 {
-    return gpu->own.size_bytes + gpu->state.size_bytes;
+    return gpu->own.size_bytes + gpu->state.size_bytes + tutti_gpu_scratch_bytes(gpu);
 }

@@ -179,8 +179,9 @@ static int share_places(struct tutti_gpu *gpu)
                                                             &news->identity);
         }
         if (nhere > news->places)
-            return tutti_note(TUTTI_ERR_USAGE, "%u ranks share GPU %d of one process, whose kernels "
-                              "%u fit at a time", nhere, news->device, news->places);
+            return tutti_fail(TUTTI_ERR_USAGE, "%u ranks of one process share GPU %d, on which the "
+                              "kernels of %u run at a time; use more GPUs or fewer ranks", nhere,
+                              news->device, news->places);
         if (rank == gpu->args.rank)
             gpu->shares_device = nhere > 1;
         places = news->places / (nsharers > news->places ? news->places : nsharers);
@@ -203,7 +204,6 @@ static int reserve(struct tutti_gpu *gpu)
             memory_bytes = gpu->news[rank].memory_bytes;
         is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
     }
-    TUTTI_TRY(share_places(gpu));
     tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
                                      tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
@@ -407,7 +407,9 @@ static int form_inside(struct tutti_gpu *gpu)
             gpu->phase = PHASE_DONE;
         switch (gpu->phase) {
         case PHASE_MEET: return meet(gpu);
-        case PHASE_RESERVE: return say(gpu, reserve(gpu));
+        case PHASE_RESERVE:
+            TUTTI_TRY(share_places(gpu)); /* fails on all ranks, or on none */
+            return say(gpu, reserve(gpu));
         case PHASE_SHARE: return share(gpu);
         case PHASE_ROUTE: return say(gpu, reserve_host(gpu));
         case PHASE_SHARE_HOST: TUTTI_TRY(share_host(gpu)); break;

@@ -151,6 +151,7 @@ struct tutti_gpu_scratch;
 /* Device memory for the next launch, and all after it that need no more. */
 int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);
 void tutti_gpu_scratch_fini(struct tutti_gpu *gpu);
+size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu);
 
 /* ---- gpu_work.c ------------------------------------------------------------------------ */
 

@@ -55,3 +55,12 @@ void tutti_gpu_scratch_fini(struct tutti_gpu *gpu)
         gpu->scratch = next;
     }
 }
+
+size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu)
+{
+    size_t bytes = 0;
+
+    for (const struct tutti_gpu_scratch *at = gpu->scratch; at != NULL; at = at->next)
+        bytes += at->memory.size_bytes;
+    return bytes;
+}

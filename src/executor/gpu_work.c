@@ -27,7 +27,8 @@ static uint64_t most_sent(const struct tutti_gpu *gpu, const struct tutti_call *
 static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     uint64_t bytes = most_sent(gpu, call);
-    uint64_t ll = gpu->grid.layout.ll_bytes / 2, ll128 = gpu->grid.layout.ll128_bytes / 16 * 15;
+    uint64_t ll = TUTTI_GPU_LL_CAPACITY(&gpu->grid.layout);
+    uint64_t ll128 = TUTTI_GPU_LL128_CAPACITY(&gpu->grid.layout);
 
     if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
         return TUTTI_GPU_LL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The suites of collectives on device memory: test_gpu_collectives SUITE LAUNCH GPUS MOST_RANKS
- * [one third]. A test per number of ranks. With a last argument that third of the ranks, 0 to 2, is on
- * the CPU. */
+ * The suites of collectives on device memory: test_gpu_collectives SUITE LAUNCH GPUS RANKS [THIRD]. A
+ * test per number of ranks, as in "2-4"; the suite "acts" is one small trial of everything. With a last
+ * argument that third of the ranks, 0 to 2, is on the CPU. */
 #include "api/suites.h"
 #include "support/gpus.h"
 
@@ -22,6 +22,9 @@ struct run {
     char name[NAME_BYTES];
 };
 
+static const int any_number[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 0};
+static const struct suite acts = {"acts", any_number, suite_every_act};
+
 static void play(struct member *member)
 {
     const struct suite *suite = member->context;
@@ -40,18 +43,22 @@ int main(int count, char **arguments)
 {
     static struct CMUnitTest tests[MOST_TESTS];
     static struct run runs[MOST_TESTS];
-    const struct suite *suite = count >= 5 ? suite_find(arguments[1]) : NULL;
+    const struct suite *suite = count < 5                            ? NULL
+                                : strcmp(arguments[1], acts.name) == 0 ? &acts
+                                                                       : suite_find(arguments[1]);
+    int least, most;
     size_t total = 0;
 
-    if (suite == NULL || launch_find(arguments[2]) < 0) {
-        fprintf(stderr, "usage: %s SUITE LAUNCH GPUS MOST_RANKS [THIRD]\n", arguments[0]);
+    if (suite == NULL || launch_find(arguments[2]) < 0 ||
+        sscanf(arguments[4], "%d-%d", &least, &most) != 2) {
+        fprintf(stderr, "usage: %s SUITE LAUNCH GPUS LEAST-MOST [THIRD]\n", arguments[0]);
         return 2;
     }
-    gpus_use(atoi(arguments[3]), count > 5 ? atoi(arguments[5]) : -1, getenv("GM") ? (enum gpu_memory)atoi(getenv("GM")) : GPU_MEMORY_EITHER);
+    gpus_use(atoi(arguments[3]), count > 5 ? atoi(arguments[5]) : -1, GPU_MEMORY_EITHER);
     for (const int *ranks = suite->ranks; *ranks != 0; ranks++) {
         struct run *one = &runs[total];
 
-        if (*ranks > atoi(arguments[4]))
+        if (*ranks < least || *ranks > most)
             continue;
         *one = (struct run){.suite = suite, .nranks = *ranks,
                             .launch = (enum launch)launch_find(arguments[2])};

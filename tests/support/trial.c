@@ -149,8 +149,13 @@ static void issue(struct attempt *attempt, const void *send, void *recv, tuttiSt
 
     if (premultiplies) {
         values_scalar(&attempt->scalar, trial->type, member->rank);
+        if (gpus_has(member) && trial->op == OP_PREMUL_DEVICE)
+            attempt->device_scalar = gpus_put(member, &attempt->scalar, sizeof attempt->scalar);
         if (!EXPECT_OK(member, tuttiRedOpCreatePreMulSum(
-                                   &op, &attempt->scalar, trial->type,
+                                   &op,
+                                   attempt->device_scalar ? (void *)attempt->device_scalar
+                                                          : &attempt->scalar,
+                                   trial->type,
                                    trial->op == OP_PREMUL_DEVICE ? tuttiScalarDevice
                                                                  : tuttiScalarHostImmediate,
                                    member->comm)))
@@ -272,6 +277,8 @@ void attempt_end(struct attempt *attempt)
                    attempt->input.total);
     gpus_take_back(attempt->member, attempt->output.memory, attempt->device_output,
                    attempt->output.total);
+    gpus_take_back(attempt->member, &attempt->scalar, attempt->device_scalar,
+                   sizeof attempt->scalar);
     if (attempt->is_issued)
         verify(attempt);
     area_close(&attempt->input);

@@ -51,6 +51,7 @@ struct attempt {
     size_t inputs, outputs;
     size_t *arrays; /* counts and displacements of the v-forms */
     uint64_t scalar;
+    uint8_t *device_scalar; /* where it is on a GPU; NULL */
     bool is_issued;
     uint8_t *device_input, *device_output; /* where the areas are on a GPU meanwhile; else NULL */
 };

@@ -42,9 +42,11 @@ enum { GPU_WARP = 32 };
 #define GPU_INLINE static __device__ __forceinline__
 #define GPU_FUNCTION static __device__ __noinline__
 #define GPU_CONSTANT static __device__ __constant__ const
-/* A kernel of at most that many threads a block, with one argument, a struct. */
-#define GPU_KERNEL(name, most_threads, type, argument)  \
-    extern "C" __global__ void __launch_bounds__(most_threads) name(const __grid_constant__ type argument)
+/* A kernel of at most that many threads a block, with one argument, a struct. Two of its blocks fit on
+ * a multiprocessor: one for each of two communicators. */
+#define GPU_KERNEL(name, most_threads, type, argument)                \
+    extern "C" __global__ void __launch_bounds__(most_threads, 2)    \
+    name(const __grid_constant__ type argument)
 /* Memory that the threads of a block share; contents undefined at first. In function bodies. */
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_UNROLL _Pragma("unroll")

@@ -18,7 +18,7 @@
 
 enum {
     TUTTI_GPU_RANKS = 64,    /* most ranks of a domain */
-    TUTTI_GPU_THREADS = 512, /* most threads of a block; a multiple of 32, at least 32 */
+    TUTTI_GPU_THREADS = 256, /* most threads of a block; a multiple of 32, at least 32 */
     TUTTI_GPU_BLOCKS = 256,  /* most blocks of a launch */
     TUTTI_GPU_MAPS = 32,     /* allocations of a rank that its peers may have mapped */
     TUTTI_GPU_LINE = 128,    /* bytes that travel together */
