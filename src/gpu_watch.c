@@ -114,8 +114,9 @@ int tutti_gpu_wait(struct tutti_comm *comm)
             break;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
+    /* What went through the host has ended by now, well or not: the communicator knows. */
     if (rc == TUTTI_OK)
-        return rc;
+        return tutti_comm_error(comm);
     tutti_comm_fail(comm, rc, tutti_last_message());
     wait_for_kernels(comm);
     return tutti_comm_error(comm);

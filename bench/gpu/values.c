@@ -90,7 +90,7 @@ int bench_values_are_sum(const struct bench_gpu *gpu, enum tutti_type type, uint
                          const void *sum, size_t size_bytes)
 {
     size_t bytes = size_bytes < LOOK_BYTES ? size_bytes : LOOK_BYTES;
-    void *sources[MOST_SOURCES];
+    void *sources[MOST_SOURCES] = {NULL};
     int is_right;
 
     for (uint32_t i = 0; i < nsrcs; i++)

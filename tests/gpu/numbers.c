@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 const struct place all_places[] = {
     {LAUNCH_THREADS, 3, 1, -1},
@@ -30,7 +30,7 @@ void at_all_places(member_fn fn)
         at_place(&all_places[i], true, fn);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static int32_t *list(size_t count, int32_t first, int32_t step)
 {
@@ -100,7 +100,7 @@ void numbers_drop(struct member *member, int32_t *at, size_t count)
     free(numbers);
 }
 
-/* ---- streams -------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 tuttiStream_t numbers_stream(struct member *member)
 {

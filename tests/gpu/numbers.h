@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers in the memory of ranks, of a GPU or of the host; and the worlds that tests of GPUs look at. */
+ * Numbers in memory of ranks, on a GPU or on the host; and how ranks of the tests are placed. */
 #ifndef TUTTI_TESTS_GPU_NUMBERS_H
 #define TUTTI_TESTS_GPU_NUMBERS_H
 

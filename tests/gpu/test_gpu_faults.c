@@ -20,7 +20,7 @@ enum { NRANKS = 3, COUNT = 1000, LONG_MS = 600000 };
 /* Marks of the board. */
 enum { MARK_CALLED, MARK_ENDED, MARK_FREED };
 
-/* ---- a rank on a GPU --------------------------------------------------------------------------- */
+/* ---- a rank on a GPU ------------------------------------------------------------------------- */
 
 struct rank {
     struct crew_seat *seat;
@@ -91,6 +91,20 @@ static tuttiResult_t form_and_act(struct crew_seat *seat)
     return result != tuttiSuccess ? result : script->act(&rank);
 }
 
+/* By kernels, or through the host where there are none; as processes, then as threads. */
+enum { WAYS = 4 };
+struct way {
+    const char *const *environment;
+    bool is_threads;
+};
+
+static struct way way_of(int number)
+{
+    static const char *const without_kernels[] = {"TUTTI_CUDA_KERNELS", "/dev/null", NULL};
+
+    return (struct way){number / 2 == 0 ? NULL : without_kernels, number % 2 == 1};
+}
+
 static struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
                                const char *const *environment)
 {
@@ -110,7 +124,7 @@ static void expect_report(const struct crew_board *board, int rank, tuttiResult_
                  report->text);
 }
 
-/* ---- sums --------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* Write what the rank gives; a lost GPU takes no more. */
 static void prepare(struct rank *rank)
@@ -160,7 +174,7 @@ static tuttiResult_t sum_for_ever(struct rank *rank)
     return result;
 }
 
-/* ---- ranks that disagree -------------------------------------------------------------------------- */
+/* ---- ranks that disagree --------------------------------------------------------------------- */
 
 enum difference { OTHER_COLLECTIVE, OTHER_COUNT, OTHER_OP, OTHER_TYPE, DIFFERENCES };
 
@@ -187,19 +201,20 @@ static void ranks_that_disagree_are_all_told_who_called_what(void **state)
 {
     (void)state;
     for (uint32_t difference = 0; difference < DIFFERENCES; difference++)
-        for (int is_threads = 0; is_threads < 2; is_threads++) {
+        for (int number = 0; number < WAYS; number++) {
+            struct way way = way_of(number);
             struct script script = {disagree, difference};
-            struct crew_board *board = play(&script, is_threads, LONG_MS, NULL);
+            struct crew_board *board = play(&script, way.is_threads, LONG_MS, way.environment);
 
             for (int rank = 0; rank < NRANKS; rank++) {
                 expect_report(board, rank, tuttiInvalidUsage, "rank 1");
-                expect_report(board, rank, tuttiInvalidUsage, "calls");
+                expect_report(board, rank, tuttiInvalidUsage, " call");
             }
             crew_clear(board);
         }
 }
 
-/* ---- ranks that stall ------------------------------------------------------------------------------ */
+/* ---- ranks that stall ------------------------------------------------------------------------ */
 
 static tuttiResult_t let_others_wait(struct rank *rank)
 {
@@ -216,8 +231,9 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
     const struct script script = {let_others_wait, 0};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
-        struct crew_board *board = play(&script, is_threads, 300, NULL);
+    for (int number = 0; number < WAYS; number++) {
+        struct way way = way_of(number);
+        struct crew_board *board = play(&script, way.is_threads, 300, way.environment);
 
         for (int rank = 0; rank < 2; rank++)
             expect_report(board, rank, tuttiTimeout, "for rank 2");
@@ -225,7 +241,7 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
     }
 }
 
-/* ---- giving up --------------------------------------------------------------------------------------- */
+/* ---- giving up ------------------------------------------------------------------------------- */
 
 static void *give_up(void *argument)
 {
@@ -237,8 +253,8 @@ static void *give_up(void *argument)
     return NULL;
 }
 
-/* Rank 2 does not call; rank 0 gives up while its kernel and that of rank 1 wait. What they gave may
- * be enough for a first call of rank 2. */
+/* Rank 2 does not call; rank 0 gives up while its kernel and that of rank 1 wait. What they gave
+ * may be enough for a first call of rank 2. */
 static tuttiResult_t abort_meanwhile(struct rank *rank)
 {
     struct crew_seat *seat = rank->seat;
@@ -267,8 +283,9 @@ static void giving_up_ends_the_kernels_of_all_ranks(void **state)
     const struct script script = {abort_meanwhile, 0};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
-        struct crew_board *board = play(&script, is_threads, LONG_MS, NULL);
+    for (int number = 0; number < WAYS; number++) {
+        struct way way = way_of(number);
+        struct crew_board *board = play(&script, way.is_threads, LONG_MS, way.environment);
 
         for (int rank = 0; rank < NRANKS; rank++)
             if (board->reports[rank].result != tuttiRemoteError &&
@@ -280,7 +297,7 @@ static void giving_up_ends_the_kernels_of_all_ranks(void **state)
     }
 }
 
-/* ---- dying --------------------------------------------------------------------------------------------- */
+/* ---- dying ----------------------------------------------------------------------------------- */
 
 /* Rank 1 stops calling, so the others' kernels wait for it when it dies. */
 static tuttiResult_t wait_for_death(struct rank *rank)
@@ -303,17 +320,22 @@ static void kill_rank_1(const struct crew *crew, struct crew_board *board, const
 static void a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it(void **state)
 {
     const struct script script = {wait_for_death, 0};
-    struct crew_board *board =
-        crew_run(&(struct crew){.nranks = NRANKS, .forms_itself = true, .timeout_ms = LONG_MS,
-                                .run = form_and_act, .meddle = kill_rank_1, .context = &script});
 
     (void)state;
-    expect_report(board, 0, tuttiRemoteError, "rank 1");
-    expect_report(board, 2, tuttiRemoteError, "rank 1");
-    crew_clear(board);
+    for (int number = 0; number < WAYS; number += 2) {
+        struct crew_board *board =
+            crew_run(&(struct crew){.nranks = NRANKS, .forms_itself = true, .timeout_ms = LONG_MS,
+                                    .environment = way_of(number).environment,
+                                    .run = form_and_act, .meddle = kill_rank_1,
+                                    .context = &script});
+
+        expect_report(board, 0, tuttiRemoteError, "rank 1");
+        expect_report(board, 2, tuttiRemoteError, "rank 1");
+        crew_clear(board);
+    }
 }
 
-/* ---- GPUs that do not reach each other ------------------------------------------------------------------ */
+/* ---- GPUs that do not reach each other ------------------------------------------------------- */
 
 /* All sums are right; what was said on the way. */
 static const char *sum_with(const char *faults, bool is_threads)
@@ -354,7 +376,7 @@ static void processes_whose_memory_cannot_be_shared_go_through_the_host(void **s
     sum_with("no-ipc,no-vmm-export", false);
 }
 
-/* ---- GPUs without memory ---------------------------------------------------------------------------------- */
+/* ---- GPUs without memory --------------------------------------------------------------------- */
 
 /* Freeing waits for the kernels of whoever is still there. */
 static tuttiResult_t sum_and_clear(struct rank *rank)
@@ -398,7 +420,7 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
     }
 }
 
-/* ---- GPUs that are lost -------------------------------------------------------------------------------------- */
+/* ---- GPUs that are lost ---------------------------------------------------------------------- */
 
 static void a_gpu_that_is_lost_is_named_and_the_others_end(void **state)
 {

@@ -9,7 +9,7 @@
 
 enum { COUNT = 600, REPLAYS = 20 };
 
-/* ---- graphs --------------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 /* A function that callers use and the library does not. */
 static void *find(const char *name)
@@ -64,7 +64,7 @@ static void drop(struct member *member, struct tutti_cu_exec *exec)
     EXPECT(member, destroy(exec) == TUTTI_CU_SUCCESS);
 }
 
-/* ---- what is captured -------------------------------------------------------------------------------- */
+/* ---- what is captured ------------------------------------------------------------------------ */
 
 struct scene {
     int32_t *given, *summed, *told, *taken;
@@ -99,7 +99,8 @@ static void call(struct member *member, const struct scene *scene)
     EXPECT_OK(member, tuttiAllReduce(scene->given, scene->summed, COUNT, tuttiInt32, tuttiSum,
                                      member->comm, scene->stream));
     EXPECT_OK(member, tuttiGroupStart());
-    EXPECT_OK(member, tuttiSend(scene->given, COUNT, tuttiInt32, next, member->comm, scene->stream));
+    EXPECT_OK(member, tuttiSend(scene->given, COUNT, tuttiInt32, next, member->comm,
+                                scene->stream));
     EXPECT_OK(member, tuttiBroadcast(scene->given, scene->told, COUNT, tuttiInt32, 1, member->comm,
                                      scene->stream));
     EXPECT_OK(member, tuttiRecv(scene->taken, COUNT, tuttiInt32, before, member->comm,
@@ -151,7 +152,7 @@ static void every_replay_takes_what_is_in_memory_then(void **state)
     at_all_places(replay);
 }
 
-/* ---- between other calls -------------------------------------------------------------------------------- */
+/* ---- between other calls --------------------------------------------------------------------- */
 
 /* Calls on the same stream between replays, which nobody waits for in between. */
 static void mix(struct member *member)

@@ -22,7 +22,7 @@ static void sum(struct member *member, int32_t *numbers, size_t count, const cha
     numbers_expect(member, numbers, count, triangle(member->nranks), member->nranks, what);
 }
 
-/* ---- memory that the library gives ---------------------------------------------------------------- */
+/* ---- memory that the library gives ----------------------------------------------------------- */
 
 static void look_at_memory(struct member *member)
 {
@@ -76,7 +76,7 @@ static void memory_may_come_and_go_between_calls(void **state)
     at_place(&together, true, come_and_go);
 }
 
-/* ---- memory that callers register ------------------------------------------------------------------- */
+/* ---- memory that callers register ------------------------------------------------------------ */
 
 static void sum_often(struct member *member, int32_t *numbers, int times, const char *what)
 {
@@ -84,7 +84,8 @@ static void sum_often(struct member *member, int32_t *numbers, int times, const 
         sum(member, numbers, COUNT, what);
 }
 
-/* The second handle is of the same allocation. Freeing waits for the device, and so for all ranks. */
+/* The second handle is of the same allocation. Freeing waits for the device, so for
+ * all ranks. */
 static void let_others_in(struct member *member)
 {
     tutti_cu_address address = 0;
@@ -118,7 +119,7 @@ static void callers_memory_may_be_registered_and_taken_back(void **state)
     at_place(&together, true, let_others_in);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void expect_text(struct member *member, const char *wanted)
 {
@@ -133,10 +134,12 @@ static void pass_two_sides(struct member *member)
 
     if (gpus_has(member)) {
         EXPECT_RESULT(member, tuttiInvalidArgument,
-                      tuttiAllReduce(device, host, COUNT, tuttiInt32, tuttiSum, member->comm, NULL));
+                      tuttiAllReduce(device, host, COUNT, tuttiInt32, tuttiSum, member->comm,
+                                     NULL));
         expect_text(member, "device memory");
         EXPECT_RESULT(member, tuttiInvalidArgument,
-                      tuttiAllReduce(host, device, COUNT, tuttiInt32, tuttiSum, member->comm, NULL));
+                      tuttiAllReduce(host, device, COUNT, tuttiInt32, tuttiSum, member->comm,
+                                     NULL));
         EXPECT_OK(member, tuttiHostStreamCreate(&stream));
         EXPECT_RESULT(member, tuttiInvalidArgument,
                       tuttiAllReduce(device, device, COUNT, tuttiInt32, tuttiSum, member->comm,
@@ -193,7 +196,8 @@ static void ask_for_too_much(struct member *member)
     config.device = 3;
     member_share_id(member, &id);
     EXPECT_RESULT(member, tuttiInvalidArgument,
-                  tuttiCommInitRankConfig(&member->comm, member->nranks, id, member->rank, &config));
+                  tuttiCommInitRankConfig(&member->comm, member->nranks, id, member->rank,
+                                          &config));
     expect_text(member, "config.device is 3");
     EXPECT(member, member->comm == NULL);
 }

@@ -9,7 +9,7 @@
 
 enum { COUNT = 600, RANKS = 3 };
 
-/* ---- returning, and order ------------------------------------------------------------------------ */
+/* ---- returning, and order -------------------------------------------------------------------- */
 
 /* The others call only when rank 0's call has returned, which cannot be complete by then. */
 static void call_first(struct member *member)
@@ -43,7 +43,8 @@ static void a_call_on_a_stream_returns_before_the_others_have_called(void **stat
     at_all_places(call_first);
 }
 
-/* Each call reads what the one before wrote, on another stream; only the last stream is waited for. */
+/* Each call reads what the one before wrote, on another stream; only the last stream is
+ * waited for. */
 static void go_over_streams(struct member *member)
 {
     enum { STREAMS = 3, CALLS = 10 };
@@ -115,7 +116,7 @@ static void two_communicators_on_two_streams_do_not_wait_for_each_other(void **s
             at_place(&all_places[i], true, cross);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 struct bundle {
     int32_t *summed, *told, *given, *taken;
@@ -152,7 +153,8 @@ static void expect_group(struct member *member, const struct bundle *bundle, int
 {
     int before = (member->rank + member->nranks - 1) % member->nranks;
 
-    numbers_expect(member, bundle->summed, COUNT, triangle(member->nranks) * round, 0, "all-reduce");
+    numbers_expect(member, bundle->summed, COUNT, triangle(member->nranks) * round, 0,
+                   "all-reduce");
     numbers_expect(member, bundle->told, COUNT, 100 + round, 1, "broadcast");
     numbers_expect(member, bundle->taken, COUNT, before * 1000 + round, 1, "message");
 }
@@ -167,7 +169,8 @@ static void play_groups(struct member *member, int nstreams)
         streams[i] = numbers_stream(member);
     for (int i = 0; i < 4; i++)
         four[i] = numbers_make(member, COUNT, 0, 0);
-    bundle = (struct bundle){.summed = four[0], .told = four[1], .given = four[2], .taken = four[3]};
+    bundle = (struct bundle){.summed = four[0], .told = four[1], .given = four[2],
+                            .taken = four[3]};
     for (int i = 0; i < 3; i++)
         bundle.streams[i] = streams[i % nstreams];
     for (int round = 1; round <= 4; round++) {
@@ -206,7 +209,7 @@ static void a_group_over_several_streams_is_complete_on_each(void **state)
     at_all_places(play_on_three);
 }
 
-/* ---- in place ---------------------------------------------------------------------------------------- */
+/* ---- in place -------------------------------------------------------------------------------- */
 
 static void reduce_and_gather(struct member *member)
 {
@@ -232,7 +235,7 @@ static void calls_in_place_follow_each_other_on_a_stream(void **state)
     at_all_places(reduce_and_gather);
 }
 
-/* ---- one thread ----------------------------------------------------------------------------------------- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
 /* The contexts of devices, retained for the life of the process. */
 static void make_current(struct member *member, int ordinal)
@@ -303,7 +306,7 @@ static void one_thread_may_hold_all_ranks(void **state)
     crowd_run(LAUNCH_THREADS, 1, hold_all_ranks, (void *)(uintptr_t)own);
 }
 
-/* ---- default streams ------------------------------------------------------------------------------------- */
+/* ---- default streams ------------------------------------------------------------------------- */
 
 /* What comes before on the default stream is seen by the call, what comes after sees its result. */
 static void call_on_default_streams(struct member *member)

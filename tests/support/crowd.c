@@ -109,6 +109,15 @@ tuttiConfig_t crowd_config(void)
 
 /* ---- the ranks of one process --------------------------------------------------------- */
 
+/* When nobody waits for anybody any more. */
+static void leave_gpu(struct member *member)
+{
+    if (!gpus_are_used())
+        return;
+    member_meet(member);
+    gpus_leave(member);
+}
+
 static void run_member(struct member *member)
 {
     struct crowd *crowd = member->crowd;
@@ -118,6 +127,7 @@ static void run_member(struct member *member)
     gpus_enter(member);
     if (!crowd->forms_world) {
         crowd->fn(member);
+        leave_gpu(member);
         return;
     }
     member_share_id(member, &id);
@@ -126,10 +136,7 @@ static void run_member(struct member *member)
         return;
     crowd->fn(member);
     EXPECT_OK(member, tuttiCommDestroy(member->comm));
-    if (gpus_are_used()) {
-        member_meet(member);
-        gpus_leave(member);
-    }
+    leave_gpu(member);
 }
 
 static void *member_thread(void *context)
