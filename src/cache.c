@@ -195,10 +195,10 @@ static bool same_choice(const struct tutti_choice *a, const struct tutti_choice 
            memcmp(&a->options, &b->options, sizeof a->options) == 0;
 }
 
-static int find_plan(struct tutti_comm *comm, const struct tutti_choice *choice, int root,
+int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
+                     const struct tutti_choice *choice, int root,
                      const struct tutti_plan **ret_plan)
 {
-    struct tutti_cache *cache = comm->cache;
     struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
                                 .root = (uint32_t)root, .options = choice->options,
                                 .places = &comm->places,
@@ -299,17 +299,17 @@ static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
     if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
         (choice->algorithm->needs == 0 && !are_alike(call, query)))
         return TUTTI_OK;
-    TUTTI_TRY(find_plan(comm, &lent, call->root, &plan));
+    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &lent, call->root, &plan));
     log_choice(comm, query, &lent);
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &made));
     tutti_program_lend(program, made);
     return TUTTI_OK;
 }
 
-static int make(struct tutti_comm *comm, const struct tutti_call *call,
-                struct tutti_program **ret_program)
+struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
+                                           const struct tutti_call *call)
 {
-    struct tutti_tuner_query query = {
+    return (struct tutti_tuner_query){
         .collective = call->collective,
         .is_vector = is_vector(call),
         .root = (uint32_t)call->root,
@@ -318,6 +318,12 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
         .widening = tutti_type_is_narrow_float(call->type)
                         ? (uint32_t)(sizeof(float) / tutti_type_size(call->type)) : 1,
     };
+}
+
+static int make(struct tutti_comm *comm, const struct tutti_call *call,
+                struct tutti_program **ret_program)
+{
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
     enum tutti_authority by = TUTTI_BY_VARIABLE;
     struct tutti_choice choice;
     const struct tutti_plan *plan;
@@ -330,7 +336,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     else
         TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
     log_choice(comm, &query, &choice);
-    TUTTI_TRY(find_plan(comm, &choice, call->root, &plan));
+    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, &plan));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program));
     /* What the user has said holds for all memory. */
     if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)

@@ -173,6 +173,14 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache);
 /* Drop all plans and programs; no run may be active. */
 void tutti_cache_forget(struct tutti_cache *cache);
 
+/* What the tuner is asked about a call; and the plan of its answer, made at first need, kept in a cache
+ * that is the caller's own. */
+struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
+                                           const struct tutti_call *call);
+int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
+                     const struct tutti_choice *choice, int root,
+                     const struct tutti_plan **ret_plan);
+
 /* The program for `call`, made at first need; the next call of this may drop it. */
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program);

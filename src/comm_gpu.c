@@ -155,6 +155,7 @@ void tutti_comm_gpu_free(struct tutti_comm *comm)
     if (side->gpu != NULL) {
         tutti_comm_gpu_drain(comm);
         tutti_gpu_stage_fini(comm);
+        tutti_gpu_programs_fini(comm);
     }
     tutti_batch_release(side->batch);
     free(side->messages);

@@ -19,6 +19,7 @@ struct tutti_comm_gpu {
     struct tutti_gpu *gpu;
     bool has_domain;
     struct tutti_history history; /* of calls that ran as kernels: the calling thread's */
+    struct tutti_gpu_programs *programs; /* of named algorithms; NULL until needed */
     uint64_t *sequences;          /* of messages that did: [2][nranks], receives, sends */
 
     /* Forming. */
@@ -75,6 +76,14 @@ int tutti_gpu_parts_launch(struct tutti_gpu_part *parts);
 /* Wait for those with stream NULL. */
 int tutti_gpu_parts_wait(struct tutti_gpu_part *parts);
 void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
+
+/* ---- programs (gpu_programs.c) ------------------------------------------------------------- */
+
+/* By what the call runs if somebody has named an algorithm for it; NULL: as kernels like. Valid until
+ * the next call of this. */
+int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
+                            const struct tutti_gpu_stored **ret_stored);
+void tutti_gpu_programs_fini(struct tutti_comm *comm);
 
 /* ---- watching (gpu_watch.c) ---------------------------------------------------------------- */
 

@@ -128,6 +128,18 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     return header;
 }
 
+static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
+{
+    const struct tutti_gpu_stored *stored;
+    int rc = tutti_gpu_programs_find(comm, item->call, &stored);
+
+    if (rc != TUTTI_OK)
+        return tutti_comm_fail(comm, rc, tutti_last_message());
+    if (stored != NULL)
+        item->program = *stored;
+    return TUTTI_OK;
+}
+
 int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
     struct tutti_gpu_item item = {.call = call};
@@ -135,8 +147,10 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
 
     TUTTI_TRY(find_stream(comm, stream, &on));
     if (comm->gpu->has_domain) {
-        struct tutti_header header = number(comm, call);
+        struct tutti_header header;
 
+        TUTTI_TRY(find_program(comm, &item));
+        header = number(comm, call);
         item.header = &header;
         TUTTI_TRY(launch(comm, &item, 1, on));
     } else {
@@ -220,17 +234,18 @@ int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
 static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
 {
     struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
-    int rc;
+    int rc = TUTTI_OK;
 
     if (items == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
-    for (size_t i = 0; i < part->count; i++) {
+    for (size_t i = 0; rc == TUTTI_OK && i < part->count; i++) {
         struct entry *entry = &part->entries[i];
 
-        entry->header = number(part->comm, &entry->call);
         items[i] = (struct tutti_gpu_item){.call = &entry->call, .header = &entry->header};
+        rc = find_program(part->comm, &items[i]);
+        entry->header = number(part->comm, &entry->call);
     }
-    rc = launch(part->comm, items, part->count, stream);
+    rc = rc == TUTTI_OK ? launch(part->comm, items, part->count, stream) : rc;
     free(items);
     return rc;
 }

@@ -146,6 +146,16 @@ fail:
     return rc;
 }
 
+const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu)
+{
+    return &gpu->grid;
+}
+
+bool tutti_gpu_sees_all(const struct tutti_gpu *gpu)
+{
+    return gpu->is_one_process && gpu->is_one_device;
+}
+
 /* ---- letting go --------------------------------------------------------------------------- */
 
 void tutti_gpu_destroy(struct tutti_gpu *gpu)

@@ -65,11 +65,27 @@ bool tutti_gpu_has_domain(const struct tutti_gpu *gpu);
 
 /* ---- calling (gpu_launch.c) ------------------------------------------------------------ */
 
+/* A program in device memory (gpu_program.h), and the scratch memory that it takes. */
+struct tutti_gpu_stored {
+    const void *image;
+    size_t scratch_bytes;
+};
+
 /* One call, with what identifies it among the ranks' calls. */
 struct tutti_gpu_item {
     const struct tutti_call *call;
     const struct tutti_header *header;
+    struct tutti_gpu_stored program; /* `image` NULL: none, kernels know by themselves */
 };
+
+/* Put an encoded program into device memory, where it stays. */
+int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
+                    const void **ret_image);
+
+/* What programs are cut by; and whether every rank sees every buffer of all others. */
+struct tutti_gpu_grid;
+const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);
+bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
 
 /* Enqueue the calls on `stream`, in order, as one launch. The caller's buffers are the library's until
  * the stream has come past it. Calls on several streams run in the order of these calls. */

@@ -100,6 +100,8 @@ struct tutti_gpu {
     bool has_launched;
     struct tutti_gpu_slab *slabs, *slab; /* all of them; the one in use */
     struct tutti_gpu_scratch *scratch;  /* the newest of device memory for programs */
+    struct tutti_gpu_scratch *store;    /* and of that which holds them */
+    size_t stored_bytes;                /* in the newest */
     struct tutti_gpu_maps *maps;        /* NULL: no board to write on */
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory that programs stage in and keep. Works run one after the other, so one block is enough
+ * Device memory of programs: what they stage in and keep, and they themselves.
+ *
+ * Scratch. Works run one after the other, so one block is enough
  * for all. When it grows the old one stays, for captured launches name it; since each is twice as
  * large as the one before, all together are no more than twice what is needed. */
 #include "executor/gpu_private.h"
@@ -11,9 +13,8 @@ struct tutti_gpu_scratch {
     struct tutti_gpu_memory memory;
 };
 
-static int grow(struct tutti_gpu *gpu, size_t size_bytes)
+static int grow(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list, size_t size_bytes)
 {
-    size_t before = gpu->scratch != NULL ? gpu->scratch->memory.size_bytes : 0;
     struct tutti_gpu_scratch *scratch = calloc(1, sizeof *scratch);
     int mode = TUTTI_CU_CAPTURE_RELAXED, rc;
 
@@ -21,46 +22,87 @@ static int grow(struct tutti_gpu *gpu, size_t size_bytes)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
     gpu->cuda->exchange_capture_mode(&mode);
     rc = tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
-                                size_bytes > 2 * before ? size_bytes : 2 * before, gpu->desk,
-                                &scratch->memory);
+                                size_bytes, gpu->desk, &scratch->memory);
     gpu->cuda->exchange_capture_mode(&mode);
     if (rc != TUTTI_OK) {
         free(scratch);
         return rc;
     }
-    scratch->next = gpu->scratch;
-    gpu->scratch = scratch;
+    scratch->next = *list;
+    *list = scratch;
     return TUTTI_OK;
 }
 
 int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch)
 {
+    size_t before;
+
     if (size_bytes == 0) {
         *ret_scratch = NULL;
         return TUTTI_OK;
     }
-    if (gpu->scratch == NULL || gpu->scratch->memory.size_bytes < size_bytes)
-        TUTTI_TRY(grow(gpu, size_bytes));
+    before = gpu->scratch != NULL ? gpu->scratch->memory.size_bytes : 0;
+    if (before < size_bytes)
+        TUTTI_TRY(grow(gpu, &gpu->scratch, size_bytes > 2 * before ? size_bytes : 2 * before));
     *ret_scratch = (uint8_t *)(uintptr_t)gpu->scratch->memory.address;
     return TUTTI_OK;
 }
 
+/* ---- programs --------------------------------------------------------------------------------- */
+
+enum { CHUNK_BYTES = 2 << 20 };
+
+int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
+                    const void **ret_image)
+{
+    size_t room = (size_bytes + TUTTI_GPU_LINE - 1) / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    tutti_cu_address at;
+    int mode = TUTTI_CU_CAPTURE_RELAXED, rc = TUTTI_OK;
+
+    TUTTI_TRY(tutti_gpu_enter(gpu));
+    gpu->cuda->exchange_capture_mode(&mode);
+    if (gpu->store == NULL || gpu->store->memory.size_bytes - gpu->stored_bytes < room) {
+        rc = grow(gpu, &gpu->store, room > CHUNK_BYTES ? room : CHUNK_BYTES);
+        gpu->stored_bytes = rc == TUTTI_OK ? 0 : gpu->stored_bytes;
+    }
+    if (rc == TUTTI_OK) {
+        at = gpu->store->memory.address + gpu->stored_bytes;
+        rc = tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
+        gpu->stored_bytes += room;
+        *ret_image = (const void *)(uintptr_t)at;
+    }
+    gpu->cuda->exchange_capture_mode(&mode);
+    tutti_gpu_leave(gpu);
+    return rc;
+}
+
+static void free_all(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list)
+{
+    while (*list != NULL) {
+        struct tutti_gpu_scratch *next = (*list)->next;
+
+        tutti_gpu_memory_free(gpu->cuda, &(*list)->memory);
+        free(*list);
+        *list = next;
+    }
+}
+
+static size_t count(const struct tutti_gpu_scratch *list)
+{
+    size_t bytes = 0;
+
+    for (; list != NULL; list = list->next)
+        bytes += list->memory.size_bytes;
+    return bytes;
+}
+
 void tutti_gpu_scratch_fini(struct tutti_gpu *gpu)
 {
-    while (gpu->scratch != NULL) {
-        struct tutti_gpu_scratch *next = gpu->scratch->next;
-
-        tutti_gpu_memory_free(gpu->cuda, &gpu->scratch->memory);
-        free(gpu->scratch);
-        gpu->scratch = next;
-    }
+    free_all(gpu, &gpu->scratch);
+    free_all(gpu, &gpu->store);
 }
 
 size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu)
 {
-    size_t bytes = 0;
-
-    for (const struct tutti_gpu_scratch *at = gpu->scratch; at != NULL; at = at->next)
-        bytes += at->memory.size_bytes;
-    return bytes;
+    return count(gpu->scratch) + count(gpu->store);
 }

@@ -87,6 +87,11 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
         .scalar_address = call->scalar_address,
     };
 
+    if (item->program.image != NULL) {
+        work.kind = TUTTI_GPU_STEPS;
+        work.program = item->program.image;
+        TUTTI_TRY(tutti_gpu_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
+    }
     memcpy(&work.scalar, call->scalar, sizeof work.scalar);
     tutti_gpu_locate(gpu, call->input, &work.input_map, &work.input_offset);
     tutti_gpu_locate(gpu, call->output, &work.output_map, &work.output_offset);
