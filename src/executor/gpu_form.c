@@ -391,6 +391,7 @@ static int judge(struct tutti_gpu *gpu)
     if (!is_bad) {
         sum_up(gpu);
         gpu->has_domain = true;
+        tutti_gpu_sharers_enter(gpu);
         TUTTI_TRY(tutti_gpu_maps_create(gpu));
         gpu->phase = PHASE_DONE;
     } else {

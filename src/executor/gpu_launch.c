@@ -170,6 +170,15 @@ static bool needs_grid(const struct tutti_gpu_launch *launch)
     return false;
 }
 
+static int check_sharers(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                         struct tutti_cu_stream *stream)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!tutti_gpu_is_message(&items[i]))
+            TUTTI_TRY(tutti_gpu_sharers_call(gpu, stream, items[i].header->sequence));
+    return TUTTI_OK;
+}
+
 static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                       struct tutti_cu_stream *stream, uint64_t timeout_ns)
 {
@@ -178,8 +187,10 @@ static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
     bool is_captured;
 
     TUTTI_TRY(tutti_gpu_is_capturing(gpu, stream, &is_captured));
-    if (!is_captured)
+    if (!is_captured) {
+        TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
+    }
     TUTTI_TRY(fill(gpu, items, count, is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)

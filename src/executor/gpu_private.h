@@ -8,6 +8,7 @@
  *   gpu_test.c    do stores arrive, and loads return what is there?
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
+ *   gpu_sharers.c ranks that share a GPU must not share a stream
  *   gpu_slabs.c   host memory that launches read
  *   gpu_scratch.c device memory that programs use
  *   gpu_launch.c  enqueue; the order of streams; what became of it
@@ -98,6 +99,10 @@ struct tutti_gpu {
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
+    /* Of ranks that share a GPU in one process (gpu_sharers.c): under its lock. */
+    struct tutti_gpu *next_sharer;
+    const struct tutti_cu_stream *called_stream;
+    uint64_t called_number;             /* of the last collective on it */
     struct tutti_gpu_slab *slabs, *slab; /* all of them; the one in use */
     struct tutti_gpu_scratch *scratch;  /* the newest of device memory for programs */
     struct tutti_gpu_scratch *store;    /* and of that which holds them */
@@ -181,6 +186,13 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 /* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
                       uint64_t *ret_offset);
+
+/* ---- gpu_sharers.c --------------------------------------------------------------------- */
+
+void tutti_gpu_sharers_enter(struct tutti_gpu *gpu);
+void tutti_gpu_sharers_leave(struct tutti_gpu *gpu);
+/* The rank is about to make that call on that stream: TUTTI_ERR_USAGE if it could never end. */
+int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
 
 /* ---- gpu_form.c ------------------------------------------------------------------------ */
 
