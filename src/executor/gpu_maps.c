@@ -25,10 +25,13 @@
 
 enum { GPU_PLACES = TUTTI_GPU_MAPS - 1 };
 
+enum { TOKEN_WORDS = sizeof(struct tutti_gpu_token) / sizeof(uint64_t) };
+_Static_assert(sizeof(struct tutti_gpu_token) % sizeof(uint64_t) == 0, "a token is whole words");
+
 struct place {
     uint64_t number; /* 0 while the rest is being written, and for what is freed */
     uint64_t begin;
-    struct tutti_gpu_token token;
+    uint64_t token[TOKEN_WORDS]; /* struct tutti_gpu_token */
     int32_t fd; /* of the owner's process */
 };
 
@@ -110,13 +113,16 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
     struct board *board = board_of(gpu, gpu->args.rank);
     uint32_t number = ++maps->last, at = (number - 1) % GPU_PLACES;
     struct place *place = &board->places[at];
+    uint64_t token[TOKEN_WORDS];
 
+    memcpy(token, &part->token, sizeof token);
     maps->mine[at] = *part;
     maps->numbers[at] = number;
     /* release: a reader who sees a word of the rest sees the zero before it; pairs with read_place */
     tutti_store_release(&place->number, 0);
     tutti_store_release(&place->begin, part->begin);
-    place->token = part->token;
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        tutti_store_release(&place->token[i], token[i]);
     tutti_store_release(&place->fd, part->fd);
     tutti_store_release(&place->number, number);
     tutti_store_release(&board->last, number);
@@ -166,7 +172,8 @@ static bool read_place(const struct place *shown, struct place *ret_place)
     /* acquire, all: pairs with show */
     ret_place->number = tutti_load_acquire(&shown->number);
     ret_place->begin = tutti_load_acquire(&shown->begin);
-    ret_place->token = shown->token;
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        ret_place->token[i] = tutti_load_acquire(&shown->token[i]);
     ret_place->fd = tutti_load_acquire(&shown->fd);
     return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
 }
@@ -174,8 +181,10 @@ static bool read_place(const struct place *shown, struct place *ret_place)
 static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place,
                       struct tutti_gpu_memory *memory, tutti_cu_address *ret_address)
 {
+    struct tutti_gpu_token token;
     int fd = -1, rc;
 
+    memcpy(&token, place->token, sizeof token);
     tutti_gpu_memory_free(gpu->cuda, memory);
     if (tutti_gpu_is_here(gpu, rank)) {
         *ret_address = place->begin;
@@ -186,7 +195,7 @@ static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place
         if (fd < 0)
             return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
     }
-    rc = tutti_gpu_memory_open(gpu->cuda, gpu->args.device, &place->token, fd, memory);
+    rc = tutti_gpu_memory_open(gpu->cuda, gpu->args.device, &token, fd, memory);
     if (fd >= 0)
         close(fd);
     *ret_address = memory->address;
