@@ -52,7 +52,7 @@ static void end_context(struct tutti_cu_context *context)
     sim_context_wait(context);
     sim_streams_end(context);
     sim_memory_end(context);
-    context->peers = 0;
+    __atomic_store_n(&context->peers, 0, __ATOMIC_RELAXED);
 }
 
 int cuDevicePrimaryCtxRelease_v2(tutti_cu_device device)
@@ -171,6 +171,6 @@ int cuCtxEnablePeerAccess(struct tutti_cu_context *peer, unsigned flags)
     bit = (uint64_t)1 << peer->device->ordinal;
     if (context->peers & bit)
         return sim_leave(TUTTI_CU_PEER_ACCESS_ALREADY_ENABLED);
-    context->peers |= bit;
+    __atomic_or_fetch(&context->peers, bit, __ATOMIC_RELAXED);
     return sim_leave(0);
 }

@@ -182,7 +182,7 @@ void sim_range_remove(struct sim_range *range)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* What is wrong about a device's access to a range; NULL: nothing. */
+/* What is wrong about a device's access to a range; NULL: nothing. Rights change while kernels run. */
 static const char *objection(const struct sim_device *device, const struct sim_range *range)
 {
     uint64_t bit = (uint64_t)1 << device->ordinal;
@@ -192,12 +192,14 @@ static const char *objection(const struct sim_device *device, const struct sim_r
     switch (range->kind) {
     case SIM_RANGE_DEVICE:
         if (sim_range_device(range) == device ||
-            device->primary.peers >> sim_range_device(range)->ordinal & 1)
+            __atomic_load_n(&device->primary.peers, __ATOMIC_RELAXED) >>
+                    sim_range_device(range)->ordinal & 1)
             return NULL;
         return "memory of a device to which access is not enabled";
     case SIM_RANGE_MAPPED:
     case SIM_RANGE_IPC:
-        return range->devices & bit ? NULL : "memory that is not mapped for this device";
+        return __atomic_load_n(&range->devices, __ATOMIC_RELAXED) & bit
+                   ? NULL : "memory that is not mapped for this device";
     default:
         return NULL;
     }

@@ -364,9 +364,9 @@ static int allow(struct sim_range *range, const struct tutti_cu_access *access)
         return TUTTI_CU_INVALID_DEVICE;
     bit = (uint64_t)1 << access->location.id;
     if (access->flags == TUTTI_CU_ACCESS_READ_WRITE)
-        range->devices |= bit;
+        __atomic_or_fetch(&range->devices, bit, __ATOMIC_RELAXED);
     else
-        range->devices &= ~bit;
+        __atomic_and_fetch(&range->devices, ~bit, __ATOMIC_RELAXED);
     if (mprotect((void *)range->base, range->size_bytes,
                  range->devices != 0 ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
         sim_die("cannot change access to memory: %s", strerror(errno));
