@@ -12,6 +12,10 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
+/* That keep a GPU's links busy: more would only take places from others. As many threads as NCCL 2 has
+ * in its 32 channels. */
+enum { BLOCKS_OF_LINK = 64 };
+
 enum phase {
     PHASE_MEET,       /* who is there */
     PHASE_RESERVE,    /* memory of my own, for the others to open */
@@ -158,37 +162,48 @@ static int meet(struct tutti_gpu *gpu)
     if (gpu->kernels != NULL)
         blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
     mine->places = (uint32_t)(blocks * gpu->multiprocessors);
+    TUTTI_TRY(tutti_gpu_places_claim(gpu, mine->uuid, mine->places, &mine->offered));
     return exchange(gpu);
 }
 
+/* How many ranks are on the GPU of `rank`, and how many of these in its process? */
+static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all, uint32_t *ret_here)
+{
+    const struct tutti_gpu_news *news = &gpu->news[rank];
+
+    *ret_all = *ret_here = 0;
+    for (int other = 0; other < gpu->args.nranks; other++) {
+        if (memcmp(gpu->news[other].uuid, news->uuid, sizeof news->uuid) != 0)
+            continue;
+        ++*ret_all;
+        *ret_here += tutti_identity_same_process(&gpu->news[other].identity, &news->identity);
+    }
+}
+
 /* Blocks of a launch: those of all ranks on a device must run at once, or they would wait for each
- * other for ever. Half of the places are left to other communicators. */
+ * other for ever. */
 static int share_places(struct tutti_gpu *gpu)
 {
-    uint32_t least = TUTTI_GPU_BLOCKS;
+    uint32_t least = TUTTI_GPU_BLOCKS, nhere = 1;
+    bool is_one_device = true;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         const struct tutti_gpu_news *news = &gpu->news[rank];
-        uint32_t nsharers = 0, nhere = 0, places;
+        uint32_t nsharers, nthere, blocks;
 
-        for (int other = 0; other < gpu->args.nranks; other++) {
-            bool is_same = memcmp(gpu->news[other].uuid, news->uuid, sizeof news->uuid) == 0;
-
-            nsharers += is_same;
-            nhere += is_same && tutti_identity_same_process(&gpu->news[other].identity,
-                                                            &news->identity);
-        }
-        if (nhere > news->places)
+        count_sharers(gpu, rank, &nsharers, &nthere);
+        if (nthere > news->places)
             return tutti_fail(TUTTI_ERR_USAGE, "%u ranks of one process share GPU %d, on which the "
-                              "kernels of %u run at a time; use more GPUs or fewer ranks", nhere,
+                              "kernels of %u run at a time; use more GPUs or fewer ranks", nthere,
                               news->device, news->places);
-        if (rank == gpu->args.rank)
-            gpu->shares_device = nhere > 1;
-        places = news->places / (nsharers > news->places ? news->places : nsharers);
-        places = places > 1 ? places / 2 : 1;
-        least = places < least ? places : least;
+        nhere = rank == gpu->args.rank ? nthere : nhere;
+        is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
+        blocks = news->offered > nsharers ? news->offered / nsharers : 1;
+        least = blocks < least ? blocks : least;
     }
-    gpu->blocks = least;
+    gpu->shares_device = nhere > 1;
+    gpu->blocks = is_one_device || least < BLOCKS_OF_LINK ? least : BLOCKS_OF_LINK;
+    tutti_gpu_places_settle(gpu, nhere * gpu->blocks);
     return TUTTI_OK;
 }
 
@@ -429,6 +444,8 @@ int tutti_gpu_form(struct tutti_gpu *gpu)
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
     tutti_gpu_leave(gpu);
+    if (rc == TUTTI_OK && !gpu->has_domain)
+        tutti_gpu_places_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);

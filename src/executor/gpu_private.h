@@ -8,6 +8,7 @@
  *   gpu_test.c    do stores arrive, and loads return what is there?
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
+ *   gpu_places.c  which of a device's places each communicator has
  *   gpu_sharers.c ranks that share a GPU must not share a stream
  *   gpu_slabs.c   host memory that launches read
  *   gpu_scratch.c device memory that programs use
@@ -32,6 +33,7 @@ struct tutti_gpu_news {
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
     uint32_t places;        /* blocks that run at once on the device */
+    uint32_t offered;       /* of these, to this communicator's ranks of the process there */
     uint64_t memory_bytes;  /* that this rank would have */
     uint64_t own_address, host_address;       /* of its two areas, in its process */
     struct tutti_gpu_token own_token, host_token;
@@ -89,6 +91,7 @@ struct tutti_gpu {
     struct tutti_gpu_report *report;    /* page-locked */
     uint32_t blocks;                    /* most of a launch */
     uint32_t threads;                   /* of a block */
+    struct tutti_gpu_claim *claim;      /* the places of its device (gpu_places.c) */
     bool shares_device;                 /* with another rank of the domain in this process */
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
 
@@ -186,6 +189,17 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 /* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
                       uint64_t *ret_offset);
+
+/* ---- gpu_places.c ---------------------------------------------------------------------- */
+
+struct tutti_gpu_claim;
+
+/* Claim places of the device `uuid`, of `total`, for all ranks of this communicator that this process
+ * has there: each learns the same number. Then say how many it is that they need, at most as many. */
+int tutti_gpu_places_claim(struct tutti_gpu *gpu, const uint8_t *uuid, uint32_t total,
+                           uint32_t *ret_places);
+void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places);
+void tutti_gpu_places_leave(struct tutti_gpu *gpu);
 
 /* ---- gpu_sharers.c --------------------------------------------------------------------- */
 
