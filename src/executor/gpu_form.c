@@ -364,10 +364,13 @@ static int store(struct tutti_gpu *gpu)
 
 static int look(struct tutti_gpu *gpu)
 {
-    uint64_t bad = 0;
-    int rc = tutti_gpu_test_look(gpu, &bad);
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    int rc = tutti_gpu_test_look(gpu, &mine->bad);
 
-    gpu->news[gpu->args.rank].bad = bad;
+    /* Once: ways through the host are what there is if there is nothing else. */
+    if (rc == TUTTI_OK && !gpu->has_measured)
+        rc = tutti_gpu_test_rates(gpu, &mine->slow);
+    gpu->has_measured = true;
     return say(gpu, rc);
 }
 
@@ -384,10 +387,23 @@ static void sum_up(struct tutti_gpu *gpu)
     }
 }
 
+/* Forget the slow ways; were there any? */
+static bool exclude_slow(struct tutti_gpu *gpu)
+{
+    bool are_some = false;
+
+    for (int from = 0; from < gpu->args.nranks; from++) {
+        are_some = are_some || gpu->news[from].slow != 0;
+        gpu->excluded[from] |= gpu->news[from].slow;
+    }
+    gpu->news[gpu->args.rank].slow = 0;
+    return are_some;
+}
+
 /* Ways that are no good are replaced by ways through the host, once. */
 static int judge(struct tutti_gpu *gpu)
 {
-    bool is_bad = false, is_host_bad = false;
+    bool is_bad = exclude_slow(gpu), is_host_bad = false;
 
     for (int from = 0; from < gpu->args.nranks; from++)
         for (int owner = 0; owner < gpu->args.nranks; owner++) {

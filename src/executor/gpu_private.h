@@ -9,6 +9,7 @@
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
  *   gpu_places.c  which of a device's places each communicator has
+ *   gpu_rate.c    how fast ways between GPUs are
  *   gpu_sharers.c ranks that share a GPU must not share a stream
  *   gpu_slabs.c   host memory that launches read
  *   gpu_scratch.c device memory that programs use
@@ -39,6 +40,7 @@ struct tutti_gpu_news {
     struct tutti_gpu_token own_token, host_token;
     uint64_t reached;       /* bit r: I reach the memory of rank r's device */
     uint64_t bad;           /* bit r: what I stored there did not arrive, or the other way round */
+    uint64_t slow;          /* bit r: the host's memory is far faster */
     char reason[64];
 };
 _Static_assert(sizeof(struct tutti_gpu_news) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
@@ -78,7 +80,7 @@ struct tutti_gpu {
     struct tutti_pass **passes;         /* [nranks]: descriptors on their way */
     int *passed_fds;                    /* [nranks]: that have come; -1 */
     int step;                           /* within a phase */
-    bool has_domain;
+    bool has_domain, has_measured;
 
     /* The domain. Areas: nranks mailboxes that others write, then two windows. */
     struct tutti_gpu_grid grid;
@@ -142,6 +144,11 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
  * windows. The second sets a bit for each rank from which nothing right has come. */
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad);
+
+/* ---- gpu_rate.c ------------------------------------------------------------------------ */
+
+/* Set a bit for each rank on another GPU whose memory is not worth reaching. Uses the second window. */
+int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
 
 /* ---- gpu_slabs.c ----------------------------------------------------------------------- */
 
