@@ -241,6 +241,33 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
     }
 }
 
+/* All have GPUs, so calls on host memory are others than calls on device memory. */
+static tuttiResult_t pass_other_memory(struct rank *rank)
+{
+    int32_t numbers[COUNT] = {0};
+    tuttiResult_t result = sum(rank);
+
+    if (result != tuttiSuccess)
+        return result;
+    return rank->seat->rank != 1 ? sum(rank)
+                                 : tuttiAllReduce(numbers, numbers, COUNT, tuttiInt32, tuttiSum,
+                                                  rank->seat->comm, NULL);
+}
+
+static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state)
+{
+    const struct script script = {pass_other_memory, 0};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        struct crew_board *board = play(&script, is_threads, 300, NULL);
+
+        for (int rank = 0; rank < NRANKS; rank++)
+            expect_report(board, rank, tuttiTimeout, "rank 1");
+        crew_clear(board);
+    }
+}
+
 /* ---- giving up ------------------------------------------------------------------------------- */
 
 static void *give_up(void *argument)
@@ -467,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_disagree_are_all_told_who_called_what),
         cmocka_unit_test(a_rank_that_does_not_call_is_named_when_time_is_up),
+        cmocka_unit_test(a_rank_that_passes_host_memory_is_named_when_time_is_up),
         cmocka_unit_test(giving_up_ends_the_kernels_of_all_ranks),
         cmocka_unit_test(a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it),
         cmocka_unit_test(gpus_without_access_to_each_other_meet_in_host_memory),
