@@ -453,15 +453,25 @@ static int form_inside(struct tutti_gpu *gpu)
     }
 }
 
+/* Without a domain nobody needs what it would have taken. All know by now, and have stopped. */
+static void give_back(struct tutti_gpu *gpu)
+{
+    tutti_gpu_places_leave(gpu);
+    tutti_gpu_unshare(gpu);
+    tutti_gpu_take_back(gpu, &gpu->own);
+    tutti_gpu_take_back(gpu, &gpu->host);
+    tutti_gpu_memory_free(gpu->cuda, &gpu->state);
+}
+
 int tutti_gpu_form(struct tutti_gpu *gpu)
 {
     int rc;
 
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
-    tutti_gpu_leave(gpu);
     if (rc == TUTTI_OK && !gpu->has_domain)
-        tutti_gpu_places_leave(gpu);
+        give_back(gpu);
+    tutti_gpu_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);
