@@ -155,6 +155,7 @@ static int meet(struct tutti_gpu *gpu)
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
     mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
+    mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
         blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
     mine->places = (uint32_t)(blocks * gpu->multiprocessors);
@@ -390,6 +391,7 @@ static int judge(struct tutti_gpu *gpu)
     gpu->news[gpu->args.rank].bad = 0;
     if (!is_bad) {
         sum_up(gpu);
+        tutti_gpu_copy_agree(gpu);
         gpu->has_domain = true;
         tutti_gpu_sharers_enter(gpu);
         TUTTI_TRY(tutti_gpu_maps_create(gpu));
