@@ -350,10 +350,12 @@ static int store(struct tutti_gpu *gpu)
 
 static int look(struct tutti_gpu *gpu)
 {
+    bool is_copy_bad = false;
     uint64_t bad = 0;
-    int rc = tutti_gpu_test_look(gpu, &bad);
+    int rc = tutti_gpu_test_look(gpu, &bad, &is_copy_bad);
 
     gpu->news[gpu->args.rank].bad = bad;
+    gpu->news[gpu->args.rank].is_copy_bad = is_copy_bad;
     return say(gpu, rc);
 }
 
