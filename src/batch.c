@@ -14,7 +14,7 @@
 /* How many idle passes between two looks at the clock, and how long between two at the peers. */
 enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
 
-enum { DESCRIPTION_BYTES = 256 };
+enum { DESCRIPTION_BYTES = 256, AWAITED_BYTES = 48 };
 
 void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm)
 {
@@ -224,18 +224,28 @@ static int waits_for(const struct tutti_batch *batch)
     return rank;
 }
 
-static int time_out(const struct tutti_batch *batch)
+/* The same in words. */
+static const char *name_awaited(const struct tutti_batch *batch, char text[AWAITED_BYTES])
 {
-    char what[DESCRIPTION_BYTES], whom[48] = "its peers";
     int rank = waits_for(batch);
 
     if (rank >= 0)
-        snprintf(whom, sizeof whom, "rank %d (by %s)", rank,
+        snprintf(text, AWAITED_BYTES, "rank %d (by %s)", rank,
                  tutti_fabric_route(batch->comm->fabric, rank));
-    return tutti_fail(TUTTI_ERR_TIMEOUT,
-                      "%s: has waited %d ms for %s; has it called the same operation? "
-                      "TUTTI_TIMEOUT_MS sets the limit",
-                      describe(batch, what), batch->comm->timeout_ms, whom);
+    else
+        snprintf(text, AWAITED_BYTES, "its peers");
+    return text;
+}
+
+static int time_out(const struct tutti_batch *batch)
+{
+    char what[DESCRIPTION_BYTES], whom[AWAITED_BYTES];
+    int rc = tutti_fail(TUTTI_ERR_TIMEOUT,
+                        "%s: has waited %d ms for %s; has it called the same operation? "
+                        "TUTTI_TIMEOUT_MS sets the limit",
+                        describe(batch, what), batch->comm->timeout_ms, name_awaited(batch, whom));
+
+    return tutti_comm_fail(batch->comm, rc, tutti_last_message());
 }
 
 /* Does the batch wait for a rank that is not there any more? What that rank sent before it left
@@ -326,16 +336,36 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
     return batch->messages_left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
+/* Ranks that wait in a row reach their deadlines at about the same time, and the first of them names
+ * only the next one. So the others say whom they had waited for. */
+static bool has_waited_long(const struct tutti_batch *batch)
+{
+    uint64_t half_ns = (uint64_t)batch->comm->timeout_ms * (TUTTI_NS_PER_MS / 2);
+
+    return batch->deadline_ns != 0 && tutti_now_ns() + half_ns >= batch->deadline_ns;
+}
+
+/* The first error of the communicator, with the call that met it. */
+static void record(const struct tutti_batch *batch, int rc)
+{
+    char what[DESCRIPTION_BYTES], whom[AWAITED_BYTES];
+    char message[TUTTI_MESSAGE_BYTES + DESCRIPTION_BYTES];
+
+    if (has_waited_long(batch))
+        snprintf(message, sizeof message, "%s, while it waited for %s: %s", describe(batch, what),
+                 name_awaited(batch, whom), tutti_last_message());
+    else
+        snprintf(message, sizeof message, "%s: %s", describe(batch, what), tutti_last_message());
+    tutti_comm_fail(batch->comm, rc, message);
+}
+
 /* The batch is over, well or not: the next one's turn. */
 static int finish(struct tutti_batch *batch, int rc)
 {
     struct tutti_comm *comm = batch->comm;
-    char what[DESCRIPTION_BYTES], message[TUTTI_MESSAGE_BYTES + DESCRIPTION_BYTES];
 
-    if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0) {
-        snprintf(message, sizeof message, "%s: %s", describe(batch, what), tutti_last_message());
-        tutti_comm_fail(comm, rc, rc == TUTTI_ERR_TIMEOUT ? tutti_last_message() : message);
-    }
+    if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0)
+        record(batch, rc);
     if (rc != TUTTI_OK) {
         /* Whoever has recorded the error may not have told the peers yet. */
         tutti_fabric_abort(comm->fabric, tutti_load_acquire(&comm->error), comm->error_text);

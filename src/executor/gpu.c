@@ -165,6 +165,7 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
     if (gpu == NULL)
         return;
     tutti_gpu_sharers_leave(gpu);
+    tutti_gpu_places_leave(gpu);
     is_inside = gpu->context != NULL && tutti_gpu_enter(gpu) == TUTTI_OK;
     if (is_inside) {
         tutti_gpu_slabs_fini(gpu);

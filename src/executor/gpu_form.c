@@ -12,6 +12,10 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
+/* That keep a GPU's links busy: more would only take places from others. As many threads as NCCL 2 has
+ * in its 32 channels. */
+enum { BLOCKS_OF_LINK = 64 };
+
 enum phase {
     PHASE_MEET,       /* who is there */
     PHASE_RESERVE,    /* memory of my own, for the others to open */
@@ -159,37 +163,48 @@ static int meet(struct tutti_gpu *gpu)
     if (gpu->kernels != NULL)
         blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
     mine->places = (uint32_t)(blocks * gpu->multiprocessors);
+    TUTTI_TRY(tutti_gpu_places_claim(gpu, mine->uuid, mine->places, &mine->offered));
     return exchange(gpu);
 }
 
+/* How many ranks are on the GPU of `rank`, and how many of these in its process? */
+static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all, uint32_t *ret_here)
+{
+    const struct tutti_gpu_news *news = &gpu->news[rank];
+
+    *ret_all = *ret_here = 0;
+    for (int other = 0; other < gpu->args.nranks; other++) {
+        if (memcmp(gpu->news[other].uuid, news->uuid, sizeof news->uuid) != 0)
+            continue;
+        ++*ret_all;
+        *ret_here += tutti_identity_same_process(&gpu->news[other].identity, &news->identity);
+    }
+}
+
 /* Blocks of a launch: those of all ranks on a device must run at once, or they would wait for each
- * other for ever. Half of the places are left to other communicators. */
+ * other for ever. */
 static int share_places(struct tutti_gpu *gpu)
 {
-    uint32_t least = TUTTI_GPU_BLOCKS;
+    uint32_t least = TUTTI_GPU_BLOCKS, nhere = 1;
+    bool is_one_device = true;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         const struct tutti_gpu_news *news = &gpu->news[rank];
-        uint32_t nsharers = 0, nhere = 0, places;
+        uint32_t nsharers, nthere, blocks;
 
-        for (int other = 0; other < gpu->args.nranks; other++) {
-            bool is_same = memcmp(gpu->news[other].uuid, news->uuid, sizeof news->uuid) == 0;
-
-            nsharers += is_same;
-            nhere += is_same && tutti_identity_same_process(&gpu->news[other].identity,
-                                                            &news->identity);
-        }
-        if (nhere > news->places)
+        count_sharers(gpu, rank, &nsharers, &nthere);
+        if (nthere > news->places)
             return tutti_fail(TUTTI_ERR_USAGE, "%u ranks of one process share GPU %d, on which the "
-                              "kernels of %u run at a time; use more GPUs or fewer ranks", nhere,
+                              "kernels of %u run at a time; use more GPUs or fewer ranks", nthere,
                               news->device, news->places);
-        if (rank == gpu->args.rank)
-            gpu->shares_device = nhere > 1;
-        places = news->places / (nsharers > news->places ? news->places : nsharers);
-        places = places > 1 ? places / 2 : 1;
-        least = places < least ? places : least;
+        nhere = rank == gpu->args.rank ? nthere : nhere;
+        is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
+        blocks = news->offered > nsharers ? news->offered / nsharers : 1;
+        least = blocks < least ? blocks : least;
     }
-    gpu->blocks = least;
+    gpu->shares_device = nhere > 1;
+    gpu->blocks = is_one_device || least < BLOCKS_OF_LINK ? least : BLOCKS_OF_LINK;
+    tutti_gpu_places_settle(gpu, nhere * gpu->blocks);
     return TUTTI_OK;
 }
 
@@ -350,12 +365,15 @@ static int store(struct tutti_gpu *gpu)
 
 static int look(struct tutti_gpu *gpu)
 {
+    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     bool is_copy_bad = false;
-    uint64_t bad = 0;
-    int rc = tutti_gpu_test_look(gpu, &bad, &is_copy_bad);
+    int rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
 
-    gpu->news[gpu->args.rank].bad = bad;
-    gpu->news[gpu->args.rank].is_copy_bad = is_copy_bad;
+    mine->is_copy_bad = is_copy_bad;
+    /* Once: ways through the host are what there is if there is nothing else. */
+    if (rc == TUTTI_OK && !gpu->has_measured)
+        rc = tutti_gpu_test_rates(gpu, &mine->slow);
+    gpu->has_measured = true;
     return say(gpu, rc);
 }
 
@@ -372,10 +390,23 @@ static void sum_up(struct tutti_gpu *gpu)
     }
 }
 
+/* Forget the slow ways; were there any? */
+static bool exclude_slow(struct tutti_gpu *gpu)
+{
+    bool are_some = false;
+
+    for (int from = 0; from < gpu->args.nranks; from++) {
+        are_some = are_some || gpu->news[from].slow != 0;
+        gpu->excluded[from] |= gpu->news[from].slow;
+    }
+    gpu->news[gpu->args.rank].slow = 0;
+    return are_some;
+}
+
 /* Ways that are no good are replaced by ways through the host, once. */
 static int judge(struct tutti_gpu *gpu)
 {
-    bool is_bad = false, is_host_bad = false;
+    bool is_bad = exclude_slow(gpu), is_host_bad = false;
 
     for (int from = 0; from < gpu->args.nranks; from++)
         for (int owner = 0; owner < gpu->args.nranks; owner++) {
@@ -433,6 +464,8 @@ int tutti_gpu_form(struct tutti_gpu *gpu)
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
     tutti_gpu_leave(gpu);
+    if (rc == TUTTI_OK && !gpu->has_domain)
+        tutti_gpu_places_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);

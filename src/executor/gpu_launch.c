@@ -305,8 +305,8 @@ static int read_report(const struct tutti_gpu *gpu)
                           text_of(report->mine, here), number, (int)report->rank);
     case TUTTI_GPU_LATE:
         return tutti_fail(TUTTI_ERR_TIMEOUT, "rank %d, GPU %d: %s, number %llu, has waited too "
-                          "long for rank %d; has it called the same operation? TUTTI_TIMEOUT_MS "
-                          "sets the limit", gpu->args.rank, gpu->args.device,
+                          "long for rank %d; has it called the same operation, on device memory? "
+                          "TUTTI_TIMEOUT_MS sets the limit", gpu->args.rank, gpu->args.device,
                           text_of(report->mine, here), number, (int)report->rank);
     case TUTTI_GPU_MISMATCH:
         return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls %s as number %llu on its GPU, rank %d "

@@ -8,6 +8,8 @@
  *   gpu_test.c    do stores arrive, and loads return what is there?
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
+ *   gpu_places.c  which of a device's places each communicator has
+ *   gpu_rate.c    how fast ways between GPUs are
  *   gpu_sharers.c ranks that share a GPU must not share a stream
  *   gpu_slabs.c   host memory that launches read
  *   gpu_scratch.c device memory that programs use
@@ -35,12 +37,14 @@ struct tutti_gpu_news {
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
     uint32_t places;        /* blocks that run at once on the device */
+    uint32_t offered;       /* of these, to this communicator's ranks of the process there */
     uint64_t memory_bytes;  /* that this rank would have */
     uint64_t copy_bytes;    /* from which on it would leave calls to copy engines; 0: none */
     uint64_t own_address, host_address;       /* of its two areas, in its process */
     struct tutti_gpu_token own_token, host_token;
     uint64_t reached;       /* bit r: I reach the memory of rank r's device */
     uint64_t bad;           /* bit r: what I stored there did not arrive, or the other way round */
+    uint64_t slow;          /* bit r: the host's memory is far faster */
     char reason[64];
 };
 _Static_assert(sizeof(struct tutti_gpu_news) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
@@ -80,7 +84,7 @@ struct tutti_gpu {
     struct tutti_pass **passes;         /* [nranks]: descriptors on their way */
     int *passed_fds;                    /* [nranks]: that have come; -1 */
     int step;                           /* within a phase */
-    bool has_domain;
+    bool has_domain, has_measured;
 
     /* The domain. Areas: nranks mailboxes that others write, then two windows. */
     struct tutti_gpu_grid grid;
@@ -93,6 +97,7 @@ struct tutti_gpu {
     struct tutti_gpu_report *report;    /* page-locked */
     uint32_t blocks;                    /* most of a launch */
     uint32_t threads;                   /* of a block */
+    struct tutti_gpu_claim *claim;      /* the places of its device (gpu_places.c) */
     bool shares_device;                 /* with another rank of the domain in this process */
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
     bool is_all_apart;                  /* each is a process, once copy_bytes are agreed */
@@ -146,6 +151,11 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
  * driver's copies are at fault. */
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
+
+/* ---- gpu_rate.c ------------------------------------------------------------------------ */
+
+/* Set a bit for each rank on another GPU whose memory is not worth reaching. Uses the second window. */
+int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
 
 /* ---- gpu_slabs.c ----------------------------------------------------------------------- */
 
@@ -206,6 +216,17 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 /* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
                       uint64_t *ret_offset);
+
+/* ---- gpu_places.c ---------------------------------------------------------------------- */
+
+struct tutti_gpu_claim;
+
+/* Claim places of the device `uuid`, of `total`, for all ranks of this communicator that this process
+ * has there: each learns the same number. Then say how many it is that they need, at most as many. */
+int tutti_gpu_places_claim(struct tutti_gpu *gpu, const uint8_t *uuid, uint32_t total,
+                           uint32_t *ret_places);
+void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places);
+void tutti_gpu_places_leave(struct tutti_gpu *gpu);
 
 /* ---- gpu_sharers.c --------------------------------------------------------------------- */
 

@@ -241,6 +241,33 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
     }
 }
 
+/* All have GPUs, so calls on host memory are others than calls on device memory. */
+static tuttiResult_t pass_other_memory(struct rank *rank)
+{
+    int32_t numbers[COUNT] = {0};
+    tuttiResult_t result = sum(rank);
+
+    if (result != tuttiSuccess)
+        return result;
+    return rank->seat->rank != 1 ? sum(rank)
+                                 : tuttiAllReduce(numbers, numbers, COUNT, tuttiInt32, tuttiSum,
+                                                  rank->seat->comm, NULL);
+}
+
+static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state)
+{
+    const struct script script = {pass_other_memory, 0};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        struct crew_board *board = play(&script, is_threads, 300, NULL);
+
+        for (int rank = 0; rank < NRANKS; rank++)
+            expect_report(board, rank, tuttiTimeout, "rank 1");
+        crew_clear(board);
+    }
+}
+
 /* ---- giving up ------------------------------------------------------------------------------- */
 
 static void *give_up(void *argument)
@@ -368,6 +395,26 @@ static void gpus_without_access_to_each_other_meet_in_host_memory(void **state)
     }
 }
 
+/* Rank 2 reaches rank 0, but not as fast as both reach the
+ * host: by 25 times, then by 2.5, which is no reason. */
+static void ways_far_slower_than_host_memory_lead_through_it(void **state)
+{
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        const char *said = sum_with("slow-copy=0:2:1000", is_threads);
+
+        assert_int_equal(count_lines_with(said, "rank 2: GPU 2 copies 1 GB/s from rank 0's GPU, but 25"),
+                         1);
+        assert_int_equal(count_lines_with(said, "so the two go through that"), 1);
+        assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 0,"), 1);
+        assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 0);
+        assert_int_equal(count_lines_with(said, "GPUs reach each other:"), 1);
+
+        said = sum_with("slow-copy=0:2:10000", is_threads);
+        assert_int_equal(count_lines_with(said, "not all GPUs reach"), 0);
+    }
+}
+
 static void processes_whose_memory_cannot_be_shared_go_through_the_host(void **state)
 {
     (void)state;
@@ -447,9 +494,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_disagree_are_all_told_who_called_what),
         cmocka_unit_test(a_rank_that_does_not_call_is_named_when_time_is_up),
+        cmocka_unit_test(a_rank_that_passes_host_memory_is_named_when_time_is_up),
         cmocka_unit_test(giving_up_ends_the_kernels_of_all_ranks),
         cmocka_unit_test(a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it),
         cmocka_unit_test(gpus_without_access_to_each_other_meet_in_host_memory),
+        cmocka_unit_test(ways_far_slower_than_host_memory_lead_through_it),
         cmocka_unit_test(processes_whose_memory_cannot_be_shared_go_through_the_host),
         cmocka_unit_test(ranks_that_run_out_of_memory_when_they_form_go_through_the_host),
         cmocka_unit_test(a_gpu_that_is_lost_is_named_and_the_others_end),

@@ -5,6 +5,21 @@
 #include "simcuda/cuda/memory.h"
 #include "simcuda/cuda/stream.h"
 
+/* What copies count as: within a device, and over its link. */
+enum { MEMORY_MB_PER_S = 1000000, LINK_MB_PER_S = 25000 };
+
+static void add_faults(struct sim_work *work, const struct sim_device *from,
+                       const struct sim_device *to)
+{
+    work->copy.mb_per_s = from == to ? MEMORY_MB_PER_S : LINK_MB_PER_S;
+    if (from == NULL || to == NULL)
+        return;
+    work->copy.is_corrupt =
+        from->ordinal == sim_faults.corrupt_from && to->ordinal == sim_faults.corrupt_to;
+    if (from->ordinal == sim_faults.slow_from && to->ordinal == sim_faults.slow_to)
+        work->copy.mb_per_s = sim_faults.slow_mb_per_s;
+}
+
 /* A copy, and whether the host's memory on one side is none that streams can use by themselves: then
  * the caller must wait. */
 static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_cu_address from,
@@ -24,9 +39,7 @@ static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_
     work->copy.to = (void *)(uintptr_t)to;
     work->copy.from = (const void *)(uintptr_t)from;
     work->copy.size_bytes = size_bytes;
-    if (sim_range_device(to_range) != NULL && sim_range_device(from_range) != NULL)
-        work->copy.is_corrupt = sim_range_device(from_range)->ordinal == sim_faults.corrupt_from &&
-                                sim_range_device(to_range)->ordinal == sim_faults.corrupt_to;
+    add_faults(work, sim_range_device(from_range), sim_range_device(to_range));
     *ret_work = work;
     *ret_must_wait = to_range == NULL || from_range == NULL;
     return TUTTI_CU_SUCCESS;

@@ -46,6 +46,10 @@ static bool read_with_numbers(const char *text)
     } else if (numbers_of(text, "corrupt-copy", numbers) == 2) {
         sim_faults.corrupt_from = (int)numbers[0];
         sim_faults.corrupt_to = (int)numbers[1];
+    } else if (numbers_of(text, "slow-copy", numbers) == 3 && numbers[2] > 0) {
+        sim_faults.slow_from = (int)numbers[0];
+        sim_faults.slow_to = (int)numbers[1];
+        sim_faults.slow_mb_per_s = numbers[2];
     } else if (numbers_of(text, "slow-launch", numbers) == 1) {
         sim_faults.slow_launch_us = numbers[0];
     } else {
@@ -72,7 +76,8 @@ void sim_faults_read(void)
     char *text = all != NULL ? strdup(all) : NULL, *rest;
 
     sim_faults = (struct sim_faults){.lost_device = -1, .failing_allocation = -1,
-                                     .corrupt_from = -1, .corrupt_to = -1};
+                                     .corrupt_from = -1, .corrupt_to = -1,
+                                     .slow_from = -1, .slow_to = -1};
     if (text == NULL)
         return;
     for (char *at = strtok_r(text, ",", &rest); at != NULL; at = strtok_r(NULL, ",", &rest))

@@ -9,6 +9,7 @@
  *   no-vmm-export            memory cannot be exported as a file descriptor
  *   torn-lines               lines are not whole
  *   corrupt-copy=A:B         copies from device A to device B get one byte wrong
+ *   slow-copy=A:B:MB         copies from device A to device B take as long as with so many MB/s
  *   slow-launch=US           each kernel begins so many microseconds late
  */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_FAULTS_H
@@ -24,6 +25,8 @@ struct sim_faults {
     int64_t failing_allocation; /* -1: none; 0: all */
     uint64_t no_peers[64];      /* for each device those that it cannot use, by bits */
     int corrupt_from, corrupt_to; /* -1: none */
+    int slow_from, slow_to;       /* -1: none */
+    uint32_t slow_mb_per_s;
     uint32_t slow_launch_us;
     bool has_no_ipc, has_no_vmm_export;
 };

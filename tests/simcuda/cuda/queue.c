@@ -50,12 +50,29 @@ static void add_earlier(struct sim_op *op, struct sim_op *earlier)
 
 /* ---- doing ----------------------------------------------------------------------------------- */
 
+/* When the stream has done it. Copies take the time that their rate says, from the event before them to
+ * the one behind, so that rates that are measured by events are no chance; all else takes what it
+ * takes. */
+static uint64_t time_of(struct tutti_cu_stream *stream, const struct sim_work *work)
+{
+    bool is_copy = work->kind == SIM_WORK_COPY, is_event = work->kind == SIM_WORK_NOTHING;
+    bool goes_on = stream->did_last == SIM_WORK_COPY ||
+                   (stream->did_last == SIM_WORK_NOTHING && is_copy && stream->time_ns > 0);
+
+    if (!goes_on || !(is_copy || is_event))
+        stream->time_ns = sim_now_ns();
+    if (is_copy)
+        stream->time_ns += work->copy.size_bytes * 1000 / work->copy.mb_per_s;
+    stream->did_last = work->kind;
+    return stream->time_ns;
+}
+
 static void finish(struct sim_op *op)
 {
     struct tutti_cu_stream *stream = op->stream;
 
     op->is_done = true;
-    op->done_ns = sim_now_ns();
+    op->done_ns = time_of(stream, op->work);
     sim_work_drop(op->work);
     op->work = NULL;
     forget_earlier(op);

@@ -12,7 +12,7 @@
 struct sim_op {
     uint32_t nrefs;
     bool is_done;
-    uint64_t done_ns;
+    uint64_t done_ns; /* by the clock; behind copies, by what those should take */
     struct tutti_cu_stream *stream; /* held */
     struct sim_work *work;          /* held */
     struct sim_op **earlier;        /* of other streams, that must be done before; held */
@@ -29,6 +29,8 @@ struct tutti_cu_stream {
     uint32_t nrefs; /* the context until it is destroyed, each op, the worker */
     struct sim_op *first, *last; /* not done yet */
     struct sim_op *newest;       /* held; NULL: it never did anything */
+    uint64_t time_ns;            /* when it had done what it did last */
+    enum sim_work_kind did_last;
     pthread_cond_t has_more, has_done;
     struct sim_membership capture;
     struct tutti_cu_stream *next;

@@ -33,6 +33,7 @@ struct sim_work {
             const void *from;
             size_t size_bytes;
             bool is_corrupt;
+            uint32_t mb_per_s; /* that it counts as */
         } copy;
         struct {
             void *to;
