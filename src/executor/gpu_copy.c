@@ -331,7 +331,7 @@ int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
     launch.first.npieces = has_own_counts(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
     if (gpu->args.rank == 0)
-        tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements is left to copy engines: %llu pieces",
+        tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements is left to copy engines; pieces: %llu",
                   tutti_collective_name(item->call->collective), item->call->count,
                   (unsigned long long)npieces);
     TUTTI_TRY(move(&copying, &launch, npieces));
