@@ -91,6 +91,14 @@ static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call
            TUTTI_GPU_LINE;
 }
 
+/* So many bytes of a block, in pieces. */
+static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call, uint64_t bytes)
+{
+    uint64_t piece = piece_bytes(gpu, call);
+
+    return bytes / piece + (bytes % piece != 0);
+}
+
 static bool only_copies(const struct tutti_call *call)
 {
     switch (call->collective) {
@@ -105,7 +113,7 @@ static bool only_copies(const struct tutti_call *call)
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
 {
     const struct tutti_call *call = item->call;
-    uint64_t bytes, pieces;
+    uint64_t bytes;
 
     if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
         !only_copies(call))
@@ -113,9 +121,8 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
     if (has_own_counts(call))
         return gpu->is_all_apart;
     bytes = tutti_gpu_most_sent(gpu, call);
-    pieces = bytes / piece_bytes(gpu, call) + 1;
     return bytes >= gpu->copy_bytes &&
-           pieces <= MOST_OPERATIONS / 2 / (uint64_t)gpu->args.nranks;
+           pieces_of(gpu, call, bytes) <= MOST_OPERATIONS / 2 / (uint64_t)gpu->args.nranks;
 }
 
 /* ---- which bytes ------------------------------------------------------------------------------- */
@@ -292,7 +299,7 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
         }
         bytes *= tutti_type_size(call->type);
     }
-    npieces = (bytes + piece_bytes(copying->gpu, call) - 1) / piece_bytes(copying->gpu, call);
+    npieces = pieces_of(copying->gpu, call, bytes);
     if (npieces + 2 >= UINT64_C(1) << TUTTI_GPU_SIGNAL_BITS)
         return tutti_fail(TUTTI_ERR_USAGE, "rank %d: %llu bytes in pieces of %llu are too many "
                           "pieces; raise TUTTI_GPU_MEMORY_BYTES", copying->gpu->args.rank,
