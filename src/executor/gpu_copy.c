@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives that only copy, by copies of the driver: large ones, where the user asks for it. GPUs have
- * engines for these, so multiprocessors stay free for other kernels.
+ * Collectives that only copy, by copies of the driver: large ones, where the user asks for it. GPUs
+ * have engines for these, so multiprocessors stay free for other kernels.
  *
  * Only the owner knows where its buffers are when the call is made, so bytes go through windows, in
  * pieces; both windows are used in turns. Between copies the ranks meet, in kernels of one block
  * (device/cuda/copies.cuh), which watch the deadline and the abort word as all others do, also in
  * graphs that are replayed:
  *
- *     meeting 0 | stage 0 | meeting 1 | stage 1, fetch 0 | meeting 2 | ... | fetch n - 1 | meeting n + 1
+ *     meeting 0 | stage 0 | meeting 1 | stage 1, fetch 0 | meeting 2 | ... | fetch n - 1 | meeting
  *
  * All ranks decide alike, by what all of them know. */
 #include "executor/gpu_private.h"
@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-/* What a call may put on its stream: beyond some number the caller would wait for room there, and with
- * several ranks in one thread for a rank that it has not come to yet. And threads of a meeting. */
+/* What a call may put on its stream: beyond some number the caller would wait for room there, and
+ * with several ranks in one thread for a rank that it has not come to yet. And threads that meet. */
 enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
 
 /* ---- when ----------------------------------------------------------------------------------- */
@@ -92,7 +92,8 @@ static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call
 }
 
 /* So many bytes of a block, in pieces. */
-static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call, uint64_t bytes)
+static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call,
+                          uint64_t bytes)
 {
     uint64_t piece = piece_bytes(gpu, call);
 
@@ -125,7 +126,7 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
            pieces_of(gpu, call, bytes) <= MOST_OPERATIONS / 2 / (uint64_t)gpu->args.nranks;
 }
 
-/* ---- which bytes ------------------------------------------------------------------------------- */
+/* ---- which bytes ----------------------------------------------------------------------------- */
 
 /* A call as its copies see it. */
 struct copying {
@@ -159,7 +160,7 @@ static struct part block(const struct copying *copying, const size_t *counts, co
     return part;
 }
 
-/* What of this rank's input is for `to`; and where in its output that goes which comes from `from`. */
+/* What of this rank's input is for `to`; and where in its output that goes which `from` has. */
 static struct part given(const struct copying *copying, int to)
 {
     const struct tutti_call *call = copying->call;
@@ -196,7 +197,7 @@ static struct part in_piece(const struct copying *copying, struct part part)
                          left < copying->piece_count ? left : copying->piece_count};
 }
 
-/* ---- copies ------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static int copy(const struct copying *copying, const void *to, const void *from, uint64_t count)
 {
@@ -276,7 +277,7 @@ static int fetch(struct copying *copying, uint64_t piece)
     return TUTTI_OK;
 }
 
-/* ---- a call --------------------------------------------------------------------------------------- */
+/* ---- a call ---------------------------------------------------------------------------------- */
 
 static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, uint64_t meeting)
 {

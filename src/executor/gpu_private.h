@@ -147,8 +147,8 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
 /* ---- gpu_test.c ------------------------------------------------------------------------ */
 
 /* Store into every mailbox that I write; then, when all have done so, look at those I read, and at the
- * windows. The second sets a bit for each rank from which nothing right has come, and says whether the
- * driver's copies are at fault. */
+ * windows. The second sets a bit for each rank from which nothing right has come, and says whether
+ * the driver's copies are at fault. */
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
 

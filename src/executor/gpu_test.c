@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The test that every way between two ranks must pass before it is used: what one stores the other
- * finds, what one loads is what the other has. By kernels, for they are what will load and store; and by
- * copies of the driver where these are asked for. */
+ * finds, what one loads is what the other has. By kernels, for they are what will load and store;
+ * and by copies of the driver where these are asked for. */
 #include "executor/gpu_private.h"
 
 #include <stdlib.h>

@@ -140,7 +140,7 @@ static void where_copies_are_no_good_kernels_copy_and_say_so_once(void **state)
     for (int is_threads = 0; is_threads < 2; is_threads++) {
         const char *said = gather_with(NULL, is_threads, "SIMCUDA_FAULTS", "no-peer=0:1");
 
-        assert_int_equal(count_lines_with(said, VARIABLE " is set, but not all GPUs reach each"), 1);
+        assert_int_equal(count_lines_with(said, VARIABLE " is set, but not all GPUs reach"), 1);
         assert_int_equal(count_lines_with(said, "left to copy engines"), 0);
         said = gather_with(NULL, is_threads, "SIMCUDA_FAULTS", "corrupt-copy=0:1");
         assert_int_equal(count_lines_with(said, VARIABLE " is set, but what the driver copies"), 1);
@@ -160,7 +160,8 @@ static tuttiResult_t disagree(struct rank *rank)
 
     if (result != tuttiSuccess || rank->seat->rank != 1)
         return result != tuttiSuccess ? result : gather(rank, EACH, 1);
-    return tuttiBroadcast(rank->numbers, rank->numbers, EACH, tuttiInt32, 0, rank->seat->comm, NULL);
+    return tuttiBroadcast(rank->numbers, rank->numbers, EACH, tuttiInt32, 0, rank->seat->comm,
+                          NULL);
 }
 
 static void ranks_that_disagree_are_all_told_who_called_what(void **state)
@@ -213,7 +214,7 @@ static void *give_up(void *argument)
     return NULL;
 }
 
-/* Rank 2 does not call; rank 0 gives up while what it and rank 1 have put on their streams waits. */
+/* Rank 2 does not call; rank 0 gives up while what it and rank 1 have on their streams waits. */
 static tuttiResult_t abort_meanwhile(struct rank *rank)
 {
     struct crew_seat *seat = rank->seat;

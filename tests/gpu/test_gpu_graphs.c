@@ -192,7 +192,7 @@ static void replays_and_calls_take_turns_on_a_stream(void **state)
     at_all_places(mix);
 }
 
-/* ---- large ones -------------------------------------------------------------------------------- */
+/* ---- large ones ------------------------------------------------------------------------------ */
 
 /* An all-gather, an all-to-all in place of what it gave, and the largest of all that. */
 static void call_large(struct member *member, int32_t *numbers, tuttiStream_t stream)
@@ -218,7 +218,8 @@ static void replay_large(struct member *member)
         call_large(member, numbers, stream);
     exec = end(member, stream);
     for (int round = 1; round <= 3; round++) {
-        numbers_write(member, numbers + (size_t)member->rank * LARGE, LARGE, member->rank + round, 1);
+        numbers_write(member, numbers + (size_t)member->rank * LARGE, LARGE,
+                      member->rank + round, 1);
         if (gpus_has(member))
             play(member, exec, stream);
         else

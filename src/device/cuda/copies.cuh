@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives whose bytes the driver copies (executor/gpu_copy.c): here ranks only meet, each time in
- * a small launch of its own, so that multiprocessors are free while copies are under way.
+ * Collectives whose bytes the driver copies (executor/gpu_copy.c): here ranks only meet, each time
+ * in a small launch of its own, so that multiprocessors are free while copies are under way.
  *
  *   meeting 0        begins the epoch and reads everybody's greeting: all make this call, and both
  *                    windows of all ranks are free, for all have finished the epoch before
- *   meeting m > 0    a signal, and that of all others. Its rank has put piece m - 1 of its input into
- *                    a window, and has fetched all pieces before that from the others' windows. So
- *                    behind it all pieces m - 1 can be fetched, and piece m may overwrite piece m - 2
+ *   meeting m > 0    a signal, and that of all others. Its rank has put piece m - 1 of its input
+ *                    into a window, and has fetched all pieces before that from the others'
+ *                    windows. So behind it all pieces m - 1 can be fetched, and piece m may
+ *                    overwrite piece m - 2
  *   the last one     no piece is new: it says that the last ones have been fetched
  *
  * Pieces use the two windows in turns, whatever the epoch is, for hosts do not know it. The last
