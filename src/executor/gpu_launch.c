@@ -60,7 +60,8 @@ int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
-    if (!gpu->has_launched || gpu->last_stream == stream)
+    /* Also on the same stream: there it costs nothing, and handles do not tell whether it is that. */
+    if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
@@ -73,11 +74,9 @@ int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
 
     if (stream == other)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter(gpu));
     code = gpu->cuda->event_record(gpu->edge, other);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->stream_wait(stream, gpu->edge, 0);
-    tutti_gpu_leave(gpu);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
 }
 
@@ -85,10 +84,8 @@ static int mark_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = gpu->cuda->event_record(gpu->last_event, stream);
 
-    if (code != TUTTI_CU_SUCCESS)
-        return code;
-    gpu->last_stream = stream;
-    tutti_store_release(&gpu->has_launched, true);
+    if (code == TUTTI_CU_SUCCESS)
+        tutti_store_release(&gpu->has_launched, true);
     return code;
 }
 
@@ -243,21 +240,20 @@ static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, 
     return rc;
 }
 
-static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                      struct tutti_cu_stream *stream, uint64_t timeout_ns)
+int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
-    struct way way = {.stream = stream, .timeout_ns = timeout_ns};
+    struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
-    TUTTI_TRY(tutti_gpu_is_capturing(gpu, stream, &way.is_captured));
-    if (!way.is_captured) {
+    if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
         TUTTI_TRY(tutti_gpu_follow_last(gpu, stream));
     }
     rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &way)
                               : run_apart(gpu, items, count, &way);
-    if (way.is_captured)
+    if (is_captured)
         return rc;
     /* What fails half-way has left something on the stream, which must end before the rank does. */
     if (rc != TUTTI_OK) {
@@ -265,17 +261,6 @@ static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
         return rc;
     }
     return tutti_gpu_note(gpu, stream);
-}
-
-int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                  struct tutti_cu_stream *stream, uint64_t timeout_ns)
-{
-    int rc;
-
-    TUTTI_TRY(tutti_gpu_enter(gpu));
-    rc = run_inside(gpu, items, count, stream, timeout_ns);
-    tutti_gpu_leave(gpu);
-    return rc;
 }
 
 /* ---- what became of it ------------------------------------------------------------------------- */
@@ -322,13 +307,13 @@ static int read_report(const struct tutti_gpu *gpu)
 
 int tutti_gpu_check_ended(struct tutti_gpu *gpu)
 {
-    int code;
+    int code, mode;
 
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     code = gpu->cuda->event_query(gpu->last_event);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an operation");
@@ -351,11 +336,11 @@ struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu)
 
 int tutti_gpu_await_default(struct tutti_gpu *gpu)
 {
-    int code;
+    int code, mode;
 
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     code = gpu->cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "the default stream");
 }
 
