@@ -26,8 +26,9 @@
  *    graph. A call on device memory with stream NULL waits for the context's default stream first.
  *    Ranks that share a GPU in one process need streams of their own, or NULL.
  *  - GPUs. A rank is on the GPU that config.device names, else on that of the CUDA context that is
- *    current when its communicator is made. Ranks on GPUs and on CPUs may be of one communicator. Where
- *    all are on GPUs, all ranks must pass memory of the same side in a call.
+ *    current when its communicator is made, in a split on its parent's. Ranks on GPUs and on CPUs may
+ *    be of one communicator. Where all are on GPUs, all ranks must pass memory of the same side in a
+ *    call; one without buffers and stream goes where the one before went.
  *  - Threads. Different communicators may be used by different threads at the
  *    same time. Calls on one communicator must be made by one thread at a time,
  *    except tuttiCommAbort and tuttiCommGetAsyncError, which any thread may call.
@@ -157,8 +158,9 @@ typedef struct {
     int timeoutMs;
     /* Shown in messages; copied. NULL: none. */
     const char *commName;
-    /* The GPU of this rank, as CUDA counts them; -1: none, the rank is on the CPU. Default: that
-     * of the CUDA context that is current on the calling thread, none if there is none. */
+    /* The GPU of this rank, as CUDA counts them; -1: none, the rank is on the CPU. Default: in a
+     * split that of the parent, else that of the CUDA context that is current on the calling
+     * thread, none if there is none. */
     int device;
 } tuttiConfig_t;
 
