@@ -248,6 +248,46 @@ static void ranks_go_through_the_host_where_one_cannot_test(void **state)
     }
 }
 
+/* The others wait for its lines, but not for ever. A device without numbers: the one of rank 1 may be
+ * lost before they are there. */
+static tuttiResult_t form(struct crew_seat *seat)
+{
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+
+    config.device = seat->rank;
+    config.initTimeoutMs = 6000;
+    return tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
+                                   &config);
+}
+
+/* Whatever GPU 1 had begun last, ranks do without kernels then. */
+static void a_gpu_may_be_lost_while_lines_are_tried(void **state)
+{
+    size_t nwaits = 0;
+
+    (void)state;
+    for (int nkernels = 3; nwaits == 0 && nkernels < 20; nkernels++) {
+        char fault[16];
+        const char *environment[] = {"SIMCUDA_FAULTS", fault, "TUTTI_DEBUG", "warn", NULL};
+        struct crew_board *board;
+        const char *said;
+
+        snprintf(fault, sizeof fault, "lost=1:%d", nkernels);
+        stderr_text_begin();
+        board = crew_run(&(struct crew){.nranks = NRANKS, .is_threads = true, .forms_itself = true,
+                                        .environment = environment, .timeout_ms = LONG_MS,
+                                        .run = form});
+        said = stderr_text_end();
+        for (int rank = 0; rank < NRANKS; rank++)
+            if (board->reports[rank].result != tuttiSuccess)
+                fail_msg("%s: rank %d: %s", fault, rank, board->reports[rank].text);
+        crew_clear(board);
+        expect_lines(said, "device memory goes through the host", 1);
+        nwaits = count_lines_with(said, "lines of rank 1 have not come in time");
+    }
+    assert_int_equal(nwaits, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +295,7 @@ int main(void)
         cmocka_unit_test(lines_that_the_test_finds_torn_are_not_used),
         cmocka_unit_test(links_that_promise_nothing_are_not_tried),
         cmocka_unit_test(ranks_go_through_the_host_where_one_cannot_test),
+        cmocka_unit_test(a_gpu_may_be_lost_while_lines_are_tried),
     };
 
     return cmocka_run_group_tests_name("lines between GPUs", tests, NULL, NULL);
