@@ -113,6 +113,13 @@ static int go_on(struct tutti_comm *comm)
     return rc;
 }
 
+/* Kernels that wait for another rank's do not learn that it has died, or given up. */
+static int look_after_others(struct tutti_comm *comm)
+{
+    TUTTI_TRY(tutti_fabric_news(comm->fabric));
+    return tutti_fabric_obituary(comm->fabric);
+}
+
 int tutti_comm_gpu_form(struct tutti_comm *comm)
 {
     struct tutti_comm_gpu *side = comm->gpu;
@@ -130,6 +137,8 @@ int tutti_comm_gpu_form(struct tutti_comm *comm)
     for (;;) {
         TUTTI_TRY(go_on(comm));
         rc = tutti_gpu_form(side->gpu);
+        if (rc == TUTTI_AGAIN)
+            TUTTI_TRY(look_after_others(comm));
         if (rc != TUTTI_GPU_EXCHANGE)
             break;
         TUTTI_TRY(begin_exchange(comm));

@@ -188,6 +188,10 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
     tutti_gpu_places_leave(gpu);
     is_inside = gpu->context != NULL && !is_stuck && tutti_gpu_enter(gpu) == TUTTI_OK;
     if (is_inside) {
+        /* Forming may have ended while its tests ran. */
+        tutti_gpu_abort(gpu);
+        if (gpu->desk != NULL)
+            gpu->cuda->stream_synchronize(gpu->desk);
         tutti_gpu_slabs_fini(gpu);
         tutti_gpu_scratch_fini(gpu);
         tutti_gpu_maps_destroy(gpu);

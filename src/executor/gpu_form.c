@@ -25,6 +25,8 @@ enum phase {
     PHASE_STORE,      /* a test of all ways */
     PHASE_LOOK,
     PHASE_JUDGE,
+    PHASE_LINES,      /* another test, of lines */
+    PHASE_SUM_UP,
     PHASE_DONE,
 };
 
@@ -111,8 +113,7 @@ static bool has_failed(const struct tutti_gpu *gpu)
 
 /* ---- who reaches whom --------------------------------------------------------------------- */
 
-/* Does `from` store to and load from the device memory of `owner`? */
-static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
+bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
 {
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
@@ -123,7 +124,7 @@ static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
 static bool is_reached_by_all(const struct tutti_gpu *gpu, int owner)
 {
     for (int from = 0; from < gpu->args.nranks; from++)
-        if (!reaches(gpu, from, owner))
+        if (!tutti_gpu_reaches(gpu, from, owner))
             return false;
     return true;
 }
@@ -258,17 +259,14 @@ struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
     const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
     const struct tutti_gpu_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
-    tutti_cu_address to = reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
-    tutti_cu_address from = reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
+    tutti_cu_address to = tutti_gpu_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
+    tutti_cu_address from = tutti_gpu_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window = is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
 
     return (struct tutti_gpu_peer){
         .to = (uint8_t *)(uintptr_t)(to + tutti_gpu_mailbox_at(layout, (uint32_t)me)),
         .from = (uint8_t *)(uintptr_t)(from + tutti_gpu_mailbox_at(layout, (uint32_t)rank)),
         .window = (uint8_t *)(uintptr_t)(window + tutti_gpu_windows_at(layout)),
-        /* Elsewhere lines may be split on their way. */
-        .is_line_safe = memcmp(gpu->news[rank].uuid, gpu->news[me].uuid, TUTTI_CU_UUID_BYTES) == 0 &&
-                        to == neighbour->own_at,
     };
 }
 
@@ -330,6 +328,7 @@ static int share(struct tutti_gpu *gpu)
     if (rc != TUTTI_OK)
         give_up(gpu);
     gpu->news[gpu->args.rank].reached = list_reached(gpu);
+    gpu->news[gpu->args.rank].linked = tutti_gpu_lines_linked(gpu);
     return exchange(gpu);
 }
 
@@ -377,7 +376,14 @@ static int look(struct tutti_gpu *gpu)
     return say(gpu, rc);
 }
 
-static void sum_up(struct tutti_gpu *gpu)
+static int lines(struct tutti_gpu *gpu)
+{
+    int rc = tutti_gpu_lines_test(gpu, &gpu->news[gpu->args.rank].torn);
+
+    return rc == TUTTI_AGAIN ? rc : say(gpu, rc);
+}
+
+static int sum_up(struct tutti_gpu *gpu)
 {
     gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
@@ -388,6 +394,13 @@ static void sum_up(struct tutti_gpu *gpu)
         if (!is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
     }
+    tutti_gpu_lines_agree(gpu);
+    tutti_gpu_copy_agree(gpu);
+    gpu->has_domain = true;
+    tutti_gpu_sharers_enter(gpu);
+    TUTTI_TRY(tutti_gpu_maps_create(gpu));
+    gpu->phase = PHASE_DONE;
+    return TUTTI_OK;
 }
 
 /* Forget the slow ways; were there any? */
@@ -404,7 +417,7 @@ static bool exclude_slow(struct tutti_gpu *gpu)
 }
 
 /* Ways that are no good are replaced by ways through the host, once. */
-static int judge(struct tutti_gpu *gpu)
+static void judge(struct tutti_gpu *gpu)
 {
     bool is_bad = exclude_slow(gpu), is_host_bad = false;
 
@@ -422,17 +435,10 @@ static int judge(struct tutti_gpu *gpu)
                           "loads from it, does not come through right: not used", owner, from);
         }
     gpu->news[gpu->args.rank].bad = 0;
-    if (!is_bad) {
-        sum_up(gpu);
-        tutti_gpu_copy_agree(gpu);
-        gpu->has_domain = true;
-        tutti_gpu_sharers_enter(gpu);
-        TUTTI_TRY(tutti_gpu_maps_create(gpu));
-        gpu->phase = PHASE_DONE;
-    } else {
+    if (is_bad)
         gpu->phase = is_host_bad ? PHASE_DONE : PHASE_ROUTE;
-    }
-    return TUTTI_OK;
+    else
+        gpu->phase = tutti_gpu_lines_are_possible(gpu) ? PHASE_LINES : PHASE_SUM_UP;
 }
 
 static int form_inside(struct tutti_gpu *gpu)
@@ -451,7 +457,9 @@ static int form_inside(struct tutti_gpu *gpu)
         case PHASE_SHARE_HOST: TUTTI_TRY(share_host(gpu)); break;
         case PHASE_STORE: return store(gpu);
         case PHASE_LOOK: return look(gpu);
-        case PHASE_JUDGE: TUTTI_TRY(judge(gpu)); break;
+        case PHASE_JUDGE: judge(gpu); break;
+        case PHASE_LINES: return lines(gpu);
+        case PHASE_SUM_UP: TUTTI_TRY(sum_up(gpu)); break;
         default: return TUTTI_OK;
         }
     }

@@ -6,6 +6,7 @@
  *   gpu_form.c    the ranks meet: who reaches whom
  *   gpu_share.c   memory passed on to other processes and opened there
  *   gpu_test.c    do stores arrive, and loads return what is there?
+ *   gpu_lines.c   are lines whole when they arrive?
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
  *   gpu_places.c  which of a device's places each communicator has
@@ -45,6 +46,8 @@ struct tutti_gpu_news {
     uint64_t reached;       /* bit r: I reach the memory of rank r's device */
     uint64_t bad;           /* bit r: what I stored there did not arrive, or the other way round */
     uint64_t slow;          /* bit r: the host's memory is far faster */
+    uint64_t linked;        /* bit r: the way to rank r's device and back should keep lines whole */
+    uint64_t torn;          /* bit r: a line from there was not */
     char reason[64];
 };
 _Static_assert(sizeof(struct tutti_gpu_news) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
@@ -102,6 +105,7 @@ struct tutti_gpu {
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
     bool is_all_apart;                  /* each is a process, once copy_bytes are agreed */
     uint64_t copy_bytes;                /* calls so large are left to copy engines; 0: none */
+    uint64_t whole;                     /* bit r: lines are, between rank r and all others */
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
@@ -155,6 +159,18 @@ int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_c
 
 /* Set a bit for each rank on another GPU whose memory is not worth reaching. Uses the second window. */
 int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
+
+/* ---- gpu_lines.c ----------------------------------------------------------------------- */
+
+/* Ranks whose devices are linked to mine in a way that should keep lines whole, by bits. */
+uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu);
+/* Is there any such pair, of those that reach each other's device memory? */
+bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu);
+/* Send lines to my part of these pairs, and look at theirs: which ranks' come torn, by bits. All ranks
+ * at the same time; TUTTI_AGAIN. */
+int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn);
+/* By what all have found: between whom lines may go. */
+void tutti_gpu_lines_agree(struct tutti_gpu *gpu);
 
 /* ---- gpu_slabs.c ----------------------------------------------------------------------- */
 
@@ -235,6 +251,9 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu);
 int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
 
 /* ---- gpu_form.c ------------------------------------------------------------------------ */
+
+/* Does `from` store to and load from the device memory of `owner`? */
+bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner);
 
 /* The other rank as kernels see it, by what is known now. */
 struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank);

@@ -29,6 +29,7 @@ static const struct tutti_library_function functions[] = {
     {"cuDeviceGetName", AT(device_name), true},
     {"cuDeviceGetUuid", AT(device_uuid), true},
     {"cuDeviceCanAccessPeer", AT(can_access_peer), true},
+    {"cuDeviceGetP2PAttribute", AT(peer_attribute), true},
     {"cuDevicePrimaryCtxRetain", AT(primary_retain), true},
     {"cuDevicePrimaryCtxRelease_v2", AT(primary_release), true},
     {"cuCtxGetCurrent", AT(context_current), true},

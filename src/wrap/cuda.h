@@ -73,6 +73,9 @@ enum {
     TUTTI_CU_FILE_DESCRIPTOR_HANDLES = 103,
 };
 
+/* CUdevice_P2PAttribute */
+enum { TUTTI_CU_PEER_NATIVE_ATOMICS = 3 };
+
 /* CUpointer_attribute, and CUmemorytype */
 enum {
     TUTTI_CU_POINTER_CONTEXT = 1,
@@ -138,6 +141,8 @@ struct tutti_cuda {
     int (*device_name)(char *ret_name, int size_bytes, tutti_cu_device device);
     int (*device_uuid)(unsigned char ret_uuid[TUTTI_CU_UUID_BYTES], tutti_cu_device device);
     int (*can_access_peer)(int *ret_can, tutti_cu_device device, tutti_cu_device peer);
+    int (*peer_attribute)(int *ret_value, int attribute, tutti_cu_device device,
+                          tutti_cu_device peer);
 
     int (*primary_retain)(struct tutti_cu_context **ret_context, tutti_cu_device device);
     int (*primary_release)(tutti_cu_device device);

@@ -87,7 +87,6 @@ void domain_init(struct domain *domain, uint32_t nranks, const struct domain_siz
             seen->from = domain->ranks[rank].mailboxes + peer * layout->mailbox_bytes;
             seen->window = domain->ranks[peer].windows;
             seen->maps[DOMAIN_MAP] = (uintptr_t)domain->ranks[peer].arena;
-            seen->is_line_safe = 1;
         }
 }
 

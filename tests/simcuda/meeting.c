@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* So long a torn line stays so: who polls, and sleeps in between, sees it. */
+#define TORN_NS UINT64_C(500000)
+
 static bool lines_are_torn;
 
 static const char *const names[] = {
@@ -184,16 +187,38 @@ static void load_lines(void *const *addresses, struct sim_word *words)
     }
 }
 
-/* Each lane's part by itself, the last ones first, with time for others in between. */
+static bool is_torn(const struct runner *self, const void *at)
+{
+    const struct sim_launch *launch = self->block->run->launch;
+
+    return lines_are_torn || (launch->tears != NULL && launch->tears(launch->context, at));
+}
+
+/* The line's end now, and the rest when others have had time to look, though its thread may go on. */
 static void store_torn(struct runner *self, uint64_t *at, struct sim_word word)
 {
-    uint32_t behind = 7 - (uint32_t)((uintptr_t)at % 128 / 16);
-
-    for (uint32_t i = 0; i < behind; i++)
+    while (self->ntorn == SIM_TORN) {
+        self->is_idle = true;
         runner_give_way(self);
-    __atomic_store_n(&at[1], word.high, __ATOMIC_RELEASE);
-    runner_give_way(self);
-    __atomic_store_n(&at[0], word.low, __ATOMIC_RELEASE);
+    }
+    if (has_flag(at))
+        __atomic_store_n(&at[1], word.high, __ATOMIC_RELEASE);
+    self->torn[self->ntorn++] = (struct sim_torn){at, word, sim_now_ns() + TORN_NS};
+}
+
+void runner_mend(struct runner *self)
+{
+    uint32_t n = 0;
+
+    while (n < self->ntorn && sim_now_ns() >= self->torn[n].due_ns) {
+        const struct sim_torn *torn = &self->torn[n++];
+
+        __atomic_store_n(&torn->at[0], torn->word.low, __ATOMIC_RELEASE);
+        if (!has_flag(torn->at))
+            __atomic_store_n(&torn->at[1], torn->word.high, __ATOMIC_RELEASE);
+    }
+    self->ntorn -= n;
+    memmove(self->torn, self->torn + n, self->ntorn * sizeof *self->torn);
 }
 
 /* What all of a line's business begins with; gives the round's parity. */
@@ -217,12 +242,15 @@ void sim_store_line(void *at, struct sim_word word, bool is_there)
     struct runner *self = runner_self();
     uint32_t parity = begin_line(self, SIM_STORE_LINE, at, is_there);
     struct warp *warp = self->warp;
+    bool goes_alone = is_there && is_torn(self, at);
 
     warp->words[parity][self->self.thread % SIM_WARP] = word;
+    if (goes_alone)
+        warp->addresses[parity][self->self.thread % SIM_WARP] = NULL;
     sim_progress();
-    if (meet(self, &warp->meeting, SIM_STORE_LINE) && !lines_are_torn)
+    if (meet(self, &warp->meeting, SIM_STORE_LINE))
         store_lines(warp->addresses[parity], warp->words[parity]);
-    if (is_there && lines_are_torn)
+    if (goes_alone)
         store_torn(self, at, word);
 }
 

@@ -18,6 +18,7 @@ static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
     [TUTTI_CUDA_KERNEL_COPY] = "tutti_gpu_copy",
     [TUTTI_CUDA_KERNEL_REDUCE] = "tutti_gpu_reduce",
     [TUTTI_CUDA_KERNEL_CONVERT] = "tutti_gpu_convert",
+    [TUTTI_CUDA_KERNEL_LINES] = "tutti_gpu_test_lines",
     [TUTTI_CUDA_KERNEL_SMALL] = "tutti_gpu_work_small",
     [TUTTI_CUDA_KERNEL_DIRECT] = "tutti_gpu_work_direct",
     [TUTTI_CUDA_KERNEL_GROUP] = "tutti_gpu_group",

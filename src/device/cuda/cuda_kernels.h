@@ -17,6 +17,7 @@ enum tutti_cuda_kernel {
     TUTTI_CUDA_KERNEL_COPY,    /* struct tutti_gpu_copy_argument */
     TUTTI_CUDA_KERNEL_REDUCE,  /* struct tutti_gpu_reduce_argument */
     TUTTI_CUDA_KERNEL_CONVERT, /* struct tutti_gpu_conversion */
+    TUTTI_CUDA_KERNEL_LINES,   /* struct tutti_gpu_line_test */
     TUTTI_CUDA_KERNEL_SMALL,   /* struct tutti_gpu_launch, and those below */
     TUTTI_CUDA_KERNEL_DIRECT,
     TUTTI_CUDA_KERNEL_GROUP,

@@ -3,6 +3,7 @@
  * one. */
 #include "device/cuda/platform.cuh"
 
+#include "device/cuda/line_test.cuh"
 #include "device/cuda/local.h"
 #include "device/cuda/reduce.cuh"
 #include "device/cuda/run.cuh"
@@ -37,6 +38,12 @@ GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argumen
 }
 
 /* ---- with other ranks ------------------------------------------------------------------------ */
+
+/* Are lines whole on their way from and to peers? */
+GPU_KERNEL(tutti_gpu_test_lines, TUTTI_GPU_THREADS, tutti_gpu_line_test, test)
+{
+    gpu_test_lines(&test);
+}
 
 /* One work of lines. */
 GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)

@@ -118,8 +118,6 @@ struct tutti_gpu_peer {
     uint8_t *window; /* its two windows, one behind the other; mine where it is me */
     uint64_t maps[TUTTI_GPU_MAPS]; /* where I see its allocations; [0] is 0: addresses are the same
                                       for both of us */
-    uint32_t is_line_safe; /* lines that I store there are seen whole */
-    uint32_t unused;
 };
 
 /* Kept by kernels from launch to launch, in device memory, zero at first. */
@@ -157,7 +155,11 @@ struct tutti_gpu_report {
     uint64_t unused_too[7];
     uint64_t finished;  /* launches that have ended */
     uint64_t unused_three[15];
+    /* Of the test of lines: how often one of that rank was seen that was not whole. */
+    uint64_t torn[TUTTI_GPU_RANKS];
 };
+/* Of a rank from which not all have come. */
+#define TUTTI_GPU_LINES_MISSING UINT64_MAX
 
 /* In device memory; written by the host when the domain is formed. */
 struct tutti_gpu_domain {
@@ -208,6 +210,16 @@ struct tutti_gpu_work {
     uint32_t meeting;    /* how many of this work's came before it */
     uint32_t npieces;    /* between any two ranks; 0: by their counts, and */
     uint64_t piece_count; /* elements of a piece */
+};
+
+/* The argument of the kernel that tries lines: so many rounds to and from some peers, which run the
+ * same. One block. */
+struct tutti_gpu_line_test {
+    struct tutti_gpu_domain *domain;
+    uint64_t peers;       /* by bits */
+    uint64_t deadline_ns; /* from its begin on; 0: none */
+    uint32_t rounds;
+    uint32_t unused;
 };
 
 /* The one argument of the communicating kernels: at most 4 KiB. */

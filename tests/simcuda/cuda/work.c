@@ -92,6 +92,11 @@ static void check(void *context, const void *at, size_t size_bytes, bool is_stor
     sim_memory_check(share->device, share->kernel, at, size_bytes, is_store);
 }
 
+static bool tears(void *context, const void *at)
+{
+    return sim_memory_tears(((const struct share *)context)->device, at);
+}
+
 /* Is this the one that the device is lost at? */
 static void count_launch(struct sim_device *device)
 {
@@ -110,7 +115,7 @@ static void run_kernel(const struct sim_work *work)
         .kernel = work->kernel.kernel, .blocks = work->kernel.blocks,
         .threads = work->kernel.threads, .argument = work->kernel.argument,
         .context = &share, .take_place = take_place, .give_place = give_place,
-        .must_end = is_lost, .check = sim_settings.must_check ? check : NULL,
+        .must_end = is_lost, .check = sim_settings.must_check ? check : NULL, .tears = tears,
         .watchdog_ns = sim_settings.watchdog_ns,
     };
 
