@@ -66,7 +66,7 @@ static uint32_t attribute(const struct bench_gpu *gpu, int which, tutti_cu_devic
 
 void bench_gpu_open(int ordinal, struct bench_gpu *ret_gpu)
 {
-    struct bench_gpu gpu = {.cuda = tutti_cuda_get(1)};
+    struct bench_gpu gpu = {.cuda = tutti_cuda_get(true)};
     tutti_cu_device device;
     size_t total;
     uint64_t begun;

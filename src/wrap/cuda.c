@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #define DEFAULT_LIBRARY "libcuda.so.1"
 
@@ -126,16 +125,18 @@ static bool is_loaded(const char *file)
     return library != NULL;
 }
 
-const struct tutti_cuda *tutti_cuda_get(int must_load)
+const struct tutti_cuda *tutti_cuda_get(bool must_load)
 {
     const char *wanted = tutti_param_text(TUTTI_PARAM_CUDA_LIBRARY);
     const char *file = wanted[0] != '\0' ? wanted : DEFAULT_LIBRARY;
+    bool is_ready;
 
     pthread_mutex_lock(&lock);
     if (state == UNTRIED && (must_load || is_loaded(file)))
         state = load(file, wanted[0] != '\0') == TUTTI_OK ? READY : FAILED;
+    is_ready = state == READY;
     pthread_mutex_unlock(&lock);
-    return state == READY ? &driver : NULL;
+    return is_ready ? &driver : NULL;
 }
 
 const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code)

@@ -6,6 +6,7 @@
 #ifndef TUTTI_WRAP_CUDA_H
 #define TUTTI_WRAP_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -226,7 +227,7 @@ struct tutti_cuda {
 /* The process's one, loaded at the first call that finds it (TUTTI_CUDA_LIBRARY if that is set) and
  * never unloaded: NULL where there is none that works, or while nobody in this process has loaded it
  * and `must_load` is not set. Thread-safe. */
-const struct tutti_cuda *tutti_cuda_get(int must_load);
+const struct tutti_cuda *tutti_cuda_get(bool must_load);
 
 /* What a code means; never NULL. */
 const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code);

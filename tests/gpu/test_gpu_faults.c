@@ -39,7 +39,7 @@ static const struct script *script_of(const struct rank *rank)
 
 static const struct tutti_cuda *driver(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(1);
+    const struct tutti_cuda *cuda = tutti_cuda_get(true);
 
     if (cuda == NULL)
         _exit(4);

@@ -44,7 +44,7 @@ bool runner_open(void)
 {
     int count = 0;
 
-    cuda = tutti_cuda_get(1);
+    cuda = tutti_cuda_get(true);
     if (cuda == NULL)
         return nothing("no CUDA driver");
     MUST(cuda->device_count(&count));

@@ -302,7 +302,7 @@ static void leak(void)
 
 static void misspell(void)
 {
-    tutti_cuda_get(1);
+    tutti_cuda_get(true);
 }
 
 static void faults_come_on_demand_and_leaks_are_counted(void **state)

@@ -28,7 +28,7 @@ bool gpus_has(const struct member *member)
 
 const struct tutti_cuda *gpus_driver(void)
 {
-    return tutti_cuda_get(1);
+    return tutti_cuda_get(true);
 }
 
 /* Complain unless the driver agrees. */
