@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes at the end of their descriptors or their memory: errors, no crash, nothing lost. */
+ * Processes at the end of their descriptors, memory or keys: errors, no crash, nothing lost. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -150,11 +151,37 @@ static void without_memory_there_are_errors(void **state)
 }
 #endif
 
+/* Another library may have taken all that a process has. */
+static tuttiResult_t run_out_of_keys(struct crew_seat *seat)
+{
+    pthread_key_t key;
+
+    (void)seat;
+    while (pthread_key_create(&key, NULL) == 0)
+        ;
+    for (int i = 0; i < 2; i++)
+        if (tuttiGroupStart() != tuttiSystemError || *tuttiGetLastError(NULL) == '\0')
+            return tuttiInternalError;
+    return tuttiGroupEnd() == tuttiInvalidUsage ? tuttiSuccess : tuttiInternalError;
+}
+
+static void without_keys_of_threads_groups_give_errors(void **state)
+{
+    struct crew_board *board;
+
+    (void)state;
+    board = crew_run(&(struct crew){.nranks = 1, .forms_itself = true, .run = run_out_of_keys});
+    if (board->reports[0].result != tuttiSuccess)
+        fail_msg("%d: %s", (int)board->reports[0].result, board->reports[0].text);
+    crew_clear(board);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_descriptors_there_are_errors_and_no_leaks),
         cmocka_unit_test(without_descriptors_tcp_gives_errors_and_no_leaks),
+        cmocka_unit_test(without_keys_of_threads_groups_give_errors),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(without_memory_there_are_errors),
 #endif
