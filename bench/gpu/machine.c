@@ -96,6 +96,7 @@ void bench_gpu_close(struct bench_gpu *gpu)
     tutti_cu_device device;
 
     bench_gpu_leave(gpu);
+    tutti_cuda_kernels_put(gpu->kernels);
     bench_must(gpu, "cuCtxGetDevice", gpu->cuda->context_device(&device));
     bench_must(gpu, "cuDevicePrimaryCtxRelease", gpu->cuda->primary_release(device));
 }

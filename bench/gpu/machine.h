@@ -13,7 +13,7 @@
 
 struct bench_gpu {
     const struct tutti_cuda *cuda;
-    const struct tutti_cuda_kernels *kernels;
+    struct tutti_cuda_kernels *kernels;
     struct tutti_cu_context *context;
     struct tutti_cu_stream *stream; /* does not wait for the default one */
     struct tutti_cu_event *from, *to;

@@ -185,8 +185,10 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
         tutti_gpu_memory_free(gpu->cuda, &gpu->state);
         tutti_gpu_take_back(gpu, &gpu->own);
         tutti_gpu_take_back(gpu, &gpu->host);
-        tutti_gpu_leave(gpu);
     }
+    tutti_cuda_kernels_put(gpu->kernels);
+    if (is_inside)
+        tutti_gpu_leave(gpu);
     if (gpu->holds_primary)
         gpu->cuda->primary_release(gpu->args.device);
     free(gpu->news);

@@ -70,7 +70,7 @@ struct tutti_gpu {
     struct tutti_cu_context *context;
     char name[64];                      /* of the device, for messages */
     int multiprocessors, most_threads;
-    const struct tutti_cuda_kernels *kernels; /* NULL: none */
+    struct tutti_cuda_kernels *kernels; /* NULL: none */
 
     /* Forming. */
     int phase;                          /* gpu_form.c */

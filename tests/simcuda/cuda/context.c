@@ -51,6 +51,7 @@ static void end_context(struct tutti_cu_context *context)
 {
     sim_context_wait(context);
     sim_streams_end(context);
+    sim_modules_end(context);
     sim_memory_end(context);
     __atomic_store_n(&context->peers, 0, __ATOMIC_RELAXED);
 }
