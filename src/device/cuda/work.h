@@ -129,7 +129,6 @@ struct tutti_gpu_counters {
     uint64_t arrivals;     /* of this launch's blocks at meetings of the grid */
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* seen by any block: all leave */
-    uint64_t launches;     /* that have ended */
     /* of FIFOs: slots ever filled, and slots ever emptied, [channels][nranks] each, behind this */
 };
 #define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
@@ -155,8 +154,6 @@ struct tutti_gpu_report {
     uint64_t mine[2], theirs[2]; /* signatures, of a mismatch */
     uint64_t their_number;
     uint64_t unused_too[7];
-    uint64_t finished;  /* launches that have ended */
-    uint64_t unused_three[15];
 };
 
 /* In device memory; written by the host when the domain is formed. */
