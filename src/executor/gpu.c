@@ -14,16 +14,6 @@ int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what)
                       gpu->args.device, gpu->name, what, tutti_cuda_error(gpu->cuda, code));
 }
 
-const struct tutti_cuda *tutti_gpu_driver(const struct tutti_gpu *gpu)
-{
-    return gpu->cuda;
-}
-
-tutti_cu_device tutti_gpu_device(const struct tutti_gpu *gpu)
-{
-    return gpu->args.device;
-}
-
 int tutti_gpu_enter(const struct tutti_gpu *gpu)
 {
     int code = gpu->cuda->context_push(gpu->context);

@@ -124,9 +124,6 @@ void tutti_gpu_abort(struct tutti_gpu *gpu);
 
 /* ---- what is there ---------------------------------------------------------------------- */
 
-const struct tutti_cuda *tutti_gpu_driver(const struct tutti_gpu *gpu);
-tutti_cu_device tutti_gpu_device(const struct tutti_gpu *gpu);
-
 /* Make the GPU's context the thread's current one, and give the thread back what it had. */
 int tutti_gpu_enter(const struct tutti_gpu *gpu);
 void tutti_gpu_leave(const struct tutti_gpu *gpu);

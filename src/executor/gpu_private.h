@@ -28,8 +28,7 @@
 /* What the ranks tell each other. Every rank fills in all of it by the last round. */
 struct tutti_gpu_news {
     uint64_t magic;
-    int32_t rank;
-    uint8_t has_kernels, is_failed, unused[2];
+    uint8_t has_kernels, is_failed, unused[6];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
