@@ -129,8 +129,6 @@ struct tutti_cu_ipc_memory {
 struct tutti_cuda {
     void *library;
     int (*init)(unsigned flags);
-    int (*driver_version)(int *ret_version);
-    int (*error_name)(int code, const char **ret_name);
     int (*error_string)(int code, const char **ret_text);
 
     int (*device_count)(int *ret_count);
@@ -147,7 +145,6 @@ struct tutti_cuda {
     int (*context_push)(struct tutti_cu_context *context);
     int (*context_pop)(struct tutti_cu_context **ret_context);
     int (*context_device)(tutti_cu_device *ret_device);
-    int (*context_synchronize)(void);
     int (*enable_peer)(struct tutti_cu_context *peer, unsigned flags);
 
     int (*stream_create)(struct tutti_cu_stream **ret_stream, unsigned flags);
@@ -155,10 +152,7 @@ struct tutti_cuda {
     int (*stream_query)(struct tutti_cu_stream *stream);
     int (*stream_synchronize)(struct tutti_cu_stream *stream);
     int (*stream_wait)(struct tutti_cu_stream *stream, struct tutti_cu_event *event, unsigned flags);
-    int (*stream_context)(struct tutti_cu_stream *stream, struct tutti_cu_context **ret_context);
     int (*stream_is_capturing)(struct tutti_cu_stream *stream, int *ret_status);
-    int (*stream_capture_id)(struct tutti_cu_stream *stream, int *ret_status,
-                             unsigned long long *ret_id); /* cuStreamGetCaptureInfo, first form */
     int (*exchange_capture_mode)(int *mode);
     int (*host_function)(struct tutti_cu_stream *stream, void (*function)(void *), void *argument);
 
@@ -166,7 +160,6 @@ struct tutti_cuda {
     int (*event_destroy)(struct tutti_cu_event *event);
     int (*event_record)(struct tutti_cu_event *event, struct tutti_cu_stream *stream);
     int (*event_query)(struct tutti_cu_event *event);
-    int (*event_synchronize)(struct tutti_cu_event *event);
     int (*event_elapsed)(float *ret_ms, struct tutti_cu_event *from, struct tutti_cu_event *to);
 
     int (*memory_alloc)(tutti_cu_address *ret_address, size_t size_bytes);
@@ -183,7 +176,6 @@ struct tutti_cuda {
     int (*copy)(tutti_cu_address to, tutti_cu_address from, size_t size_bytes);
     int (*copy_async)(tutti_cu_address to, tutti_cu_address from, size_t size_bytes,
                       struct tutti_cu_stream *stream);
-    int (*set8)(tutti_cu_address to, unsigned char value, size_t size_bytes);
     int (*set8_async)(tutti_cu_address to, unsigned char value, size_t size_bytes,
                       struct tutti_cu_stream *stream);
 
@@ -195,7 +187,6 @@ struct tutti_cuda {
     int (*module_unload)(struct tutti_cu_module *module);
     int (*module_function)(struct tutti_cu_function **ret_function, struct tutti_cu_module *module,
                            const char *name);
-    int (*function_attribute)(int *ret_value, int attribute, struct tutti_cu_function *function);
     int (*occupancy)(int *ret_blocks, struct tutti_cu_function *function, int threads,
                      size_t shared_bytes);
     int (*launch)(struct tutti_cu_function *function, unsigned grid_x, unsigned grid_y,
@@ -222,6 +213,17 @@ struct tutti_cuda {
                       unsigned flags);
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);
+
+    /* optional, too: the library calls none of these, but its tests do */
+    int (*driver_version)(int *ret_version);
+    int (*error_name)(int code, const char **ret_name);
+    int (*context_synchronize)(void);
+    int (*stream_context)(struct tutti_cu_stream *stream, struct tutti_cu_context **ret_context);
+    int (*stream_capture_id)(struct tutti_cu_stream *stream, int *ret_status,
+                             unsigned long long *ret_id); /* cuStreamGetCaptureInfo, first form */
+    int (*event_synchronize)(struct tutti_cu_event *event);
+    int (*set8)(tutti_cu_address to, unsigned char value, size_t size_bytes);
+    int (*function_attribute)(int *ret_value, int attribute, struct tutti_cu_function *function);
 };
 
 /* The process's one, loaded at the first call that finds it (TUTTI_CUDA_LIBRARY if that is set) and
