@@ -25,6 +25,7 @@ struct tutti_pass {
     char name[64];
     uint8_t key[TUTTI_SECRET_BYTES];
     int fd; /* -1 with the first member: all are to be refused */
+    char refusal[TUTTI_MESSAGE_BYTES]; /* why, for the first member itself */
     int listen_fd;
     uint32_t nserved;
     bool *is_served; /* [nmembers] */
@@ -55,6 +56,8 @@ int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **re
     }
     pass->args = *args;
     pass->fd = args->me == 0 ? args->fd : -1;
+    if (args->me == 0 && args->fd < 0)
+        snprintf(pass->refusal, sizeof pass->refusal, "%s", tutti_last_message());
     pass->listen_fd = -1;
     for (int i = 0; i < GUESTS; i++)
         pass->guests[i].fd = -1;
@@ -142,7 +145,7 @@ static int step_first(struct tutti_pass *pass)
     if (pass->nserved + 1 < pass->args.nmembers)
         return TUTTI_AGAIN;
     if (pass->fd < 0)
-        return tutti_note(TUTTI_ERR_SYSTEM, "there is no descriptor to pass");
+        return tutti_note(TUTTI_ERR_SYSTEM, "%s", pass->refusal);
     return TUTTI_OK;
 }
 

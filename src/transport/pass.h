@@ -13,8 +13,9 @@ struct tutti_pass_args {
     uint8_t secret[TUTTI_SECRET_BYTES]; /* of these members and this descriptor: names the socket,
                                            keys the proofs */
     uint64_t deadline_ns;
-    /* Member 0's: the descriptor, which is taken, also on failure. -1: there is none, and the others
-     * must not wait for it: they are refused. */
+    /* Member 0's: the descriptor, which is taken, also on failure. -1: there is none, for the
+     * reason that is the thread's last message, and the others must not wait for it: they are
+     * refused. */
     int fd;
 };
 
