@@ -80,7 +80,7 @@ struct tutti_gpu_fifo {
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
-/* The first slot of an operation, and of each message, says what it belongs to. */
+/* The first slot of a message says what it belongs to. Schedules have greetings for that. */
 struct tutti_gpu_header {
     uint64_t number;
     uint64_t signature[2];
