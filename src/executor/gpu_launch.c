@@ -59,7 +59,8 @@ int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
-    if (!gpu->has_launched || gpu->last_stream == stream)
+    /* Also on the same stream: there it costs nothing, and handles do not tell whether it is that. */
+    if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
@@ -72,11 +73,9 @@ int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
 
     if (stream == other)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter(gpu));
     code = gpu->cuda->event_record(gpu->edge, other);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->stream_wait(stream, gpu->edge, 0);
-    tutti_gpu_leave(gpu);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
 }
 
@@ -86,7 +85,6 @@ int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 
     if (code != TUTTI_CU_SUCCESS)
         return tutti_gpu_fail(gpu, code, "an event");
-    gpu->last_stream = stream;
     tutti_store_release(&gpu->has_launched, true);
     return TUTTI_OK;
 }
@@ -179,14 +177,12 @@ static int check_sharers(struct tutti_gpu *gpu, const struct tutti_gpu_item *ite
     return TUTTI_OK;
 }
 
-static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                      struct tutti_cu_stream *stream, uint64_t timeout_ns)
+int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
     struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = timeout_ns};
     uint32_t blocks, threads;
-    bool is_captured;
 
-    TUTTI_TRY(tutti_gpu_is_capturing(gpu, stream, &is_captured));
     if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
@@ -201,17 +197,6 @@ static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
                                         stream));
     TUTTI_TRY(tutti_gpu_slabs_launched(gpu, stream));
     return is_captured ? TUTTI_OK : tutti_gpu_note(gpu, stream);
-}
-
-int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                  struct tutti_cu_stream *stream, uint64_t timeout_ns)
-{
-    int rc;
-
-    TUTTI_TRY(tutti_gpu_enter(gpu));
-    rc = run_inside(gpu, items, count, stream, timeout_ns);
-    tutti_gpu_leave(gpu);
-    return rc;
 }
 
 /* ---- what became of it ------------------------------------------------------------------------- */
@@ -258,13 +243,13 @@ static int read_report(const struct tutti_gpu *gpu)
 
 int tutti_gpu_check_ended(struct tutti_gpu *gpu)
 {
-    int code;
+    int code, mode;
 
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     code = gpu->cuda->event_query(gpu->last_event);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an operation");
@@ -287,11 +272,11 @@ struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu)
 
 int tutti_gpu_await_default(struct tutti_gpu *gpu)
 {
-    int code;
+    int code, mode;
 
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     code = gpu->cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "the default stream");
 }
 

@@ -99,7 +99,6 @@ struct tutti_gpu {
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
     struct tutti_cu_stream *desk;       /* for tables and tests: it never waits for kernels of ours */
-    struct tutti_cu_stream *last_stream;
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;

@@ -471,12 +471,15 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
 
 static void a_gpu_that_is_lost_is_named_and_the_others_end(void **state)
 {
-    static const char *const environment[] = {"SIMCUDA_FAULTS", "lost=1:20", NULL};
+    static const char *const by_kernels[] = {"SIMCUDA_FAULTS", "lost=1:20", NULL};
+    static const char *const by_host[] = {"SIMCUDA_FAULTS", "lost=1:3", "TUTTI_CUDA_KERNELS",
+                                          "/dev/null", NULL};
     const struct script script = {sum_for_ever, 0};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
-        struct crew_board *board = play(&script, is_threads, LONG_MS, environment);
+    for (int number = 0; number < WAYS; number++) {
+        struct crew_board *board =
+            play(&script, number % 2 == 1, LONG_MS, number / 2 == 0 ? by_kernels : by_host);
 
         expect_report(board, 1, tuttiUnhandledCudaError, "GPU 1");
         for (int rank = 0; rank < NRANKS; rank += 2)
