@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file: as
- * schedules, which kernels run step by step. Without that kernels have ways of their own. */
+ * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file:
+ * as schedules, which kernels run step by step. Without that kernels have ways of their own. */
 #include "comm_gpu.h"
 
 #include "base/log.h"
@@ -12,7 +12,8 @@ enum { ENTRIES = 64 };
 
 struct entry {
     bool is_used;
-    struct tutti_call call;             /* what it depends on; of addresses only whether they are one */
+    struct tutti_call call;             /* what it depends on; of addresses only whether they are
+                                           one */
     bool is_overlaid;
     bool has_program;                   /* else kernels go their own way */
     struct tutti_gpu_stored stored;
@@ -41,7 +42,7 @@ static struct entry *place_of(struct tutti_gpu_programs *programs, const struct 
     return &programs->entries[hash % ENTRIES];
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* NULL: nobody has named one for this call. */
 static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,

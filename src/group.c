@@ -42,8 +42,8 @@ struct group {
     struct tutti_batch batch;
 };
 
-/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads that
- * is found without a call is scarce, and a library that is loaded late gets little of it. */
+/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads
+ * that is found without a call is scarce, and a library that is loaded late gets little of it. */
 static pthread_key_t group_key;
 static int group_key_code; /* of making it: 0, or the process has no key left */
 static pthread_once_t group_once = PTHREAD_ONCE_INIT;

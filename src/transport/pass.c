@@ -175,7 +175,8 @@ int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)
     int rc = pass->args.me == 0 ? step_first(pass) : step_other(pass);
 
     if (rc == TUTTI_AGAIN && tutti_now_ns() >= pass->args.deadline_ns)
-        return tutti_note(TUTTI_ERR_TIMEOUT, "not all ranks of the host came for a shared descriptor");
+        return tutti_note(TUTTI_ERR_TIMEOUT,
+                          "not all ranks of the host came for a shared descriptor");
     TUTTI_TRY(rc);
     *ret_fd = pass->fd;
     pass->fd = -1;

@@ -23,7 +23,8 @@ struct tutti_pass_args {
 int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass);
 
 /* Go on. TUTTI_OK: *ret_fd is the descriptor, the caller's to close. TUTTI_ERR_SYSTEM and others:
- * this member cannot have it, and why. Member 0 is done when everybody has been served, or refused. */
+ * this member cannot have it, and why. Member 0 is done when everybody has been served, or
+ * refused. */
 int tutti_pass_step(struct tutti_pass *pass, int *ret_fd);
 
 /* NULL is ignored. */

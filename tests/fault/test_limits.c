@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes at the end of their descriptors, memory, keys, or of what files may hold: errors, no crash,
- * nothing lost. */
+ * Processes at the end of their descriptors, memory, keys, or of what files may hold: errors, no
+ * crash, nothing lost. */
 #include "crew.h"
 #include "support/stderr_text.h"
 

@@ -64,8 +64,8 @@ void domain_run_rows(struct domain *domain, const char *kernel, const struct dom
                      const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
                      uint64_t seed);
 
-/* All ranks' hosts tell their kernels to end, on a thread that the caller joins: meanwhile these may
- * begin, or wait. */
+/* All ranks' hosts tell their kernels to end, on a thread that the caller joins: meanwhile these
+ * may begin, or wait. */
 pthread_t domain_abort(struct domain *domain);
 
 /* Is every rank's report clean? */

@@ -264,8 +264,8 @@ static void a_launch_may_have_many_works(void **state)
 }
 
 /* Lines have 32 bits of the epoch, which come again: the same flags for the same half
- * 2 * (2^32 - 1) epochs later. Lines from then would be taken for new ones, were they not cleaned on
- * the way. */
+ * 2 * (2^32 - 1) epochs later. Lines from then would be taken for new ones, were they not cleaned
+ * on the way. */
 static void lines_of_long_ago_are_never_taken_for_new_ones(void **state)
 {
     static const struct domain_sizes sizes = {0};

@@ -37,8 +37,8 @@ struct try_send {
     uint32_t how, nmessages, nwords, is_sender, is_receiver;
 };
 
-/* try_lines: the first warp of block 0 sends lines, the one of block 1 counts those that are neither
- * old nor new. */
+/* try_lines: the first warp of block 0 sends lines, the one of block 1 counts those that are
+ * neither old nor new. */
 struct try_lines {
     unsigned char *lines; /* [4][128], zero */
     uint64_t *torn;       /* one counter, then one for acknowledging */

@@ -10,11 +10,13 @@
  *
  *  - gpu_barrier orders what the block's threads did before it, for the block's threads, and what a
  *    thread of the block releases afterwards takes along what all of them stored before it;
- *  - gpu_store_release publishes what this thread stored, and saw, before; pairs with gpu_load_acquire;
+ *  - gpu_store_release publishes what this thread stored, and saw, before; pairs with
+ *    gpu_load_acquire;
  *  - gpu_fence orders this thread's accesses before it against those after it, for all who look;
- *  - words of 8 bytes are never seen half written; a gpu_word is stored as two of them, in any order;
- *  - a line (128 bytes, stored by 8 threads of a warp in one gpu_store_line) is seen whole or not at
- *    all only where that has been tested.
+ *  - words of 8 bytes are never seen half written; a gpu_word is stored as two of them, in any
+ *    order;
+ *  - a line (128 bytes, stored by 8 threads of a warp in one gpu_store_line) is seen whole or not
+ *    at all only where that has been tested.
  *
  * "System" is all processors and GPUs; "device" this GPU alone.
  */
@@ -41,8 +43,8 @@ enum { GPU_WARP = 32 };
 
 #define GPU_INLINE static __device__ __forceinline__
 #define GPU_FUNCTION static __device__ __noinline__
-/* A kernel of at most that many threads a block, with one argument, a struct. Two of its blocks fit on
- * a multiprocessor: one for each of two communicators. */
+/* A kernel of at most that many threads a block, with one argument, a struct. Two of its blocks fit
+ * on a multiprocessor: one for each of two communicators. */
 #define GPU_KERNEL(name, most_threads, type, argument)                \
     extern "C" __global__ void __launch_bounds__(most_threads, 2)    \
     name(const __grid_constant__ type argument)
