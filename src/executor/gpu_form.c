@@ -158,6 +158,7 @@ static int meet(struct tutti_gpu *gpu)
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
     mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
+    mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
         blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
     mine->places = (uint32_t)(blocks * gpu->multiprocessors);
@@ -364,8 +365,10 @@ static int store(struct tutti_gpu *gpu)
 static int look(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
-    int rc = tutti_gpu_test_look(gpu, &mine->bad);
+    bool is_copy_bad = false;
+    int rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
 
+    mine->is_copy_bad = is_copy_bad;
     /* Once: ways through the host are what there is if there is nothing else. */
     if (rc == TUTTI_OK && !gpu->has_measured)
         rc = tutti_gpu_test_rates(gpu, &mine->slow);
@@ -420,6 +423,7 @@ static int judge(struct tutti_gpu *gpu)
     gpu->news[gpu->args.rank].bad = 0;
     if (!is_bad) {
         sum_up(gpu);
+        tutti_gpu_copy_agree(gpu);
         gpu->has_domain = true;
         tutti_gpu_sharers_enter(gpu);
         TUTTI_TRY(tutti_gpu_maps_create(gpu));
@@ -452,15 +456,25 @@ static int form_inside(struct tutti_gpu *gpu)
     }
 }
 
+/* Without a domain nobody needs what it would have taken. All know by now, and have stopped. */
+static void give_back(struct tutti_gpu *gpu)
+{
+    tutti_gpu_places_leave(gpu);
+    tutti_gpu_unshare(gpu);
+    tutti_gpu_take_back(gpu, &gpu->own);
+    tutti_gpu_take_back(gpu, &gpu->host);
+    tutti_gpu_memory_free(gpu->cuda, &gpu->state);
+}
+
 int tutti_gpu_form(struct tutti_gpu *gpu)
 {
     int rc;
 
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
-    tutti_gpu_leave(gpu);
     if (rc == TUTTI_OK && !gpu->has_domain)
-        tutti_gpu_places_leave(gpu);
+        give_back(gpu);
+    tutti_gpu_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);

@@ -13,6 +13,7 @@
  *   gpu_sharers.c ranks that share a GPU must not share a stream
  *   gpu_slabs.c   host memory that launches read
  *   gpu_scratch.c device memory that programs use
+ *   gpu_copy.c    calls that are left to copy engines
  *   gpu_launch.c  enqueue; the order of streams; what became of it
  */
 #ifndef TUTTI_EXECUTOR_GPU_PRIVATE_H
@@ -28,13 +29,16 @@
 /* What the ranks tell each other. Every rank fills in all of it by the last round. */
 struct tutti_gpu_news {
     uint64_t magic;
-    uint8_t has_kernels, is_failed, unused[6];
+    uint8_t has_kernels, is_failed;
+    uint8_t is_copy_bad;    /* what the driver copies from others does not come through right */
+    uint8_t unused[5];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
     uint32_t places;        /* blocks that run at once on the device */
     uint32_t offered;       /* of these, to this communicator's ranks of the process there */
     uint64_t memory_bytes;  /* that this rank would have */
+    uint64_t copy_bytes;    /* from which on it would leave calls to copy engines; 0: none */
     uint64_t own_address, host_address;       /* of its two areas, in its process */
     struct tutti_gpu_token own_token, host_token;
     uint64_t reached;       /* bit r: I reach the memory of rank r's device */
@@ -95,6 +99,8 @@ struct tutti_gpu {
     struct tutti_gpu_claim *claim;      /* the places of its device (gpu_places.c) */
     bool shares_device;                 /* with another rank of the domain in this process */
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
+    bool is_all_apart;                  /* each is a process, once copy_bytes are agreed */
+    uint64_t copy_bytes;                /* calls so large are left to copy engines; 0: none */
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
@@ -139,9 +145,10 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
 /* ---- gpu_test.c ------------------------------------------------------------------------ */
 
 /* Store into every mailbox that I write; then, when all have done so, look at those I read, and at the
- * windows. The second sets a bit for each rank from which nothing right has come. */
+ * windows. The second sets a bit for each rank from which nothing right has come, and says whether
+ * the driver's copies are at fault. */
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
-int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad);
+int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
 
 /* ---- gpu_rate.c ------------------------------------------------------------------------ */
 
@@ -177,10 +184,23 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
 int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
                                  size_t count, bool is_captured, struct tutti_gpu_work *ret_work);
 
+/* The most that one rank sends to another; UINT64_MAX where not all ranks know it alike. */
+uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call);
+
 static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 {
     return item->call->kind >= TUTTI_CALL_SEND;
 }
+
+/* ---- gpu_copy.c ------------------------------------------------------------------------ */
+
+/* From what all ranks have said: which calls are left to copy engines, if any are. */
+void tutti_gpu_copy_agree(struct tutti_gpu *gpu);
+/* Is this one? The same on all ranks. */
+bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item);
+/* Enqueue it, on the rank's own turn. */
+int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
+                       struct tutti_cu_stream *stream, uint64_t timeout_ns);
 
 /* ---- gpu_maps.c ------------------------------------------------------------------------ */
 

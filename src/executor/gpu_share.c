@@ -199,6 +199,7 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
 {
     if (!tutti_gpu_loan_end(memory->address))
         tutti_gpu_memory_free(gpu->cuda, memory);
+    *memory = (struct tutti_gpu_memory){.kind = TUTTI_GPU_MEMORY_NONE, .fd = -1};
 }
 
 void tutti_gpu_unshare(struct tutti_gpu *gpu)

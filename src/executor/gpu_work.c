@@ -11,8 +11,7 @@ enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- which kind --------------------------------------------------------------------------- */
 
-/* The most that one rank sends to another; UINT64_MAX where not all ranks know it alike. */
-static uint64_t most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call)
+uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t most = call->count;
@@ -26,7 +25,7 @@ static uint64_t most_sent(const struct tutti_gpu *gpu, const struct tutti_call *
 
 static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    uint64_t bytes = most_sent(gpu, call);
+    uint64_t bytes = tutti_gpu_most_sent(gpu, call);
     uint64_t ll = TUTTI_GPU_LL_CAPACITY(&gpu->grid.layout);
     uint64_t ll128 = TUTTI_GPU_LL128_CAPACITY(&gpu->grid.layout);
 

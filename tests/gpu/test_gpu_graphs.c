@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { COUNT = 600, REPLAYS = 20 };
+enum { COUNT = 600, LARGE = 20000, REPLAYS = 20 };
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
@@ -199,6 +199,56 @@ static void replays_and_calls_take_turns_on_a_stream(void **state)
     at_all_places(mix);
 }
 
+/* ---- large ones ------------------------------------------------------------------------------ */
+
+/* An all-gather, an all-to-all in place of what it gave, and the largest of all that. */
+static void call_large(struct member *member, int32_t *numbers, tuttiStream_t stream)
+{
+    int32_t *mine = numbers + (size_t)member->rank * LARGE;
+
+    EXPECT_OK(member, tuttiAllGather(mine, numbers, LARGE, tuttiInt32, member->comm, stream));
+    EXPECT_OK(member, tuttiAlltoAll(numbers, numbers, LARGE, tuttiInt32, member->comm, stream));
+    EXPECT_OK(member, tuttiAllReduce(numbers, numbers, LARGE, tuttiInt32, tuttiMax, member->comm,
+                                     stream));
+}
+
+/* Rank r gives r + round; the all-to-all leaves block r of all ranks to rank r. */
+static void replay_large(struct member *member)
+{
+    size_t all = (size_t)member->nranks * LARGE;
+    int32_t *numbers = numbers_make(member, all, 0, 0);
+    tuttiStream_t stream = numbers_stream(member);
+    struct tutti_cu_exec *exec;
+
+    begin(member, stream);
+    if (gpus_has(member))
+        call_large(member, numbers, stream);
+    exec = end(member, stream);
+    for (int round = 1; round <= 3; round++) {
+        numbers_write(member, numbers + (size_t)member->rank * LARGE, LARGE,
+                      member->rank + round, 1);
+        if (gpus_has(member))
+            play(member, exec, stream);
+        else
+            call_large(member, numbers, stream);
+        numbers_settle(member, stream);
+        numbers_expect(member, numbers, LARGE, member->nranks - 1 + round, 1, "largest");
+        for (int block = 1; block < member->nranks; block++)
+            numbers_expect(member, numbers + (size_t)block * LARGE, LARGE, member->rank + round, 1,
+                           "all-to-all");
+    }
+    member_meet(member);
+    drop(member, exec);
+    numbers_drop_stream(member, stream);
+    numbers_drop(member, numbers, all);
+}
+
+static void large_calls_are_replayed(void **state)
+{
+    (void)state;
+    at_all_places(replay_large);
+}
+
 /* ---- beside other calls ------------------------------------------------------------------------ */
 
 /* While a call waits for the other ranks another is captured, in the mode that forbids much to all
@@ -253,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_replay_takes_what_is_in_memory_then),
         cmocka_unit_test(replays_and_calls_take_turns_on_a_stream),
+        cmocka_unit_test(large_calls_are_replayed),
         cmocka_unit_test(captures_that_forbid_much_are_left_alone),
     };
 

@@ -213,6 +213,46 @@ static void a_group_over_several_streams_is_complete_on_each(void **state)
     at_all_places(play_on_three);
 }
 
+/* Even ranks make three calls together, odd ones one by one, and the other way round. */
+static void group_now_and_then(struct member *member)
+{
+    size_t all = (size_t)member->nranks * COUNT, mine = (size_t)member->rank * COUNT;
+    int32_t *summed = numbers_make(member, COUNT, member->rank + 1, 0);
+    int32_t *gathered = numbers_make(member, all, member->rank, 0);
+    int32_t *told = numbers_make(member, COUNT, member->rank, 1);
+    tuttiStream_t stream = numbers_stream(member);
+
+    for (int round = 0; round < 4; round++) {
+        bool is_grouped = (round + member->rank) % 2 == 0;
+
+        if (is_grouped)
+            EXPECT_OK(member, tuttiGroupStart());
+        EXPECT_OK(member, tuttiAllReduce(summed, summed, COUNT, tuttiInt32,
+                                         round == 0 ? tuttiSum : tuttiMax, member->comm, stream));
+        EXPECT_OK(member, tuttiAllGather(gathered + mine, gathered, COUNT, tuttiInt32, member->comm,
+                                         stream));
+        EXPECT_OK(member, tuttiBroadcast(told, told, COUNT, tuttiInt32, 1, member->comm, stream));
+        if (is_grouped)
+            EXPECT_OK(member, tuttiGroupEnd());
+    }
+    numbers_settle(member, stream);
+    numbers_expect(member, summed, COUNT, triangle(member->nranks), 0, "all-reduce");
+    for (int rank = 0; rank < member->nranks; rank++)
+        numbers_expect(member, gathered + (size_t)rank * COUNT, COUNT, rank, 0, "all-gather");
+    numbers_expect(member, told, COUNT, 1, 1, "broadcast");
+    member_meet(member);
+    numbers_drop_stream(member, stream);
+    numbers_drop(member, summed, COUNT);
+    numbers_drop(member, gathered, all);
+    numbers_drop(member, told, COUNT);
+}
+
+static void ranks_need_not_group_their_calls_alike(void **state)
+{
+    (void)state;
+    at_all_places(group_now_and_then);
+}
+
 /* More than the launch's memory holds at once. */
 static void send_many(struct member *member)
 {
@@ -397,6 +437,7 @@ int main(void)
         cmocka_unit_test(communicators_on_streams_of_their_own_do_not_wait_for_each_other),
         cmocka_unit_test(a_group_of_collectives_and_messages_runs_together),
         cmocka_unit_test(a_group_over_several_streams_is_complete_on_each),
+        cmocka_unit_test(ranks_need_not_group_their_calls_alike),
         cmocka_unit_test(a_group_may_have_any_number_of_messages),
         cmocka_unit_test(calls_in_place_follow_each_other_on_a_stream),
         cmocka_unit_test(one_thread_may_hold_all_ranks),

@@ -21,6 +21,7 @@ static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
     [TUTTI_CUDA_KERNEL_SMALL] = "tutti_gpu_work_small",
     [TUTTI_CUDA_KERNEL_DIRECT] = "tutti_gpu_work_direct",
     [TUTTI_CUDA_KERNEL_GROUP] = "tutti_gpu_group",
+    [TUTTI_CUDA_KERNEL_MEETING] = "tutti_gpu_meeting",
 };
 
 #define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than kernels ever are */

@@ -20,6 +20,7 @@ enum tutti_cuda_kernel {
     TUTTI_CUDA_KERNEL_SMALL,   /* struct tutti_gpu_launch, and those below */
     TUTTI_CUDA_KERNEL_DIRECT,
     TUTTI_CUDA_KERNEL_GROUP,
+    TUTTI_CUDA_KERNEL_MEETING,
     TUTTI_CUDA_KERNEL_COUNT
 };
 

@@ -67,3 +67,13 @@ GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
         gpu_run_group(&run, &launch);
     gpu_run_end(&run);
 }
+
+/* Between two copies of the driver's: of one block. */
+GPU_KERNEL(tutti_gpu_meeting, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_copies_meet(&run, &launch.first);
+    gpu_run_end(&run);
+}

@@ -173,6 +173,7 @@ enum tutti_gpu_work_kind {
     TUTTI_GPU_DIRECT,   /* from the ranks' buffers into the ranks' buffers */
     TUTTI_GPU_STEPS,    /* a schedule, step by step */
     TUTTI_GPU_MESSAGES, /* sends and receives: steps too, but of pairs */
+    TUTTI_GPU_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
 };
 
 /* How a buffer's blocks lie, in elements. */
@@ -200,6 +201,10 @@ struct tutti_gpu_work {
     uint64_t scalar;    /* its first bytes are one element */
     const void *program; /* STEPS and MESSAGES: in device memory */
     uint8_t *scratch;    /* what its program stages and keeps */
+    /* Of COPIES: */
+    uint32_t meeting;    /* how many of this work's came before it */
+    uint32_t npieces;    /* between any two ranks; 0: by their counts, and */
+    uint64_t piece_count; /* elements of a piece */
 };
 
 /* The one argument of the communicating kernels: at most 4 KiB. */
