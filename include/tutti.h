@@ -33,8 +33,8 @@
  *    same time. Calls on one communicator must be made by one thread at a time,
  *    except tuttiCommAbort and tuttiCommGetAsyncError, which any thread may call.
  *  - Order. Operations on one communicator run in the order of their calls,
- *    also when they are issued on different streams. Of those on host memory and those on device
- *    memory each have an order of their own.
+ *    also when they are issued on different streams. Where the ranks' GPUs reach each other,
+ *    those on host memory and those on device memory have an order each.
  *  - Determinism. All ranks receive identical bits, and the same call on the
  *    same communicator gives the same bits on every run.
  *  - No wait is endless. Every operation ends in success or in an error that

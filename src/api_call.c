@@ -276,15 +276,17 @@ static bool may_keep(const struct tutti_args *args)
     return !args->is_vector && args->op < tuttiNumOps;
 }
 
-/* In a process with CUDA: is it a call on device memory? A rank on the CPU is refused that, which is
- * asked of the driver for calls that were not made before alone: it takes as long as a short call. */
+/* In a process with CUDA: is it a call on device memory? A rank on the CPU is refused that, which
+ * is asked of the driver for calls that were not made before alone: it takes as long as a short
+ * call. */
 static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
                      const struct tutti_ready *ready, bool is_known, bool *ret_is_on_gpu)
 {
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
         TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
-                                  args->recv, ready->reach.recv_bytes, args->stream, ret_is_on_gpu));
+                                  args->recv, ready->reach.recv_bytes, args->stream,
+                                  ret_is_on_gpu));
     if (*ret_is_on_gpu)
         return tutti_gpu_check_scalar(comm, args->function, &ready->call);
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;

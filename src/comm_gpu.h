@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A communicator's rank on a GPU: calls on device memory.
  *
- * Where all ranks form a domain of GPUs (executor/gpu.h), a call on device memory is a kernel that is
- * enqueued on the caller's stream. Elsewhere it goes through the host (gpu_stage.c): the rank copies
- * its input out, the host's executor runs the call as any other, the rank copies the result in; all of
- * that in the order of the caller's stream, too. So ranks on GPUs and ranks on CPUs may be of one
- * communicator.
+ * Where all ranks form a domain of GPUs (executor/gpu.h), a call on device memory is a kernel that
+ * is enqueued on the caller's stream. Elsewhere it goes through the host (gpu_stage.c): the rank
+ * copies its input out, the host's executor runs the call as any other, the rank copies the result
+ * in; all of that in the order of the caller's stream, too. So ranks on GPUs and ranks on CPUs may
+ * be of one communicator.
  *
- * Calls that run as kernels count by themselves: they keep their order among each other, while calls
- * on host memory keep theirs. */
+ * Calls that run as kernels count by themselves: they keep their order among each other, while
+ * calls on host memory keep theirs. */
 #ifndef TUTTI_COMM_GPU_H
 #define TUTTI_COMM_GPU_H
 
@@ -82,8 +82,8 @@ void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
 
 /* ---- programs (gpu_programs.c) ------------------------------------------------------------- */
 
-/* By what the call runs if somebody has named an algorithm for it; NULL: as kernels like. Valid until
- * the next call of this. */
+/* By what the call runs if somebody has named an algorithm for it; NULL: as kernels like. Valid
+ * until the next call of this. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
                             const struct tutti_gpu_stored **ret_stored);
 void tutti_gpu_programs_fini(struct tutti_comm *comm);
@@ -101,8 +101,8 @@ int tutti_gpu_wait(struct tutti_comm *comm);
 /* Enqueue the calls of a group, or one: all at the same time, as far as they are messages. */
 int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
                           size_t count, struct tutti_cu_stream *stream, bool is_captured);
-/* The communicator has failed: let calls have their turn, to fail, though the driver may never come to
- * them. Any thread. */
+/* The communicator has failed: let calls have their turn, to fail, though the driver may never come
+ * to them. Any thread. */
 void tutti_gpu_stage_give_up(struct tutti_comm *comm);
 void tutti_gpu_stage_fini(struct tutti_comm *comm);
 

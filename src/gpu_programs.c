@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file: as
- * schedules, which kernels run step by step. Without that kernels have ways of their own. */
+ * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file:
+ * as schedules, which kernels run step by step. Without that kernels have ways of their own. */
 #include "comm_gpu.h"
 
 #include "base/log.h"
@@ -52,7 +52,7 @@ static struct entry *place_of(struct tutti_gpu_programs *programs, const struct 
     return &programs->entries[at % ENTRIES];
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* NULL: nobody has named one for this call. */
 static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,

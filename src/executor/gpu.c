@@ -20,16 +20,6 @@ void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_
     ret_args->context = gpu->args.context;
 }
 
-const struct tutti_cuda *tutti_gpu_driver(const struct tutti_gpu *gpu)
-{
-    return gpu->cuda;
-}
-
-tutti_cu_device tutti_gpu_device(const struct tutti_gpu *gpu)
-{
-    return gpu->args.device;
-}
-
 int tutti_gpu_enter(const struct tutti_gpu *gpu)
 {
     int code = gpu->cuda->context_push(gpu->context);
@@ -209,8 +199,11 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
         tutti_gpu_memory_free(gpu->cuda, &gpu->state);
         tutti_gpu_take_back(gpu, &gpu->own);
         tutti_gpu_take_back(gpu, &gpu->host);
-        tutti_gpu_leave(gpu);
     }
+    if (!is_stuck)
+        tutti_cuda_kernels_put(gpu->kernels);
+    if (is_inside)
+        tutti_gpu_leave(gpu);
     if (gpu->holds_primary && !is_stuck)
         gpu->cuda->primary_release(gpu->args.device);
     free(gpu->news);

@@ -154,8 +154,7 @@ static int meet(struct tutti_gpu *gpu)
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     int blocks = 1;
 
-    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank,
-                                    .has_kernels = gpu->kernels != NULL,
+    *mine = (struct tutti_gpu_news){.magic = MAGIC, .has_kernels = gpu->kernels != NULL,
                                     .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);

@@ -30,10 +30,9 @@
 /* What the ranks tell each other. Every rank fills in all of it by the last round. */
 struct tutti_gpu_news {
     uint64_t magic;
-    int32_t rank;
     uint8_t has_kernels, is_failed;
     uint8_t is_copy_bad;    /* what the driver copies from others does not come through right */
-    uint8_t unused;
+    uint8_t unused[5];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
@@ -77,7 +76,7 @@ struct tutti_gpu {
     struct tutti_cu_context *context;
     char name[64];                      /* of the device, for messages */
     int multiprocessors, most_threads;
-    const struct tutti_cuda_kernels *kernels; /* NULL: none */
+    struct tutti_cuda_kernels *kernels; /* NULL: none */
 
     /* Forming. */
     int phase;                          /* gpu_form.c */

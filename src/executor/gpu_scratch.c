@@ -46,7 +46,7 @@ int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **r
     return TUTTI_OK;
 }
 
-/* ---- programs --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 enum { CHUNK_BYTES = 2 << 20 };
 

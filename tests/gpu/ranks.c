@@ -16,7 +16,7 @@ const struct script *script_of(const struct rank *rank)
 
 const struct tutti_cuda *driver(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(1);
+    const struct tutti_cuda *cuda = tutti_cuda_get(true);
 
     if (cuda == NULL)
         _exit(4);

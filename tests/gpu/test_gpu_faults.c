@@ -373,7 +373,7 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
         crew_clear(board);
         if (count_lines_with(said, "device memory goes through the host") != 1 ||
             strstr(said, "left: 0 allocations, 0 of the host, 0 registered, 0 opened, 0 mapped, "
-                         "0 reserved, 0 handles, 0 streams, 0 events") == NULL)
+                         "0 reserved, 0 handles, 0 streams, 0 events, 0 graphs, 0 modules") == NULL)
             fail_msg("%s: %s", fault, said);
     }
 }

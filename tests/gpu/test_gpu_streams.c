@@ -76,7 +76,8 @@ static void calls_on_several_streams_run_in_the_order_of_the_calls(void **state)
     at_all_places(go_over_streams);
 }
 
-/* Ranks call on the communicators in different orders. Each call takes all the blocks that it may. */
+/* Ranks call on the communicators in different orders. Each call takes all the blocks that it
+ * may. */
 static void cross(struct member *member)
 {
     enum { COMMS = 4, MANY = 60000, ROUNDS = 3 };

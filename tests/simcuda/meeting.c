@@ -13,10 +13,7 @@ static bool lines_are_torn;
 static const char *const names[] = {
     [SIM_BARRIER] = "gpu_barrier",
     [SIM_BARRIER_OR] = "gpu_barrier_or",
-    [SIM_BARRIER_AND] = "gpu_barrier_and",
-    [SIM_WARP_BARRIER] = "gpu_warp_barrier",
     [SIM_BALLOT] = "a vote of the warp",
-    [SIM_SHUFFLE] = "a shuffle",
     [SIM_LOAD_LINE] = "gpu_load_line",
     [SIM_STORE_LINE] = "gpu_store_line",
 };
@@ -24,7 +21,7 @@ static const char *const names[] = {
 /* Do threads see afterwards what the others did before? */
 static bool orders(enum sim_meeting_kind kind)
 {
-    return kind != SIM_BALLOT && kind != SIM_SHUFFLE;
+    return kind != SIM_BALLOT;
 }
 
 static void check_arrival(struct runner *self, const struct meeting *meeting,
@@ -94,8 +91,7 @@ bool sim_barrier(enum sim_meeting_kind kind, bool is_true)
         block->ntrue[parity] = 0;
     block->ntrue[parity] += is_true;
     meet(self, &block->meeting, kind);
-    return kind == SIM_BARRIER_OR ? block->ntrue[parity] > 0
-                                  : block->ntrue[parity] == block->nthreads;
+    return block->ntrue[parity] > 0;
 }
 
 /* ---- warps ----------------------------------------------------------------------------------- */
@@ -107,38 +103,17 @@ static struct warp *warp_of(struct runner *self, enum sim_meeting_kind kind)
     return self->warp;
 }
 
-void sim_warp_barrier(void)
-{
-    struct runner *self = runner_self();
-
-    meet(self, &warp_of(self, SIM_WARP_BARRIER)->meeting, SIM_WARP_BARRIER);
-}
-
-/* All lanes' words. */
-static const struct sim_word *exchange(enum sim_meeting_kind kind, uint64_t value)
-{
-    struct runner *self = runner_self();
-    struct warp *warp = warp_of(self, kind);
-    uint32_t parity = warp->meeting.round & 1;
-
-    warp->words[parity][self->self.thread % SIM_WARP].low = value;
-    meet(self, &warp->meeting, kind);
-    return warp->words[parity];
-}
-
 uint32_t sim_ballot(bool is_true)
 {
-    const struct sim_word *words = exchange(SIM_BALLOT, is_true);
-    uint32_t votes = 0;
+    struct runner *self = runner_self();
+    struct warp *warp = warp_of(self, SIM_BALLOT);
+    uint32_t parity = warp->meeting.round & 1, votes = 0;
 
+    warp->words[parity][self->self.thread % SIM_WARP].low = is_true;
+    meet(self, &warp->meeting, SIM_BALLOT);
     for (uint32_t i = 0; i < SIM_WARP; i++)
-        votes |= (uint32_t)words[i].low << i;
+        votes |= (uint32_t)warp->words[parity][i].low << i;
     return votes;
-}
-
-uint64_t sim_shuffle(uint64_t value, uint32_t from)
-{
-    return exchange(SIM_SHUFFLE, value)[from % SIM_WARP].low;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */

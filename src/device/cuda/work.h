@@ -80,7 +80,7 @@ struct tutti_gpu_fifo {
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
-/* The first slot of an operation, and of each message, says what it belongs to. */
+/* The first slot of a message says what it belongs to. Schedules have greetings for that. */
 struct tutti_gpu_header {
     uint64_t number;
     uint64_t signature[2];
@@ -127,7 +127,6 @@ struct tutti_gpu_counters {
     uint64_t arrivals;     /* of this launch's blocks at meetings of the grid */
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* seen by any block: all leave */
-    uint64_t launches;     /* that have ended */
     /* of FIFOs: slots ever filled, and slots ever emptied, [channels][nranks] each, behind this */
 };
 #define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
@@ -153,8 +152,6 @@ struct tutti_gpu_report {
     uint64_t mine[2], theirs[2]; /* signatures, of a mismatch */
     uint64_t their_number;
     uint64_t unused_too[7];
-    uint64_t finished;  /* launches that have ended */
-    uint64_t unused_three[15];
     /* Of the test of lines: how often one of that rank was seen that was not whole. */
     uint64_t torn[TUTTI_GPU_RANKS];
 };

@@ -106,6 +106,10 @@ bool sim_has_nvlink(const struct sim_device *device, const struct sim_device *pe
 int sim_device_lost(const struct sim_device *device);
 void sim_device_lose(struct sim_device *device, int code);
 
+/* A context ends, and its modules with it; those of all contexts that were not unloaded. */
+void sim_modules_end(struct tutti_cu_context *context);
+uint32_t sim_modules_left(void);
+
 /* While a thread runs a stream's host function. */
 void sim_host_function_begins(void);
 void sim_host_function_ends(void);
