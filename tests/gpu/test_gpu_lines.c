@@ -267,7 +267,7 @@ static void a_gpu_may_be_lost_while_lines_are_tried(void **state)
 
     (void)state;
     for (int nkernels = 3; nwaits == 0 && nkernels < 20; nkernels++) {
-        char fault[16];
+        char fault[32];
         const char *environment[] = {"SIMCUDA_FAULTS", fault, "TUTTI_DEBUG", "warn", NULL};
         struct crew_board *board;
         const char *said;
