@@ -27,6 +27,7 @@ enum phase {
     PHASE_JUDGE,
     PHASE_LINES,      /* another test, of lines */
     PHASE_SUM_UP,
+    PHASE_GIVE_BACK,  /* if it was in vain */
     PHASE_DONE,
 };
 
@@ -435,17 +436,28 @@ static void judge(struct tutti_gpu *gpu)
         }
     gpu->news[gpu->args.rank].bad = 0;
     if (is_bad)
-        gpu->phase = is_host_bad ? PHASE_DONE : PHASE_ROUTE;
+        gpu->phase = is_host_bad ? PHASE_GIVE_BACK : PHASE_ROUTE;
     else
         gpu->phase = tutti_gpu_lines_are_possible(gpu) ? PHASE_LINES : PHASE_SUM_UP;
+}
+
+/* Without a domain nobody needs what it would have taken. Freeing memory may wait for what its device
+ * does, so nobody makes calls before all are through. */
+static int give_back(struct tutti_gpu *gpu)
+{
+    tutti_gpu_unshare(gpu);
+    tutti_gpu_take_back(gpu, &gpu->own);
+    tutti_gpu_take_back(gpu, &gpu->host);
+    tutti_gpu_memory_free(gpu->cuda, &gpu->state);
+    return exchange(gpu);
 }
 
 static int form_inside(struct tutti_gpu *gpu)
 {
     for (;;) {
-        if (gpu->phase > PHASE_RESERVE && gpu->phase < PHASE_DONE && gpu->phase != PHASE_STORE &&
-            has_failed(gpu))
-            gpu->phase = PHASE_DONE;
+        if (gpu->phase > PHASE_RESERVE && gpu->phase < PHASE_GIVE_BACK &&
+            gpu->phase != PHASE_STORE && has_failed(gpu))
+            gpu->phase = PHASE_GIVE_BACK;
         switch (gpu->phase) {
         case PHASE_MEET: return meet(gpu);
         case PHASE_RESERVE:
@@ -459,19 +471,10 @@ static int form_inside(struct tutti_gpu *gpu)
         case PHASE_JUDGE: judge(gpu); break;
         case PHASE_LINES: return lines(gpu);
         case PHASE_SUM_UP: TUTTI_TRY(sum_up(gpu)); break;
+        case PHASE_GIVE_BACK: return give_back(gpu);
         default: return TUTTI_OK;
         }
     }
-}
-
-/* Without a domain nobody needs what it would have taken. All know by now, and have stopped. */
-static void give_back(struct tutti_gpu *gpu)
-{
-    tutti_gpu_places_leave(gpu);
-    tutti_gpu_unshare(gpu);
-    tutti_gpu_take_back(gpu, &gpu->own);
-    tutti_gpu_take_back(gpu, &gpu->host);
-    tutti_gpu_memory_free(gpu->cuda, &gpu->state);
 }
 
 int tutti_gpu_form(struct tutti_gpu *gpu)
@@ -480,9 +483,9 @@ int tutti_gpu_form(struct tutti_gpu *gpu)
 
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
-    if (rc == TUTTI_OK && !gpu->has_domain)
-        give_back(gpu);
     tutti_gpu_leave(gpu);
+    if (rc == TUTTI_OK && !gpu->has_domain)
+        tutti_gpu_places_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);
