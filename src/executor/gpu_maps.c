@@ -8,8 +8,10 @@
  * itself what it offers, in its posts; nobody negotiates. All other memory is copied through the
  * rank's window.
  *
- * Number n has place, and map, 1 + (n - 1) % GPU_PLACES. What is freed is taken down at once and its
- * place used again only when all other places have been. */
+ * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and graphs
+ * that are replayed go by maps. What is allocated when all places are taken is not shown until one gets
+ * free. What is freed is taken down at once, and its place used again only after all others that are
+ * free. */
 #include "executor/gpu_private.h"
 
 #include "base/atomic.h"
@@ -46,6 +48,7 @@ _Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
 struct tutti_gpu_maps {
     uint64_t generation;             /* of the process's list, when I last looked */
     uint32_t last, granted;          /* number on my board; that all have come to */
+    int turn;                        /* the place to begin with when looking for a free one */
     struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: nothing */
     uint32_t numbers[GPU_PLACES];
     uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's last number that I have looked at */
@@ -107,14 +110,24 @@ static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
     return false;
 }
 
+/* There is one: no more than the oldest GPU_PLACES are shown, and what was shown before is among them. */
+static int find_free(struct tutti_gpu_maps *maps)
+{
+    while (maps->mine[maps->turn].serial != 0)
+        maps->turn = (maps->turn + 1) % GPU_PLACES;
+    return maps->turn;
+}
+
 static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
     struct board *board = board_of(gpu, gpu->args.rank);
-    uint32_t number = ++maps->last, at = (number - 1) % GPU_PLACES;
+    uint32_t number = ++maps->last;
+    int at = find_free(maps);
     struct place *place = &board->places[at];
     uint64_t token[TOKEN_WORDS];
 
+    maps->turn = (at + 1) % GPU_PLACES;
     memcpy(token, &part->token, sizeof token);
     maps->mine[at] = *part;
     maps->numbers[at] = number;
@@ -128,7 +141,7 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
     tutti_store_release(&board->last, number);
 }
 
-/* What is freed comes down, then what is new goes up, the newest last. */
+/* What is freed comes down, then what is new goes up as far as there is room, the newest last. */
 static void tidy(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_part parts[GPU_PLACES];
@@ -138,15 +151,15 @@ static void tidy(struct tutti_gpu *gpu)
 
     if (maps->generation == generation)
         return;
-    count = tutti_gpu_alloc_list(parts, GPU_PLACES);
+    count = tutti_gpu_alloc_list(gpu->args.device, parts, GPU_PLACES);
     for (int i = 0; i < GPU_PLACES; i++)
         if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial)) {
             maps->mine[i].serial = 0;
             tutti_store_release(&board_of(gpu, gpu->args.rank)->places[i].number, 0);
         }
-    while (count-- > 0)
-        if (!is_mine(maps, parts[count].serial))
-            show(gpu, &parts[count]);
+    for (size_t i = 0; i < count; i++)
+        if (!is_mine(maps, parts[i].serial))
+            show(gpu, &parts[i]);
     maps->generation = generation;
 }
 

@@ -26,13 +26,14 @@ uint64_t tutti_gpu_alloc_generation(void);
 /* One of the list. */
 struct tutti_gpu_part {
     uint64_t serial; /* never the same for two */
+    tutti_cu_device device;
     tutti_cu_address begin;
     size_t size_bytes;
     struct tutti_gpu_token token;
     int fd; /* of this process, for those of the kinds that take one; else -1 */
 };
 
-/* The newest of them, at most `most`; returns how many. */
-size_t tutti_gpu_alloc_list(struct tutti_gpu_part *ret_parts, size_t most);
+/* Those of `device`, the oldest first, at most `most`; returns how many. */
+size_t tutti_gpu_alloc_list(tutti_cu_device device, struct tutti_gpu_part *ret_parts, size_t most);
 
 #endif
