@@ -287,23 +287,27 @@ static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
                TUTTI_CU_SUCCESS && is_plain;
 }
 
-static bool find_place(const struct tutti_gpu *gpu, uint64_t address, uint32_t *ret_map,
-                       uint64_t *ret_offset)
+/* What goes beyond one allocation (virtual memory that was mapped side by side) peers have in no order
+ * that could be told. */
+static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t size_bytes,
+                       uint32_t *ret_map, uint64_t *ret_offset)
 {
     const struct tutti_gpu_maps *maps = gpu->maps;
 
-    for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++)
-        if (maps->mine[i].serial != 0 && maps->numbers[i] <= maps->granted &&
-            address - maps->mine[i].begin < maps->mine[i].size_bytes) {
-            *ret_map = i + 1;
-            *ret_offset = address - maps->mine[i].begin;
-            return true;
-        }
-    return false;
+    for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++) {
+        const struct tutti_gpu_part *part = &maps->mine[i];
+        uint64_t offset = address - part->begin;
+
+        if (part->serial == 0 || maps->numbers[i] > maps->granted || offset >= part->size_bytes ||
+            size_bytes > part->size_bytes - offset)
+            continue;
+        *ret_map = i + 1;
+        *ret_offset = offset;
+    }
 }
 
-void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
-                      uint64_t *ret_offset)
+void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
+                      uint32_t *ret_map, uint64_t *ret_offset)
 {
     uint64_t address = (uint64_t)(uintptr_t)buffer;
 
@@ -316,5 +320,5 @@ void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t 
         *ret_offset = address;
         return;
     }
-    find_place(gpu, address, ret_map, ret_offset);
+    find_place(gpu, address, size_bytes, ret_map, ret_offset);
 }

@@ -193,9 +193,9 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu);
 /* See what is new, here and with the others. Not while a stream of this thread is captured. */
 int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 
-/* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
-void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
-                      uint64_t *ret_offset);
+/* By which map all peers see a buffer of this rank, all of it, and where in it; TUTTI_GPU_NOT_MAPPED. */
+void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
+                      uint32_t *ret_map, uint64_t *ret_offset);
 
 /* ---- gpu_places.c ---------------------------------------------------------------------- */
 

@@ -134,7 +134,8 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
 /* ---- those of others ----------------------------------------------------------------------------- */
 
 /* How to pass on memory that somebody else has allocated, all of it. */
-static int describe(const struct tutti_cuda *cuda, const void *address, struct tutti_gpu_part *part)
+static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
+                    struct tutti_gpu_part *part)
 {
     struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .fd = -1};
     int is_plain = 0, code, rc;
@@ -145,6 +146,10 @@ static int describe(const struct tutti_cuda *cuda, const void *address, struct t
                                (tutti_cu_address)(uintptr_t)address);
     if (code != TUTTI_CU_SUCCESS)
         return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
+    if (size_bytes > memory.size_bytes - ((tutti_cu_address)(uintptr_t)address - memory.address))
+        return tutti_note(TUTTI_ERR_DEVICE, "%zu bytes at %p go beyond the allocation there, of %zu "
+                          "bytes at %p", size_bytes, address, memory.size_bytes,
+                          (void *)(uintptr_t)memory.address);
     code = cuda->pointer_attributes(2, attributes, values, memory.address);
     if (code != TUTTI_CU_SUCCESS)
         return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
@@ -164,7 +169,7 @@ static int describe(const struct tutti_cuda *cuda, const void *address, struct t
     return rc;
 }
 
-int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address)
+int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes)
 {
     struct allocation *fresh = calloc(1, sizeof *fresh), *known;
     int rc;
@@ -173,7 +178,7 @@ int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to register %p", address);
     fresh->part.fd = -1;
     fresh->listings = 1;
-    rc = describe(cuda, address, &fresh->part);
+    rc = describe(cuda, address, size_bytes, &fresh->part);
     if (rc != TUTTI_OK) {
         drop(fresh);
         return rc;

@@ -15,9 +15,9 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
 /* TUTTI_ERR_ARGUMENT: not an address that tutti_gpu_alloc gave. */
 int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address);
 
-/* List somebody else's memory, until it is taken off the list as often. TUTTI_ERR_DEVICE, noted: its
- * kind cannot be passed on. */
-int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address);
+/* List somebody else's memory, all of the allocation that these bytes lie in, until it is taken off the
+ * list as often. TUTTI_ERR_DEVICE, noted: its kind cannot be passed on, or the bytes lie in several. */
+int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes);
 void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address);
 
 /* Grows with every change of the list. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which memory of GPUs peers use where it lies: virtual memory of the caller's own, memory that cannot
+ * be passed on, memory that is freed. Calls are so large that they would use it. */
+#include "gpu/numbers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { COUNT = 12000, TIMES = 5 };
+
+static const struct place apart = {LAUNCH_PROCESSES, 3, 2, -1};
+
+static void sum_often(struct member *member, int32_t *numbers, const char *what)
+{
+    for (int i = 0; i < TIMES && !member_is_unhappy(member); i++) {
+        numbers_write(member, numbers, COUNT, member->rank + i, 1);
+        EXPECT_OK(member, tuttiAllReduce(numbers, numbers, COUNT, tuttiInt32, tuttiSum,
+                                         member->comm, NULL));
+        numbers_expect(member, numbers, COUNT, triangle(member->nranks - 1) + member->nranks * i,
+                       member->nranks, what);
+    }
+}
+
+/* ---- virtual memory of the caller's ---------------------------------------------------------- */
+
+enum { PIECES = 2 };
+
+/* Pieces side by side, each an allocation. */
+struct stretch {
+    tutti_cu_memory pieces[PIECES];
+    size_t piece_bytes;
+    tutti_cu_address begin;
+};
+
+static void expect_done(struct member *member, int code)
+{
+    if (code != TUTTI_CU_SUCCESS)
+        member_complain(member, "the driver: %s", tutti_cuda_error(gpus_driver(), code));
+}
+
+static struct tutti_cu_location here(const struct member *member)
+{
+    const struct place *place = member->context;
+
+    return (struct tutti_cu_location){.type = TUTTI_CU_LOCATION_DEVICE,
+                                      .id = member->rank % place->ndevices};
+}
+
+/* Open to the rank's own device alone. */
+static struct stretch map_stretch(struct member *member)
+{
+    const struct tutti_cuda *cuda = gpus_driver();
+    struct tutti_cu_memory_kind kind = {.type = TUTTI_CU_MEMORY_PINNED,
+                                        .handle_types = TUTTI_CU_HANDLE_FILE,
+                                        .location = here(member)};
+    struct tutti_cu_access access = {.location = here(member),
+                                     .flags = TUTTI_CU_ACCESS_READ_WRITE};
+    struct stretch stretch = {.begin = 0};
+    size_t unit = 1, wanted = COUNT * sizeof(int32_t);
+
+    expect_done(member, cuda->granularity(&unit, &kind, TUTTI_CU_GRANULARITY_MINIMUM));
+    stretch.piece_bytes = (wanted + unit - 1) / unit * unit;
+    expect_done(member, cuda->address_reserve(&stretch.begin, PIECES * stretch.piece_bytes, 0, 0,
+                                              0));
+    for (size_t i = 0; i < PIECES; i++) {
+        expect_done(member, cuda->memory_create(&stretch.pieces[i], stretch.piece_bytes, &kind, 0));
+        expect_done(member, cuda->memory_map(stretch.begin + i * stretch.piece_bytes,
+                                             stretch.piece_bytes, 0, stretch.pieces[i], 0));
+    }
+    expect_done(member, cuda->memory_access(stretch.begin, PIECES * stretch.piece_bytes, &access,
+                                            1));
+    return stretch;
+}
+
+static void drop_stretch(struct member *member, struct stretch *stretch)
+{
+    const struct tutti_cuda *cuda = gpus_driver();
+
+    member_meet(member);
+    expect_done(member, cuda->memory_unmap(stretch->begin, PIECES * stretch->piece_bytes));
+    for (int i = 0; i < PIECES; i++)
+        expect_done(member, cuda->memory_release(stretch->pieces[i]));
+    expect_done(member, cuda->address_free(stretch->begin, PIECES * stretch->piece_bytes));
+}
+
+/* The first piece is registered, and the buffer begins there. */
+static void cross_pieces(struct member *member)
+{
+    struct stretch stretch = map_stretch(member);
+    uint8_t *begin = (uint8_t *)(uintptr_t)stretch.begin;
+    void *handle = NULL;
+
+    EXPECT_RESULT(member, tuttiInvalidArgument,
+                  tuttiCommRegister(member->comm, begin, stretch.piece_bytes + 1, &handle));
+    EXPECT(member, strstr(tuttiGetLastError(NULL), "beyond the allocation") != NULL);
+    EXPECT_OK(member, tuttiCommRegister(member->comm, begin + 4, stretch.piece_bytes - 4, &handle));
+    sum_often(member, (int32_t *)(void *)begin, "in a piece that is registered");
+    sum_often(member, (int32_t *)(void *)(begin + stretch.piece_bytes / 2), "in two pieces");
+    EXPECT_OK(member, tuttiCommDeregister(member->comm, handle));
+    drop_stretch(member, &stretch);
+}
+
+static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
+{
+    (void)state;
+    at_place(&apart, true, cross_pieces);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
+    };
+
+    return cmocka_run_group_tests_name("memory that GPUs share", tests, NULL, NULL);
+}
