@@ -39,6 +39,7 @@ struct place {
 
 struct board {
     struct place places[GPU_PLACES];
+    uint32_t changes;                /* grows with all that is written or taken down */
     uint32_t last;                   /* number that was written last */
     uint32_t come[TUTTI_GPU_RANKS];  /* how far the owner has come with whose */
 };
@@ -51,7 +52,7 @@ struct tutti_gpu_maps {
     int turn;                        /* the place to begin with when looking for a free one */
     struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: nothing */
     uint32_t numbers[GPU_PLACES];
-    uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's last number that I have looked at */
+    uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's changes that I have looked at */
     struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
     uint64_t (*seen)[GPU_PLACES];    /* [nranks]: numbers */
 };
@@ -141,11 +142,18 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
     tutti_store_release(&board->last, number);
 }
 
+static void take_down(struct tutti_gpu *gpu, int at)
+{
+    gpu->maps->mine[at].serial = 0;
+    tutti_store_release(&board_of(gpu, gpu->args.rank)->places[at].number, 0);
+}
+
 /* What is freed comes down, then what is new goes up as far as there is room, the newest last. */
 static void tidy(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_part parts[GPU_PLACES];
     struct tutti_gpu_maps *maps = gpu->maps;
+    struct board *board = board_of(gpu, gpu->args.rank);
     uint64_t generation = tutti_gpu_alloc_generation();
     size_t count;
 
@@ -153,14 +161,14 @@ static void tidy(struct tutti_gpu *gpu)
         return;
     count = tutti_gpu_alloc_list(gpu->args.device, parts, GPU_PLACES);
     for (int i = 0; i < GPU_PLACES; i++)
-        if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial)) {
-            maps->mine[i].serial = 0;
-            tutti_store_release(&board_of(gpu, gpu->args.rank)->places[i].number, 0);
-        }
+        if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
+            take_down(gpu, i);
     for (size_t i = 0; i < count; i++)
         if (!is_mine(maps, parts[i].serial))
             show(gpu, &parts[i]);
     maps->generation = generation;
+    /* release: pairs with the acquire in learn */
+    tutti_store_release(&board->changes, board->changes + 1);
 }
 
 static uint32_t ask_peers(const struct tutti_gpu *gpu)
@@ -230,17 +238,19 @@ static int learn(struct tutti_gpu *gpu, int rank)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
     struct board *mine = board_of(gpu, gpu->args.rank);
-    /* acquire: pairs with the release in show */
-    uint32_t last = tutti_load_acquire(&board_of(gpu, rank)->last);
+    struct board *theirs = board_of(gpu, rank);
+    /* acquire, both: pair with the releases in tidy and show; places are read after them */
+    uint32_t changes = tutti_load_acquire(&theirs->changes);
+    uint32_t last = tutti_load_acquire(&theirs->last);
 
-    if (last == maps->learnt[rank])
+    if (changes == maps->learnt[rank])
         return TUTTI_OK;
-    maps->learnt[rank] = last;
+    maps->learnt[rank] = changes;
     for (int i = 0; i < GPU_PLACES; i++) {
         tutti_cu_address address;
         struct place place;
 
-        if (!read_place(&board_of(gpu, rank)->places[i], &place)) {
+        if (!read_place(&theirs->places[i], &place)) {
             tutti_gpu_memory_free(gpu->cuda, &maps->opened[rank][i]);
             maps->seen[rank][i] = 0;
             continue;

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -108,10 +109,57 @@ static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
     at_place(&apart, true, cross_pieces);
 }
 
+/* ---- memory that is freed -------------------------------------------------------------------- */
+
+/* Pieces of device memory that this process has mapped: to the simulated driver they are files. */
+static int count_mapped(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int count = 0;
+    char line[512];
+
+    if (maps == NULL)
+        return -1;
+    while (fgets(line, sizeof line, maps) != NULL)
+        count += strstr(line, "simcuda") != NULL;
+    fclose(maps);
+    return count;
+}
+
+/* Nothing is allocated after it. */
+static void free_and_go_on(struct member *member)
+{
+    tutti_cu_address plain = 0;
+    void *memory = NULL;
+    int before;
+
+    expect_done(member, gpus_driver()->memory_alloc(&plain, COUNT * sizeof(int32_t)));
+    sum_often(member, (int32_t *)(uintptr_t)plain, "plain memory");
+    member_meet(member);
+    before = count_mapped();
+    EXPECT_OK(member, tuttiMemAlloc(&memory, COUNT * sizeof(int32_t)));
+    sum_often(member, memory, "memory of the library");
+    EXPECT(member, count_mapped() == before + member->nranks);
+    member_meet(member);
+    EXPECT_OK(member, tuttiMemFree(memory));
+    member_meet(member);
+    sum_often(member, (int32_t *)(uintptr_t)plain, "after it was freed");
+    EXPECT(member, count_mapped() == before);
+    member_meet(member);
+    expect_done(member, gpus_driver()->memory_free(plain));
+}
+
+static void peers_let_go_of_memory_that_was_freed(void **state)
+{
+    (void)state;
+    at_place(&apart, true, free_and_go_on);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
+        cmocka_unit_test(peers_let_go_of_memory_that_was_freed),
     };
 
     return cmocka_run_group_tests_name("memory that GPUs share", tests, NULL, NULL);
