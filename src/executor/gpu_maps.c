@@ -4,9 +4,9 @@
  * Where all ranks are threads of one process, that is all memory that its device lets the others have.
  * Besides, each rank writes on its board, which all see, what it has allocated for that purpose, each
  * under a number; its peers open what is new there at their own calls, and say on theirs up to which
- * number they have come. A number that all have come to is good for everybody, so a rank decides by
- * itself what it offers, in its posts; nobody negotiates. All other memory is copied through the
- * rank's window.
+ * number they have come, and what of it they could not open. A number that all have come to, and that
+ * nobody has refused, is good for everybody, so a rank decides by itself what it offers, in its posts;
+ * nobody negotiates. All other memory is copied through the rank's window.
  *
  * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and graphs
  * that are replayed go by maps. What is allocated when all places are taken is not shown until one gets
@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 enum { GPU_PLACES = TUTTI_GPU_MAPS - 1 };
+_Static_assert(GPU_PLACES <= 32, "a bit for each of them");
 
 enum { TOKEN_WORDS = sizeof(struct tutti_gpu_token) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct tutti_gpu_token) % sizeof(uint64_t) == 0, "a token is whole words");
@@ -41,7 +42,9 @@ struct board {
     struct place places[GPU_PLACES];
     uint32_t changes;                /* grows with all that is written or taken down */
     uint32_t last;                   /* number that was written last */
-    uint32_t come[TUTTI_GPU_RANKS];  /* how far the owner has come with whose */
+    /* How far the owner has come with whose: a number, and below it bits of places whose memory it
+     * cannot use. */
+    uint64_t come[TUTTI_GPU_RANKS];
 };
 _Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
 
@@ -49,10 +52,12 @@ _Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
 struct tutti_gpu_maps {
     uint64_t generation;             /* of the process's list, when I last looked */
     uint32_t last, granted;          /* number on my board; that all have come to */
+    uint32_t refused;                /* bits: by anybody, of what was granted */
     int turn;                        /* the place to begin with when looking for a free one */
     struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: nothing */
     uint32_t numbers[GPU_PLACES];
     uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's changes that I have looked at */
+    uint32_t failed[TUTTI_GPU_RANKS]; /* bits: what of theirs I could not open */
     struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
     uint64_t (*seen)[GPU_PLACES];    /* [nranks]: numbers */
 };
@@ -159,7 +164,7 @@ static void tidy(struct tutti_gpu *gpu)
 
     if (maps->generation == generation)
         return;
-    count = tutti_gpu_alloc_list(gpu->args.device, parts, GPU_PLACES);
+    count = tutti_gpu_alloc_list(gpu->args.device, !gpu->is_one_process, parts, GPU_PLACES);
     for (int i = 0; i < GPU_PLACES; i++)
         if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
             take_down(gpu, i);
@@ -171,19 +176,42 @@ static void tidy(struct tutti_gpu *gpu)
     tutti_store_release(&board->changes, board->changes + 1);
 }
 
-static uint32_t ask_peers(const struct tutti_gpu *gpu)
+/* Tell of what they have come to since. */
+static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
 {
-    uint32_t least = gpu->maps->last;
+    const struct tutti_gpu_maps *maps = gpu->maps;
+
+    for (int i = 0; i < GPU_PLACES; i++) {
+        const struct tutti_gpu_part *part = &maps->mine[i];
+
+        if (part->serial != 0 && maps->numbers[i] > granted_before &&
+            maps->numbers[i] <= maps->granted)
+            tutti_log(TUTTI_LOG_DEBUG,
+                      "rank %d: %s ranks can use the %zu bytes at %p where they lie", gpu->args.rank,
+                      (maps->refused >> i & 1) != 0 ? "not all" : "all", part->size_bytes,
+                      (void *)(uintptr_t)part->begin);
+    }
+}
+
+static void ask_peers(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    uint32_t before = maps->granted, least = maps->last, refused = 0;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        uint32_t come = least;
+        uint64_t come;
 
+        if (rank == gpu->args.rank)
+            continue;
         /* acquire: pairs with the release in learn */
-        if (rank != gpu->args.rank)
-            come = tutti_load_acquire(&board_of(gpu, rank)->come[gpu->args.rank]);
-        least = come < least ? come : least;
+        come = tutti_load_acquire(&board_of(gpu, rank)->come[gpu->args.rank]);
+        refused |= (uint32_t)come;
+        least = come >> 32 < least ? (uint32_t)(come >> 32) : least;
     }
-    return least;
+    maps->granted = least;
+    maps->refused = refused;
+    if (least > before)
+        tell(gpu, before);
 }
 
 /* ---- those of others ----------------------------------------------------------------------------------- */
@@ -206,7 +234,6 @@ static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place
     int fd = -1, rc;
 
     memcpy(&token, place->token, sizeof token);
-    tutti_gpu_memory_free(gpu->cuda, memory);
     if (tutti_gpu_is_here(gpu, rank)) {
         *ret_address = place->begin;
         return TUTTI_OK;
@@ -233,40 +260,49 @@ static int write_map(const struct tutti_gpu *gpu, int rank, uint32_t map, tutti_
     return tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
 }
 
-/* What cannot be opened its owner never hears of: it will not offer it. */
+/* What cannot be opened its owner will not offer. */
+static int learn_place(struct tutti_gpu *gpu, int rank, int at)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_gpu_memory *opened = &maps->opened[rank][at];
+    uint32_t bit = UINT32_C(1) << at;
+    tutti_cu_address address;
+    struct place place;
+
+    if (!read_place(&board_of(gpu, rank)->places[at], &place))
+        place.number = 0;
+    if (place.number == maps->seen[rank][at])
+        return TUTTI_OK;
+    maps->seen[rank][at] = place.number;
+    maps->failed[rank] &= ~bit;
+    tutti_gpu_memory_free(gpu->cuda, opened);
+    if (place.number == 0)
+        return TUTTI_OK;
+    if (open_place(gpu, rank, &place, opened, &address) != TUTTI_OK) {
+        maps->failed[rank] |= bit;
+        tutti_log(TUTTI_LOG_INFO, "rank %d cannot use memory of rank %d's GPU where it lies: %s",
+                  gpu->args.rank, rank, tutti_last_message());
+        return TUTTI_OK;
+    }
+    return write_map(gpu, rank, (uint32_t)at + 1, address);
+}
+
 static int learn(struct tutti_gpu *gpu, int rank)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
-    struct board *mine = board_of(gpu, gpu->args.rank);
-    struct board *theirs = board_of(gpu, rank);
+    const struct board *theirs = board_of(gpu, rank);
     /* acquire, both: pair with the releases in tidy and show; places are read after them */
     uint32_t changes = tutti_load_acquire(&theirs->changes);
     uint32_t last = tutti_load_acquire(&theirs->last);
 
     if (changes == maps->learnt[rank])
         return TUTTI_OK;
+    for (int i = 0; i < GPU_PLACES; i++)
+        TUTTI_TRY(learn_place(gpu, rank, i));
     maps->learnt[rank] = changes;
-    for (int i = 0; i < GPU_PLACES; i++) {
-        tutti_cu_address address;
-        struct place place;
-
-        if (!read_place(&theirs->places[i], &place)) {
-            tutti_gpu_memory_free(gpu->cuda, &maps->opened[rank][i]);
-            maps->seen[rank][i] = 0;
-            continue;
-        }
-        if (place.number == maps->seen[rank][i])
-            continue;
-        if (open_place(gpu, rank, &place, &maps->opened[rank][i], &address) != TUTTI_OK) {
-            tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU is not shared: %s", rank,
-                      tutti_last_message());
-            return TUTTI_OK;
-        }
-        TUTTI_TRY(write_map(gpu, rank, (uint32_t)i + 1, address));
-        maps->seen[rank][i] = place.number;
-    }
     /* release: pairs with the acquire in ask_peers */
-    tutti_store_release(&mine->come[rank], last);
+    tutti_store_release(&board_of(gpu, gpu->args.rank)->come[rank],
+                        (uint64_t)last << 32 | maps->failed[rank]);
     return TUTTI_OK;
 }
 
@@ -278,7 +314,7 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         TUTTI_TRY(learn(gpu, rank));
     if (gpu->maps->granted < gpu->maps->last)
-        gpu->maps->granted = ask_peers(gpu);
+        ask_peers(gpu);
     return TUTTI_OK;
 }
 
@@ -308,8 +344,8 @@ static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t siz
         const struct tutti_gpu_part *part = &maps->mine[i];
         uint64_t offset = address - part->begin;
 
-        if (part->serial == 0 || maps->numbers[i] > maps->granted || offset >= part->size_bytes ||
-            size_bytes > part->size_bytes - offset)
+        if (part->serial == 0 || maps->numbers[i] > maps->granted || (maps->refused >> i & 1) != 0 ||
+            offset >= part->size_bytes || size_bytes > part->size_bytes - offset)
             continue;
         *ret_map = i + 1;
         *ret_offset = offset;

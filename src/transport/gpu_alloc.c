@@ -97,9 +97,14 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
     allocation->part.device = device;
     allocation->part.begin = allocation->memory.address;
     allocation->part.size_bytes = allocation->memory.size_bytes;
-    if (tutti_gpu_memory_export(cuda, &allocation->memory, &allocation->part.token,
-                                &allocation->part.fd) != TUTTI_OK)
-        allocation->part.fd = -1;
+    allocation->part.token = (struct tutti_gpu_token){.kind = allocation->memory.kind,
+                                                      .size_bytes = allocation->memory.size_bytes};
+    allocation->part.fd = -1;
+    allocation->part.is_passable =
+        tutti_gpu_memory_export(cuda, &allocation->memory, &allocation->part.token,
+                                &allocation->part.fd) == TUTTI_OK;
+    if (!allocation->part.is_passable)
+        tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
     admit_all(cuda, device, &allocation->memory);
     add(allocation);
     *ret_address = (void *)(uintptr_t)allocation->part.begin;
@@ -166,6 +171,7 @@ static int describe(const struct tutti_cuda *cuda, const void *address, size_t s
         cuda->memory_release(memory.handle);
     part->begin = memory.address;
     part->size_bytes = memory.size_bytes;
+    part->is_passable = rc == TUTTI_OK;
     return rc;
 }
 
@@ -224,13 +230,14 @@ uint64_t tutti_gpu_alloc_generation(void)
     return tutti_load_acquire(&generation);
 }
 
-size_t tutti_gpu_alloc_list(tutti_cu_device device, struct tutti_gpu_part *ret_parts, size_t most)
+size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpu_part *ret_parts, size_t most)
 {
     size_t count = 0;
 
     pthread_mutex_lock(&lock);
     for (const struct allocation *at = allocations; at != NULL && count < most; at = at->next)
-        if (at->part.device == device)
+        if (at->part.device == device && (at->part.is_passable || !for_processes))
             ret_parts[count++] = at->part;
     pthread_mutex_unlock(&lock);
     return count;

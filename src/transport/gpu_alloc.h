@@ -29,11 +29,14 @@ struct tutti_gpu_part {
     tutti_cu_device device;
     tutti_cu_address begin;
     size_t size_bytes;
+    bool is_passable; /* to other processes: */
     struct tutti_gpu_token token;
     int fd; /* of this process, for those of the kinds that take one; else -1 */
 };
 
-/* Those of `device`, the oldest first, at most `most`; returns how many. */
-size_t tutti_gpu_alloc_list(tutti_cu_device device, struct tutti_gpu_part *ret_parts, size_t most);
+/* Those of `device`, with `for_processes` only what can be passed on to these; the oldest first, at most
+ * `most`. Returns how many. */
+size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpu_part *ret_parts, size_t most);
 
 #endif

@@ -2,10 +2,12 @@
  * Which memory of GPUs peers use where it lies: virtual memory of the caller's own, memory that cannot
  * be passed on, memory that is freed. Calls are so large that they would use it. */
 #include "gpu/numbers.h"
+#include "support/stderr_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -22,6 +24,28 @@ static void sum_often(struct member *member, int32_t *numbers, const char *what)
         numbers_expect(member, numbers, COUNT, triangle(member->nranks - 1) + member->nranks * i,
                        member->nranks, what);
     }
+}
+
+/* What is said at level `debug`, on the way; with faults, "" for none. */
+static const char *run_and_listen(const struct place *place, const char *debug, const char *faults,
+                                  member_fn fn)
+{
+    const char *said;
+
+    setenv("TUTTI_DEBUG", debug, 1);
+    setenv("SIMCUDA_FAULTS", faults, 1);
+    stderr_text_begin();
+    at_place(place, true, fn);
+    said = stderr_text_end();
+    unsetenv("TUTTI_DEBUG");
+    unsetenv("SIMCUDA_FAULTS");
+    return said;
+}
+
+static void expect_lines(const char *said, const char *word, size_t count)
+{
+    if (count_lines_with(said, word) != count)
+        fail_msg("\"%s\" in %zu lines, not %zu: %s", word, count_lines_with(said, word), count, said);
 }
 
 /* ---- virtual memory of the caller's ---------------------------------------------------------- */
@@ -109,6 +133,35 @@ static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
     at_place(&apart, true, cross_pieces);
 }
 
+/* ---- memory that others cannot open ---------------------------------------------------------- */
+
+static void register_and_allocate(struct member *member)
+{
+    tutti_cu_address plain = 0;
+    void *handle = NULL, *memory = NULL;
+
+    expect_done(member, gpus_driver()->memory_alloc(&plain, COUNT * sizeof(int32_t)));
+    EXPECT_OK(member, tuttiCommRegister(member->comm, (void *)(uintptr_t)plain,
+                                        COUNT * sizeof(int32_t), &handle));
+    EXPECT_OK(member, tuttiMemAlloc(&memory, COUNT * sizeof(int32_t)));
+    sum_often(member, (int32_t *)(uintptr_t)plain, "memory that cannot be opened");
+    sum_often(member, memory, "memory that can");
+    EXPECT_OK(member, tuttiCommDeregister(member->comm, handle));
+    EXPECT_OK(member, tuttiMemFree(memory));
+    member_meet(member);
+    expect_done(member, gpus_driver()->memory_free(plain));
+}
+
+static void memory_that_cannot_be_opened_is_no_hindrance_to_other_memory(void **state)
+{
+    const char *said = run_and_listen(&apart, "debug", "no-ipc", register_and_allocate);
+
+    (void)state;
+    expect_lines(said, "not all ranks can use the", 3);
+    expect_lines(said, ": all ranks can use the", 3);
+    expect_lines(said, "cannot use memory of rank", 6);
+}
+
 /* ---- memory that is freed -------------------------------------------------------------------- */
 
 /* Pieces of device memory that this process has mapped: to the simulated driver they are files. */
@@ -159,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
+        cmocka_unit_test(memory_that_cannot_be_opened_is_no_hindrance_to_other_memory),
         cmocka_unit_test(peers_let_go_of_memory_that_was_freed),
     };
 
