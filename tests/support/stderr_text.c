@@ -2,6 +2,7 @@
  * Catching stderr. */
 #include "support/stderr_text.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@ void stderr_text_begin(void)
     kept = dup(STDERR_FILENO);
     caught = memfd_create("stderr", MFD_CLOEXEC);
     assert_true(kept >= 0 && caught >= 0);
+    /* Several processes may write: each where the one before has ended. */
+    assert_int_equal(fcntl(caught, F_SETFL, O_APPEND), 0);
     assert_true(dup2(caught, STDERR_FILENO) >= 0);
 }
 
