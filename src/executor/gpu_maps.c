@@ -227,6 +227,19 @@ static bool read_place(const struct place *shown, struct place *ret_place)
     return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
 }
 
+/* Of this process: the address is the same, but each device needs the right to use it. */
+static int admit_place(const struct tutti_gpu *gpu, int rank, const struct place *place,
+                       const struct tutti_gpu_token *token, tutti_cu_address *ret_address)
+{
+    struct tutti_gpu_memory memory = {.address = place->begin, .size_bytes = token->size_bytes,
+                                      .kind = token->kind, .fd = -1};
+
+    if (gpu->news[rank].device != gpu->args.device)
+        TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
+    *ret_address = place->begin;
+    return TUTTI_OK;
+}
+
 static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place,
                       struct tutti_gpu_memory *memory, tutti_cu_address *ret_address)
 {
@@ -234,10 +247,8 @@ static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place
     int fd = -1, rc;
 
     memcpy(&token, place->token, sizeof token);
-    if (tutti_gpu_is_here(gpu, rank)) {
-        *ret_address = place->begin;
-        return TUTTI_OK;
-    }
+    if (tutti_gpu_is_here(gpu, rank))
+        return admit_place(gpu, rank, place, &token, ret_address);
     if (place->fd >= 0) {
         fd = tutti_fetch_descriptor(gpu->news[rank].identity.pid, place->fd);
         if (fd < 0)

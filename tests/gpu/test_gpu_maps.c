@@ -14,6 +14,7 @@
 enum { COUNT = 12000, TIMES = 5 };
 
 static const struct place apart = {LAUNCH_PROCESSES, 3, 2, -1};
+static const struct place together = {LAUNCH_THREADS, 3, 2, -1};
 
 static void sum_often(struct member *member, int32_t *numbers, const char *what)
 {
@@ -45,7 +46,8 @@ static const char *run_and_listen(const struct place *place, const char *debug, 
 static void expect_lines(const char *said, const char *word, size_t count)
 {
     if (count_lines_with(said, word) != count)
-        fail_msg("\"%s\" in %zu lines, not %zu: %s", word, count_lines_with(said, word), count, said);
+        fail_msg("\"%s\" in %zu lines, not %zu: %s", word, count_lines_with(said, word), count,
+                 said);
 }
 
 /* ---- virtual memory of the caller's ---------------------------------------------------------- */
@@ -125,6 +127,25 @@ static void cross_pieces(struct member *member)
     sum_often(member, (int32_t *)(void *)(begin + stretch.piece_bytes / 2), "in two pieces");
     EXPECT_OK(member, tuttiCommDeregister(member->comm, handle));
     drop_stretch(member, &stretch);
+}
+
+static void sum_in_piece(struct member *member)
+{
+    struct stretch stretch = map_stretch(member);
+    void *begin = (void *)(uintptr_t)stretch.begin, *handle = NULL;
+
+    EXPECT_OK(member, tuttiCommRegister(member->comm, begin, stretch.piece_bytes, &handle));
+    sum_often(member, begin, "in a piece that other devices were not let into");
+    EXPECT_OK(member, tuttiCommDeregister(member->comm, handle));
+    drop_stretch(member, &stretch);
+}
+
+static void virtual_memory_is_opened_to_the_devices_of_peers(void **state)
+{
+    (void)state;
+    /* Ranks 0 and 2 are on one device, and each shows what both have. */
+    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can use the", 5);
+    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can use the", 3);
 }
 
 static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
@@ -211,6 +232,7 @@ static void peers_let_go_of_memory_that_was_freed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(virtual_memory_is_opened_to_the_devices_of_peers),
         cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
         cmocka_unit_test(memory_that_cannot_be_opened_is_no_hindrance_to_other_memory),
         cmocka_unit_test(peers_let_go_of_memory_that_was_freed),
