@@ -48,7 +48,8 @@ static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *
 
 static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
 {
-    struct tutti_pass_args args = {.fd = -1, .deadline_ns = gpu->args.deadline_ns};
+    struct tutti_pass_args args = {.fd = -1,
+                                   .deadline_ns = tutti_pass_deadline(gpu->args.deadline_ns)};
     struct tutti_gpu_token token;
 
     args.me = count_members(gpu, owner, &args.nmembers);
@@ -56,9 +57,12 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
         return TUTTI_OK;
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
-    if (args.me == 0)
-        TUTTI_TRY(tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
-                                          &args.fd));
+    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
+                                                &args.fd) != TUTTI_OK) {
+        tutti_log(TUTTI_LOG_INFO, "rank %d: %s", owner, tutti_last_message());
+        args.fd = -1;
+    }
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
