@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_ROUNDING_BYTES ((size_t)1 << 30)
+
 enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
 
 static const struct tutti_gpu_token *token_of(const struct tutti_gpu *gpu, int owner, bool is_host)
@@ -125,6 +127,14 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
     return TUTTI_OK;
 }
 
+/* All areas are as large, but for what their drivers round up. */
+static bool has_right_size(const struct tutti_gpu *gpu, const struct tutti_gpu_token *token)
+{
+    size_t wanted = tutti_gpu_area_bytes(&gpu->grid.layout);
+
+    return token->size_bytes >= wanted && token->size_bytes - wanted < MOST_ROUNDING_BYTES;
+}
+
 static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
 {
     struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
@@ -138,6 +148,10 @@ static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
         *at = is_host ? gpu->host.address : gpu->own.address;
         return TUTTI_OK;
     }
+    if (!has_right_size(gpu, token))
+        return tutti_note(TUTTI_ERR_DEVICE, "it has %llu bytes, not %zu",
+                          (unsigned long long)token->size_bytes,
+                          tutti_gpu_area_bytes(&gpu->grid.layout));
     if (tutti_gpu_is_here(gpu, owner))
         return admit(gpu, owner, is_host, at);
     if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)

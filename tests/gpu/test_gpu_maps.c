@@ -3,12 +3,15 @@
  * be passed on, memory that is freed. Calls are so large that they would use it. */
 #include "gpu/numbers.h"
 #include "support/stderr_text.h"
+#include "transport/gpu_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 enum { COUNT = 12000, TIMES = 5 };
@@ -183,6 +186,31 @@ static void memory_that_cannot_be_opened_is_no_hindrance_to_other_memory(void **
     expect_lines(said, "cannot use memory of rank", 6);
 }
 
+enum { FILE_BYTES = 1 << 16 };
+
+static void open_files(struct member *member)
+{
+    struct tutti_gpu_token token = {.kind = TUTTI_GPU_MEMORY_HOST, .size_bytes = FILE_BYTES};
+    struct tutti_gpu_memory memory = {.fd = -1};
+    int fd = memfd_create("too short", MFD_CLOEXEC);
+
+    EXPECT(member, fd >= 0 && ftruncate(fd, FILE_BYTES) == 0);
+    if (EXPECT(member, tutti_gpu_memory_open(gpus_driver(), 0, &token, fd, &memory) == 0)) {
+        memset(memory.host, 1, FILE_BYTES);
+        tutti_gpu_memory_free(gpus_driver(), &memory);
+    }
+    EXPECT(member, ftruncate(fd, FILE_BYTES - 1) == 0);
+    EXPECT(member, tutti_gpu_memory_open(gpus_driver(), 0, &token, fd, &memory) < 0);
+    close(fd);
+    EXPECT(member, tutti_gpu_memory_open(gpus_driver(), 0, &token, -1, &memory) < 0);
+}
+
+static void a_file_that_is_shorter_than_its_owner_says_is_refused(void **state)
+{
+    (void)state;
+    at_place(&(struct place){LAUNCH_THREADS, 1, 1, -1}, false, open_files);
+}
+
 /* ---- memory that is freed -------------------------------------------------------------------- */
 
 /* Pieces of device memory that this process has mapped: to the simulated driver they are files. */
@@ -235,6 +263,7 @@ int main(void)
         cmocka_unit_test(virtual_memory_is_opened_to_the_devices_of_peers),
         cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
         cmocka_unit_test(memory_that_cannot_be_opened_is_no_hindrance_to_other_memory),
+        cmocka_unit_test(a_file_that_is_shorter_than_its_owner_says_is_refused),
         cmocka_unit_test(peers_let_go_of_memory_that_was_freed),
     };
 
