@@ -207,18 +207,35 @@ static int share_places(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
+/* Asking makes that context where it is not there, as letting others in does. */
+static bool has_primary(const struct tutti_gpu *gpu)
+{
+    struct tutti_cu_context *primary;
+
+    if (gpu->holds_primary)
+        return true;
+    if (gpu->cuda->primary_retain(&primary, gpu->args.device) != TUTTI_CU_SUCCESS)
+        return false;
+    gpu->cuda->primary_release(gpu->args.device);
+    return primary == gpu->context;
+}
+
 static int reserve(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     uint64_t memory_bytes = UINT64_MAX;
-    bool is_shared = false;
+    bool is_shared = false, has_others = false;
     int fd = -1;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (gpu->news[rank].memory_bytes < memory_bytes)
             memory_bytes = gpu->news[rank].memory_bytes;
         is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
+        has_others = has_others || (tutti_gpu_is_here(gpu, rank) &&
+                                    gpu->news[rank].device != gpu->args.device);
     }
+    mine->context = (uint64_t)(uintptr_t)gpu->context;
+    mine->is_primary = has_others && has_primary(gpu);
     tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
                                      tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
@@ -376,7 +393,7 @@ static int look(struct tutti_gpu *gpu)
 
 static void sum_up(struct tutti_gpu *gpu)
 {
-    gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = true;
+    gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = gpu->is_all_open = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (!tutti_gpu_is_here(gpu, rank))
             gpu->is_one_process = false;
@@ -384,7 +401,13 @@ static void sum_up(struct tutti_gpu *gpu)
             gpu->is_one_device = false;
         if (!is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
+        for (int owner = 0; owner < gpu->args.nranks; owner++)
+            gpu->is_all_open = gpu->is_all_open && tutti_gpu_is_open(gpu, rank, owner);
     }
+    gpu->is_all_open = gpu->is_all_open && gpu->is_one_process;
+    if (gpu->is_one_process && !gpu->is_all_open && gpu->args.rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "not all ranks are in primary contexts, so only memory of "
+                  "tuttiMemAlloc, and virtual memory, is used where it lies");
 }
 
 /* Forget the slow ways; were there any? */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which of a rank's buffers its peers' kernels can use where they lie.
  *
- * Where all ranks are threads of one process, that is all memory that its device lets the others have.
+ * Where all ranks are threads of one process, in contexts that are open to each other, that is all memory
+ * that its device lets the others have.
  * Besides, each rank writes on its board, which all see, what it has allocated for that purpose, each
  * under a number; its peers open what is new there at their own calls, and say on theirs up to which
  * number they have come, and what of it they could not open. A number that all have come to, and that
@@ -234,6 +235,8 @@ static int admit_place(const struct tutti_gpu *gpu, int rank, const struct place
     struct tutti_gpu_memory memory = {.address = place->begin, .size_bytes = token->size_bytes,
                                       .kind = token->kind, .fd = -1};
 
+    if (memory.kind == TUTTI_GPU_MEMORY_PLAIN && !tutti_gpu_is_open(gpu, gpu->args.rank, rank))
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
     if (gpu->news[rank].device != gpu->args.device)
         TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
     *ret_address = place->begin;
@@ -372,7 +375,7 @@ void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t si
     *ret_offset = 0;
     if (buffer == NULL || !gpu->all_reach_all)
         return;
-    if (gpu->is_one_process && (gpu->is_one_device || is_plain(gpu, buffer))) {
+    if (gpu->is_all_open && (gpu->is_one_device || is_plain(gpu, buffer))) {
         *ret_map = 0;
         *ret_offset = address;
         return;

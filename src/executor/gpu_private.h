@@ -29,13 +29,16 @@
 struct tutti_gpu_news {
     uint64_t magic;
     int32_t rank;
-    uint8_t has_kernels, is_failed, unused[2];
+    uint8_t has_kernels, is_failed;
+    uint8_t is_primary;     /* `context`: looked at where another GPU of the process is there */
+    uint8_t unused;
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
     uint32_t places;        /* blocks that run at once on the device */
     uint32_t offered;       /* of these, to this communicator's ranks of the process there */
     uint64_t memory_bytes;  /* that this rank would have */
+    uint64_t context;       /* in its process */
     uint64_t own_address, host_address;       /* of its two areas, in its process */
     struct tutti_gpu_token own_token, host_token;
     uint64_t reached;       /* bit r: I reach the memory of rank r's device */
@@ -96,6 +99,7 @@ struct tutti_gpu {
     struct tutti_gpu_claim *claim;      /* the places of its device (gpu_places.c) */
     bool shares_device;                 /* with another rank of the domain in this process */
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
+    bool is_all_open;                   /* one process, and plain memory of each can be used by all */
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
@@ -131,6 +135,8 @@ size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
 /* Open the areas of all others that this rank can, device or host memory; resumable. What cannot be
  * had stays 0: that is no error. */
 int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
+/* Both are of one process: may kernels of rank `from` use plain memory of rank `owner`? */
+bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner);
 void tutti_gpu_unshare(struct tutti_gpu *gpu);
 
 /* An area of mine that ranks of this process may still use when I am gone; and when I go, take back

@@ -95,6 +95,15 @@ static int pass_on(struct tutti_gpu *gpu)
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
+bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
+{
+    const struct tutti_gpu_news *theirs = &gpu->news[owner];
+
+    /* Access between devices is enabled for primary contexts alone. */
+    return theirs->context == gpu->news[from].context ||
+           (theirs->is_primary && theirs->device != gpu->news[from].device);
+}
+
 /* Of a rank of this process: may my device use it? */
 static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
 {
@@ -103,6 +112,9 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
                                       .size_bytes = news->own_token.size_bytes,
                                       .kind = news->own_token.kind, .fd = -1};
 
+    if (!is_host && memory.kind == TUTTI_GPU_MEMORY_PLAIN &&
+        !tutti_gpu_is_open(gpu, gpu->args.rank, owner))
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
     if (!is_host && news->device != gpu->args.device) {
         struct tutti_cu_context *theirs;
         int can = 0, code;

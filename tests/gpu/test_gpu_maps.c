@@ -157,6 +157,28 @@ static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
     at_place(&apart, true, cross_pieces);
 }
 
+/* ---- plain memory ---------------------------------------------------------------------------- */
+
+static void sum_plain(struct member *member)
+{
+    tutti_cu_address plain = 0;
+
+    expect_done(member, gpus_driver()->memory_alloc(&plain, COUNT * sizeof(int32_t)));
+    sum_often(member, (int32_t *)(uintptr_t)plain, "plain memory");
+    member_meet(member);
+    expect_done(member, gpus_driver()->memory_free(plain));
+}
+
+/* The current context is known for the primary one. */
+static void threads_in_primary_contexts_are_let_into_each_others_memory(void **state)
+{
+    const char *said = run_and_listen(&together, "info", "", sum_plain);
+
+    (void)state;
+    expect_lines(said, "GPUs reach each other", 1);
+    expect_lines(said, "not all ranks are in primary contexts", 0);
+}
+
 /* ---- memory that others cannot open ---------------------------------------------------------- */
 
 static void register_and_allocate(struct member *member)
@@ -262,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(virtual_memory_is_opened_to_the_devices_of_peers),
         cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
+        cmocka_unit_test(threads_in_primary_contexts_are_let_into_each_others_memory),
         cmocka_unit_test(memory_that_cannot_be_opened_is_no_hindrance_to_other_memory),
         cmocka_unit_test(a_file_that_is_shorter_than_its_owner_says_is_refused),
         cmocka_unit_test(peers_let_go_of_memory_that_was_freed),
