@@ -26,14 +26,15 @@
  *    graph. A call on device memory with stream NULL waits for the context's default stream first.
  *    Ranks that share a GPU in one process need streams of their own, or NULL.
  *  - GPUs. A rank is on the GPU that config.device names, else on that of the CUDA context that is
- *    current when its communicator is made. Ranks on GPUs and on CPUs may be of one communicator. Where
- *    all are on GPUs, all ranks must pass memory of the same side in a call.
+ *    current when its communicator is made, in a split on its parent's. Ranks on GPUs and on CPUs may
+ *    be of one communicator. Where all are on GPUs, all ranks must pass memory of the same side in a
+ *    call; one without buffers and stream goes where the one before went.
  *  - Threads. Different communicators may be used by different threads at the
  *    same time. Calls on one communicator must be made by one thread at a time,
  *    except tuttiCommAbort and tuttiCommGetAsyncError, which any thread may call.
  *  - Order. Operations on one communicator run in the order of their calls,
- *    also when they are issued on different streams. Of those on host memory and those on device
- *    memory each have an order of their own.
+ *    also when they are issued on different streams. Where the ranks' GPUs reach each other,
+ *    those on host memory and those on device memory have an order each.
  *  - Determinism. All ranks receive identical bits, and the same call on the
  *    same communicator gives the same bits on every run.
  *  - No wait is endless. Every operation ends in success or in an error that
@@ -157,8 +158,9 @@ typedef struct {
     int timeoutMs;
     /* Shown in messages; copied. NULL: none. */
     const char *commName;
-    /* The GPU of this rank, as CUDA counts them; -1: none, the rank is on the CPU. Default: that
-     * of the CUDA context that is current on the calling thread, none if there is none. */
+    /* The GPU of this rank, as CUDA counts them; -1: none, the rank is on the CPU. Default: in a
+     * split that of the parent, else that of the CUDA context that is current on the calling
+     * thread, none if there is none. */
     int device;
 } tuttiConfig_t;
 
@@ -310,9 +312,9 @@ TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *sta
  * use memory of tuttiMemAlloc, which needs no registration. Other device memory is copied through
  * memory of the communicator's own unless all ranks are threads of one process. Local; of effect
  * when all ranks have seen it, some calls later. Host memory needs none: nothing is done.
- * `size` bytes from `buff` on must lie in one allocation; all of that is registered, however few they
- * are. Virtual memory (cuMemMap) is an allocation for each mapping, and must be open to all GPUs of the
- * process that have ranks of `comm` (cuMemSetAccess).
+ * `size` bytes from `buff` on must lie in one allocation; all of that is registered, however few
+ * they are. Virtual memory (cuMemMap) is an allocation for each mapping, and must be open to all
+ * GPUs of the process that have ranks of `comm` (cuMemSetAccess).
  * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say), or of several
  * allocations. */
 TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle);

@@ -2,8 +2,8 @@
  * Memory for the calls under test: regions with guard bytes before and behind them.
  *
  * An arena is allocated once, for the largest case, and cut anew into equal regions for each. For
- * ranks on a GPU it is in the GPU's memory, and has a copy on the host that is filled and looked at:
- * give and fetch carry the present cut from one to the other. On the host both are the same.
+ * ranks on a GPU it is in the GPU's memory, and has a copy on the host that is filled and looked
+ * at: give and fetch carry the present cut from one to the other. On the host both are the same.
  */
 #ifndef PERF_BUFFERS_H
 #define PERF_BUFFERS_H

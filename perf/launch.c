@@ -46,7 +46,8 @@ static void make_stream(struct perf_rank *rank)
         perf_die(rank, "--overlap: cannot run on these CPUs: %s", strerror(error));
 }
 
-/* On a GPU the stream is there; a barrier has no buffers, so that only a stream says where it is. */
+/* On a GPU the stream is there; a barrier has no buffers, so that only a stream says where it
+ * is. */
 static void choose_stream(struct perf_rank *rank)
 {
     bool is_wanted = rank->options->use_stream;
@@ -119,8 +120,9 @@ static int run_team(const struct team *team)
     return code;
 }
 
-/* The environment's communicator has one rank per process. With several threads each, or on GPUs, of
- * which the rank's number tells the right one, it serves only to hand round the id of the real one. */
+/* The environment's communicator has one rank per process. With several threads each, or on GPUs,
+ * of which the rank's number tells the right one, it serves only to hand round the id of the real
+ * one. */
 static int run_environment(const struct perf_options *options)
 {
     struct perf_rank rank = {.options = options};

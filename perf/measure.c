@@ -9,8 +9,8 @@
  * its own: as many as POOL_BYTES hold are filled before the clock starts, checked after it stopped,
  * and a block is the sum of several such batches.
  *
- * With --graph an iteration is one replay of a graph of many operations; where each operation needs a
- * region of its own, a batch is one replay. */
+ * With --graph an iteration is one replay of a graph of many operations; where each operation needs
+ * a region of its own, a batch is one replay. */
 #include "measure.h"
 
 #include <stdlib.h>

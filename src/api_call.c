@@ -276,16 +276,35 @@ static bool may_keep(const struct tutti_args *args)
     return !args->is_vector && args->op < tuttiNumOps;
 }
 
+/* In a process with CUDA: is it a call on device memory? A rank on the CPU is refused that, which
+ * is asked of the driver for calls that were not made before alone: it takes as long as a short
+ * call. */
+static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
+                     const struct tutti_ready *ready, bool is_known, bool *ret_is_on_gpu)
+{
+    *ret_is_on_gpu = false;
+    if (comm->gpu != NULL || !is_known)
+        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
+                                  args->recv, ready->reach.recv_bytes, args->stream,
+                                  ret_is_on_gpu));
+    if (*ret_is_on_gpu)
+        return tutti_gpu_check_scalar(comm, args->function, &ready->call);
+    return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
+}
+
 static int check_and_run(struct tutti_args *args)
 {
     struct tutti_comm *comm;
     struct tutti_ready *ready, once;
+    bool is_known, is_on_gpu;
+    int rc;
 
     TUTTI_TRY(tutti_handle_ready(args->comm, args->function, &comm));
-    if (args->stream != NULL && comm->gpu == NULL)
+    if (args->stream != NULL && comm->cuda == NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     ready = may_keep(args) ? place_of(comm, args) : &once;
-    if (ready == &once || !is_same(ready, args)) {
+    is_known = ready != &once && is_same(ready, args);
+    if (!is_known) {
         once = (struct tutti_ready){.is_used = true, .is_in_place = args->send == args->recv,
                                     .kind = args->kind, .type = (int)args->type, .op = args->op,
                                     .root = args->root, .count = args->count};
@@ -297,18 +316,15 @@ static int check_and_run(struct tutti_args *args)
         return TUTTI_OK;
     ready->call.input = args->send;
     ready->call.output = args->recv;
-    if (comm->cuda != NULL) {
-        bool is_on_gpu;
-
-        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
-                                  args->recv, ready->reach.recv_bytes, args->stream, &is_on_gpu));
-        if (is_on_gpu) {
-            TUTTI_TRY(tutti_gpu_check_scalar(comm, args->function, &ready->call));
-            return tutti_group_gpu_call(comm, &ready->call, args->stream);
-        }
-        if (args->stream != NULL)
-            TUTTI_TRY(tutti_stream_check(args->stream, args->function));
+    if (comm->cuda == NULL)
+        return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
+    rc = find_side(comm, args, ready, is_known, &is_on_gpu);
+    if (rc != TUTTI_OK) {
+        ready->is_used = false; /* so that the next one is looked at again */
+        return rc;
     }
+    if (is_on_gpu)
+        return tutti_group_gpu_call(comm, &ready->call, args->stream);
     return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
 }
 

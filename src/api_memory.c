@@ -8,7 +8,7 @@
 /* The driver, if this thread has a context of it. */
 static const struct tutti_cuda *current_cuda(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(0);
+    const struct tutti_cuda *cuda = tutti_cuda_get(false);
     struct tutti_cu_context *context = NULL;
 
     if (cuda == NULL || cuda->context_current(&context) != TUTTI_CU_SUCCESS || context == NULL)
@@ -42,9 +42,12 @@ tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size)
 
 tuttiResult_t tuttiMemFree(void *ptr)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(0);
+    const struct tutti_cuda *cuda;
 
-    if (ptr == NULL || (cuda != NULL && tutti_gpu_alloc_free(cuda, ptr) == TUTTI_OK))
+    if (ptr == NULL)
+        return tuttiSuccess;
+    cuda = tutti_cuda_get(false);
+    if (cuda != NULL && tutti_gpu_alloc_free(cuda, ptr) == TUTTI_OK)
         return tuttiSuccess;
     return tutti_public(tutti_memory_free(ptr));
 }

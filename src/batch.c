@@ -336,8 +336,8 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
     return batch->messages_left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-/* Ranks that wait in a row reach their deadlines at about the same time, and the first of them names
- * only the next one. So the others say whom they had waited for. */
+/* Ranks that wait in a row reach their deadlines at about the same time, and the first of them
+ * names only the next one. So the others say whom they had waited for. */
 static bool has_waited_long(const struct tutti_batch *batch)
 {
     uint64_t half_ns = (uint64_t)batch->comm->timeout_ms * (TUTTI_NS_PER_MS / 2);

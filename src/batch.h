@@ -63,7 +63,8 @@ int tutti_batch_copy(const struct tutti_batch *batch, struct tutti_batch **ret_b
 int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call);
 /* Take the ticket: from here on the batch will run. */
 void tutti_batch_issue(struct tutti_batch *batch);
-/* Drop a reference; the last one frees what the batch holds. A batch that was issued must be done. */
+/* Drop a reference; the last one frees what the batch holds. A batch that was issued must be
+ * done. */
 void tutti_batch_release(struct tutti_batch *batch);
 
 /* Go on. TUTTI_AGAIN: not its turn, or no bytes to move yet (*moved tells). Any other result is

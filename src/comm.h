@@ -34,8 +34,8 @@ enum tutti_comm_state {
     TUTTI_COMM_FAILED,
 };
 
-/* What a rank says in the second round of forming: its fabric's verdict, what rank 0 will share, has
- * it a GPU. */
+/* What a rank says in the second round of forming: its fabric's verdict, what rank 0 will share,
+ * has it a GPU. */
 #define TUTTI_GPU_VERDICT_BYTES 8
 #define TUTTI_COMM_VERDICT_BYTES \
     (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES + TUTTI_GPU_VERDICT_BYTES)
@@ -173,8 +173,8 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache);
 /* Drop all plans and programs; no run may be active. */
 void tutti_cache_forget(struct tutti_cache *cache);
 
-/* What the tuner is asked about a call; and the plan of its answer, made at first need, kept in a cache
- * that is the caller's own. */
+/* What the tuner is asked about a call; and the plan of its answer, made at first need, kept in a
+ * cache that is the caller's own. */
 struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
                                            const struct tutti_call *call);
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,

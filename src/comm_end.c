@@ -10,7 +10,8 @@
 /* Wait until every issued operation is complete, also those on streams. */
 static void drain(struct tutti_comm *comm)
 {
-    for (uint32_t passes = 0; tutti_load_acquire(&comm->turn) != comm->next_ticket; passes++) {
+    for (uint32_t passes = 0;
+         tutti_load_acquire(&comm->turn) != tutti_load_acquire(&comm->next_ticket); passes++) {
         if (passes < 100)
             sched_yield();
         else

@@ -167,7 +167,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     }
     TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
     TUTTI_TRY_OR(fail, rc, find_home(comm, args.cells));
-    TUTTI_TRY_OR(fail, rc, tutti_comm_gpu_open(comm, settings->device));
+    TUTTI_TRY_OR(fail, rc, tutti_comm_gpu_open(comm, settings->device, settings->parent));
     TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
     *ret_comm = comm;
     return TUTTI_OK;

@@ -54,7 +54,7 @@ static int create(struct tutti_comm *comm, const struct tutti_gpu_args *args)
     return tutti_gpu_open(comm->cuda, args, &side->gpu);
 }
 
-int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted)
+int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent)
 {
     struct tutti_gpu_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                   .deadline_ns = comm->deadline_ns};
@@ -62,6 +62,12 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted)
     /* A process that has not loaded CUDA has no device memory; in others also ranks on the CPU must
      * know it, to refuse it. */
     comm->cuda = tutti_cuda_get(wanted >= 0);
+    if (wanted == TUTTI_CONFIG_UNDEF_INT && parent != NULL) {
+        if (parent->gpu == NULL)
+            return TUTTI_OK;
+        tutti_gpu_place_of(parent->gpu->gpu, &args);
+        return create(comm, &args);
+    }
     if (wanted == -1)
         return TUTTI_OK;
     if (comm->cuda == NULL && wanted != TUTTI_CONFIG_UNDEF_INT)
@@ -107,6 +113,13 @@ static int go_on(struct tutti_comm *comm)
     return rc;
 }
 
+/* Kernels that wait for another rank's do not learn that it has died, or given up. */
+static int look_after_others(struct tutti_comm *comm)
+{
+    TUTTI_TRY(tutti_fabric_news(comm->fabric));
+    return tutti_fabric_obituary(comm->fabric);
+}
+
 int tutti_comm_gpu_form(struct tutti_comm *comm)
 {
     struct tutti_comm_gpu *side = comm->gpu;
@@ -124,6 +137,8 @@ int tutti_comm_gpu_form(struct tutti_comm *comm)
     for (;;) {
         TUTTI_TRY(go_on(comm));
         rc = tutti_gpu_form(side->gpu);
+        if (rc == TUTTI_AGAIN)
+            TUTTI_TRY(look_after_others(comm));
         if (rc != TUTTI_GPU_EXCHANGE)
             break;
         TUTTI_TRY(begin_exchange(comm));
@@ -160,7 +175,7 @@ void tutti_comm_gpu_free(struct tutti_comm *comm)
     tutti_batch_release(side->batch);
     free(side->messages);
     free(side->sequences);
-    tutti_gpu_destroy(side->gpu);
+    tutti_gpu_destroy(side->gpu, side->is_stuck);
     pthread_cond_destroy(&side->wake);
     pthread_mutex_destroy(&side->lock);
     free(side);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,12 +25,32 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
            (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
 }
 
+/* Without any buffer the stream tells, else what the last call with one was like: ranks that have no
+ * part in an all-to-all, say, must go where the others go. */
+static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t stream)
+{
+    if (comm->gpu == NULL)
+        return false;
+    if (stream != NULL)
+        return !tutti_stream_is_ours(stream);
+    return comm->gpu->has_domain && !tutti_load_relaxed(&comm->gpu->calls_on_host);
+}
+
+static void remember_side(const struct tutti_comm *comm, bool is_on_gpu)
+{
+    uint8_t on_host = !is_on_gpu;
+
+    if (comm->gpu != NULL && tutti_load_relaxed(&comm->gpu->calls_on_host) != on_host)
+        tutti_store_relaxed(&comm->gpu->calls_on_host, on_host);
+}
+
 int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu)
 {
     bool is_sent = send != NULL && tutti_gpu_is_device_memory(comm, send);
-    bool is_received = recv != NULL && tutti_gpu_is_device_memory(comm, recv);
+    bool is_received = recv == send ? is_sent
+                                    : recv != NULL && tutti_gpu_is_device_memory(comm, recv);
 
     if (send_bytes > 0 && recv_bytes > 0 && is_sent != is_received)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is in device memory, the other "
@@ -37,9 +58,10 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
                           is_sent ? "sendbuff" : "recvbuff", is_sent ? send : recv, comm->rank);
     *ret_is_on_gpu = (is_sent && (send_bytes > 0 || recv_bytes == 0)) ||
                      (is_received && (recv_bytes > 0 || send_bytes == 0));
-    /* Without any buffer the stream tells, or what most calls are like where all have GPUs. */
-    if (send == NULL && recv == NULL && comm->gpu != NULL)
-        *ret_is_on_gpu = stream != NULL ? !tutti_stream_is_ours(stream) : comm->gpu->has_domain;
+    if (send == NULL && recv == NULL)
+        *ret_is_on_gpu = is_blind_call_on_gpu(comm, stream);
+    else
+        remember_side(comm, *ret_is_on_gpu);
     if (*ret_is_on_gpu && comm->gpu == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d is "
                           "on the CPU: no CUDA context was current when its communicator was made; "
@@ -103,9 +125,9 @@ static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
 }
 
 static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, size_t count,
-                  struct tutti_cu_stream *stream)
+                  struct tutti_cu_stream *stream, bool is_captured)
 {
-    int rc = tutti_gpu_run(comm->gpu->gpu, items, count, stream, timeout_ns(comm));
+    int rc = tutti_gpu_run(comm->gpu->gpu, items, count, stream, is_captured, timeout_ns(comm));
 
     if (rc == TUTTI_OK)
         rc = tutti_gpu_watch(comm);
@@ -139,23 +161,33 @@ static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
     return TUTTI_OK;
 }
 
-int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+/* With the GPU's context current. A stream that cannot be used is refused before the call is counted. */
+static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
+                   struct tutti_cu_stream *stream)
 {
     struct tutti_gpu_item item = {.call = call};
+    struct tutti_header header;
+    bool is_captured;
+
+    TUTTI_TRY(tutti_gpu_is_capturing(comm->gpu->gpu, stream, &is_captured));
+    if (!comm->gpu->has_domain)
+        return tutti_gpu_stage_calls(comm, &call, 1, stream, is_captured);
+    TUTTI_TRY(find_program(comm, &item));
+    header = number(comm, call);
+    item.header = &header;
+    return launch(comm, &item, 1, stream, is_captured);
+}
+
+int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+{
     struct tutti_cu_stream *on;
+    int rc, mode;
 
     TUTTI_TRY(find_stream(comm, stream, &on));
-    if (comm->gpu->has_domain) {
-        struct tutti_header header;
-
-        TUTTI_TRY(find_program(comm, &item));
-        header = number(comm, call);
-        item.header = &header;
-        TUTTI_TRY(launch(comm, &item, 1, on));
-    } else {
-        TUTTI_TRY(tutti_gpu_stage_calls(comm, &call, 1, on));
-    }
-    return stream == NULL ? tutti_gpu_wait(comm) : TUTTI_OK;
+    TUTTI_TRY(tutti_gpu_enter_relaxed(comm->gpu->gpu, &mode));
+    rc = enqueue(comm, call, on);
+    tutti_gpu_leave_relaxed(comm->gpu->gpu, mode);
+    return rc == TUTTI_OK && stream == NULL ? tutti_gpu_wait(comm) : rc;
 }
 
 /* ---- groups ------------------------------------------------------------------------------------- */
@@ -230,7 +262,7 @@ int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
     return TUTTI_OK;
 }
 
-static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
+static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
 {
     struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
     int rc = TUTTI_OK;
@@ -244,12 +276,12 @@ static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *strea
         rc = find_program(part->comm, &items[i]);
         entry->header = number(part->comm, &entry->call);
     }
-    rc = rc == TUTTI_OK ? launch(part->comm, items, part->count, stream) : rc;
+    rc = rc == TUTTI_OK ? launch(part->comm, items, part->count, stream, is_captured) : rc;
     free(items);
     return rc;
 }
 
-static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream)
+static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
 {
     const struct tutti_call **calls = malloc(part->count * sizeof *calls);
     int rc;
@@ -258,35 +290,75 @@ static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
     for (size_t i = 0; i < part->count; i++)
         calls[i] = &part->entries[i].call;
-    rc = tutti_gpu_stage_calls(part->comm, calls, part->count, stream);
+    rc = tutti_gpu_stage_calls(part->comm, calls, part->count, stream, is_captured);
     free(calls);
     return rc;
 }
 
 /* A group's calls run on the stream of the first; those of the others come before and after. */
-static int launch_part(struct tutti_gpu_part *part)
+static int enqueue_all(struct tutti_gpu_part *part, struct tutti_cu_stream *const *streams)
 {
     struct tutti_gpu *gpu = part->comm->gpu->gpu;
-    struct tutti_cu_stream *first, *other;
+    bool is_captured;
 
-    TUTTI_TRY(find_stream(part->comm, part->entries[0].stream, &first));
-    for (size_t i = 1; i < part->count; i++) {
-        TUTTI_TRY(find_stream(part->comm, part->entries[i].stream, &other));
-        TUTTI_TRY(tutti_gpu_follow(gpu, first, other));
-    }
-    TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, first) : stage_all(part, first));
-    for (size_t i = 1; i < part->count; i++) {
-        TUTTI_TRY(find_stream(part->comm, part->entries[i].stream, &other));
-        TUTTI_TRY(tutti_gpu_follow(gpu, other, first));
+    TUTTI_TRY(tutti_gpu_is_capturing(gpu, streams[0], &is_captured));
+    for (size_t i = 1; i < part->count; i++)
+        if (streams[i] != streams[i - 1])
+            TUTTI_TRY(tutti_gpu_follow(gpu, streams[0], streams[i]));
+    TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, streams[0], is_captured)
+                                          : stage_all(part, streams[0], is_captured));
+    for (size_t i = 1; i < part->count; i++)
+        if (streams[i] != streams[i - 1])
+            TUTTI_TRY(tutti_gpu_follow(gpu, streams[i], streams[0]));
+    return TUTTI_OK;
+}
+
+static int find_streams(struct tutti_gpu_part *part, struct tutti_cu_stream **streams)
+{
+    const struct entry *entries = part->entries;
+
+    for (size_t i = 0; i < part->count; i++) {
+        if (i > 0 && entries[i].stream == entries[i - 1].stream)
+            streams[i] = streams[i - 1];
+        else
+            TUTTI_TRY(find_stream(part->comm, entries[i].stream, &streams[i]));
     }
     return TUTTI_OK;
 }
 
+static int launch_part(struct tutti_gpu_part *part)
+{
+    struct tutti_cu_stream **streams = malloc(part->count * sizeof *streams);
+    int rc = TUTTI_OK, mode;
+
+    if (streams == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    TUTTI_TRY_OR(out, rc, find_streams(part, streams));
+    TUTTI_TRY_OR(out, rc, tutti_gpu_enter_relaxed(part->comm->gpu->gpu, &mode));
+    rc = enqueue_all(part, streams);
+    tutti_gpu_leave_relaxed(part->comm->gpu->gpu, mode);
+out:
+    free(streams);
+    return rc;
+}
+
+/* One that fails does not keep the peers of the others waiting. */
 int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
 {
-    for (; parts != NULL; parts = parts->next)
-        TUTTI_TRY(launch_part(parts));
-    return TUTTI_OK;
+    char message[TUTTI_MESSAGE_BYTES];
+    int first = TUTTI_OK;
+
+    for (; parts != NULL; parts = parts->next) {
+        int rc = launch_part(parts);
+
+        if (rc == TUTTI_OK || first != TUTTI_OK)
+            continue;
+        first = rc;
+        snprintf(message, sizeof message, "%s", tutti_last_message());
+    }
+    if (first != TUTTI_OK)
+        tutti_set_last_message(message);
+    return first;
 }
 
 int tutti_gpu_parts_wait(struct tutti_gpu_part *parts)

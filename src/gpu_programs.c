@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file: as
- * schedules, which kernels run step by step. Without that kernels have ways of their own. */
+ * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file:
+ * as schedules, which kernels run step by step. Without that kernels have ways of their own. */
 #include "comm_gpu.h"
 
 #include "base/log.h"
@@ -8,18 +8,25 @@
 
 #include <stdlib.h>
 
-enum { ENTRIES = 64 };
+/* Programs stay in device memory, for kernels and graphs may need them at any time; so there is an end
+ * to them. All ranks count the same calls, so they come to it at the same one. */
+enum { MOST_CALLS = 1024, ENTRIES = 2 * MOST_CALLS };
+
+/* One program, or none: then kernels go their own way. */
+struct variant {
+    bool is_made, has_program;
+    struct tutti_gpu_stored stored;
+};
 
 struct entry {
     bool is_used;
-    struct tutti_call call;             /* what it depends on; of addresses only whether they are one */
-    bool is_overlaid;
-    bool has_program;                   /* else kernels go their own way */
-    struct tutti_gpu_stored stored;
+    struct tutti_call call;             /* what all ranks know of it */
+    struct variant variants[2];         /* out of place, in place: that is each rank's own affair */
 };
 
 struct tutti_gpu_programs {
     struct tutti_cache *plans;
+    size_t count;
     struct entry entries[ENTRIES];
 };
 
@@ -30,18 +37,22 @@ static bool is_alike(const struct entry *entry, const struct tutti_call *call)
     return entry->is_used && known->kind == call->kind && known->type == call->type &&
            known->op == call->op && known->is_average == call->is_average &&
            known->is_premultiplied == call->is_premultiplied && known->count == call->count &&
-           known->root == call->root && entry->is_overlaid == (call->input == call->output);
+           known->root == call->root;
 }
 
+/* Where it is, or would be. */
 static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call *call)
 {
-    size_t hash = (call->count + call->count / 61) * 31 + call->kind * 7u + (size_t)call->root +
-                  (size_t)call->type;
+    size_t at = (call->count + call->count / 61) * 31 + call->kind * 7u + (size_t)call->root +
+                (size_t)call->type;
 
-    return &programs->entries[hash % ENTRIES];
+    while (programs->entries[at % ENTRIES].is_used &&
+           !is_alike(&programs->entries[at % ENTRIES], call))
+        at++;
+    return &programs->entries[at % ENTRIES];
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* NULL: nobody has named one for this call. */
 static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
@@ -79,13 +90,12 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
 }
 
 /* What kernels cannot run they cannot run on any rank: then all go the other way. */
-static int make(struct tutti_comm *comm, const struct tutti_call *call, struct entry *entry)
+static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
 {
     const uint32_t of_peers = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
     const struct tutti_plan *plan;
     int rc;
 
-    *entry = (struct entry){.call = *call, .is_overlaid = call->input == call->output};
     TUTTI_TRY(find_plan(comm, call, &plan));
     if (plan != NULL && (plan->schedule->needs & of_peers) != 0 &&
         !tutti_gpu_sees_all(comm->gpu->gpu)) {
@@ -95,23 +105,41 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct e
         plan = NULL;
     }
     if (plan != NULL) {
-        rc = store(comm, plan, call, &entry->stored);
+        rc = store(comm, plan, call, &variant->stored);
         if (rc != TUTTI_OK && rc != TUTTI_ERR_USAGE)
             return rc;
-        entry->has_program = rc == TUTTI_OK;
+        variant->has_program = rc == TUTTI_OK;
         if (rc == TUTTI_OK && comm->rank == 0)
             tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements runs step by step in kernels: %u steps",
                       tutti_collective_name(call->collective), call->count,
                       plan->schedule->nsteps);
     }
-    entry->is_used = true;
+    variant->is_made = true;
     return TUTTI_OK;
+}
+
+/* The call's place, if there is one left. */
+static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
+{
+    struct tutti_gpu_programs *programs = comm->gpu->programs;
+    struct entry *entry = place_of(programs, call);
+
+    if (entry->is_used)
+        return entry;
+    if (programs->count == MOST_CALLS)
+        return NULL;
+    *entry = (struct entry){.is_used = true, .call = *call};
+    if (++programs->count == MOST_CALLS && comm->rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run by named algorithms on GPUs: further "
+                  "ones run as if none were named", MOST_CALLS);
+    return entry;
 }
 
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
                             const struct tutti_gpu_stored **ret_stored)
 {
     struct tutti_comm_gpu *side = comm->gpu;
+    struct variant *variant;
     struct entry *entry;
 
     *ret_stored = NULL;
@@ -124,10 +152,13 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *ca
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for programs of a GPU");
         TUTTI_TRY(tutti_cache_create(&side->programs->plans));
     }
-    entry = place_of(side->programs, call);
-    if (!is_alike(entry, call))
-        TUTTI_TRY(make(comm, call, entry));
-    *ret_stored = entry->has_program ? &entry->stored : NULL;
+    entry = enter(comm, call);
+    if (entry == NULL)
+        return TUTTI_OK;
+    variant = &entry->variants[call->input == call->output];
+    if (!variant->is_made)
+        TUTTI_TRY(make(comm, call, variant));
+    *ret_stored = variant->has_program ? &variant->stored : NULL;
     return TUTTI_OK;
 }
 

@@ -65,25 +65,48 @@ static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const
 
 /* ---- the calls ------------------------------------------------------------------------------------- */
 
-/* On a thread of the driver, which must not be called here. */
-static void hand_over(void *argument)
+static void push(struct tutti_stage *stage, struct tutti_batch *batch)
 {
-    struct tutti_stage *stage = argument;
-    struct tutti_batch *batch = stage->batch;
-
-    if (stage->pattern != NULL) {
-        if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
-            tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
-            tutti_store_release(stage->word, 1);
-            return;
-        }
-        tutti_store_release(stage->word, 0);
-    }
-    stage->batch = NULL;
     if (stage->is_issued_late)
         tutti_batch_issue(batch);
     batch->streams_missing = 1;
     tutti_stream_push(stage->comm->gpu->stage, &batch->place, batch, true);
+}
+
+/* Once, by the driver or by who gives up. */
+static void push_once(struct tutti_stage *stage)
+{
+    struct tutti_batch *batch = __atomic_exchange_n(&stage->batch, NULL, __ATOMIC_ACQ_REL);
+
+    if (batch != NULL)
+        push(stage, batch);
+}
+
+/* On a thread of the driver, which must not be called here. */
+static void hand_over(void *argument)
+{
+    struct tutti_stage *stage = argument;
+    struct tutti_batch *batch;
+
+    if (stage->pattern == NULL) {
+        push_once(stage);
+        return;
+    }
+    if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
+        tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
+        tutti_store_release(stage->word, 1);
+        return;
+    }
+    tutti_store_release(stage->word, 0);
+    push(stage, batch);
+}
+
+void tutti_gpu_stage_give_up(struct tutti_comm *comm)
+{
+    pthread_mutex_lock(&comm->gpu->lock);
+    for (struct tutti_stage *stage = comm->gpu->stages; stage != NULL; stage = stage->next)
+        push_once(stage);
+    pthread_mutex_unlock(&comm->gpu->lock);
 }
 
 /* One batch of the calls on staged buffers, and the copies out. */
@@ -140,7 +163,7 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
     if (stage->is_captured)
         stage->pattern = batch;
     else
-        stage->batch = batch;
+        __atomic_store_n(&stage->batch, batch, __ATOMIC_RELEASE);
     code = cuda->host_device_address(&word, stage->word, 0);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->host_function(stream, hand_over, stage);
@@ -150,14 +173,25 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
                                     : tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
 }
 
-static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const *calls, size_t count,
-                        struct tutti_cu_stream *stream)
+/* What was enqueued, as far as it came, uses the stage. */
+static int note(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_cu_stream *stream)
+{
+    int code = comm->cuda->event_record(stage->event, stream);
+
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_gpu_fail(comm->gpu->gpu, code, "an event");
+    stage->is_recorded = true;
+    TUTTI_TRY(tutti_gpu_note(comm->gpu->gpu, stream));
+    return tutti_gpu_watch(comm);
+}
+
+static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *calls, size_t count,
+                     struct tutti_cu_stream *stream, bool is_captured)
 {
     struct tutti_stage *stage;
     struct tutti_batch *batch;
     size_t bytes = 0;
-    bool is_captured;
-    int rc;
+    int rc, noted = TUTTI_OK;
 
     if (comm->cuda->wait_value == NULL)
         return tutti_fail(TUTTI_ERR_DEVICE, "rank %d: this CUDA driver lacks "
@@ -169,7 +203,6 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
         tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         bytes += staged_bytes(input_bytes, output_bytes);
     }
-    TUTTI_TRY(tutti_gpu_is_capturing(comm->gpu->gpu, stream, &is_captured));
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
         return TUTTI_ERR_SYSTEM;
     TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
@@ -180,6 +213,8 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
     rc = stage_out(comm, stage, calls, count, stream, batch);
     if (rc != TUTTI_OK) {
         tutti_batch_release(batch);
+        if (!is_captured)
+            note(comm, stage, stream);
         return rc;
     }
     /* Replays are calls of which nobody tells before their turn comes on the stream; once there may be
@@ -189,30 +224,22 @@ static int stage_inside(struct tutti_comm *comm, const struct tutti_call *const 
     if (!stage->is_issued_late)
         tutti_batch_issue(batch);
     rc = run(comm, stage, batch, stream);
-    if (rc != TUTTI_OK) {
-        /* What was issued must take its turn, to fail. */
-        tutti_comm_fail(comm, rc, tutti_last_message());
-        if (!is_captured)
-            hand_over(stage);
-        return rc;
-    }
-    TUTTI_TRY(stage_in(comm, stage, calls, count, stream));
-    if (is_captured)
-        return TUTTI_OK;
-    stage->is_recorded = true;
-    comm->cuda->event_record(stage->event, stream);
-    return tutti_gpu_note(comm->gpu->gpu, stream);
+    if (rc == TUTTI_OK)
+        rc = stage_in(comm, stage, calls, count, stream);
+    if (!is_captured)
+        noted = note(comm, stage, stream);
+    return rc != TUTTI_OK ? rc : noted;
 }
 
 int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
-                          size_t count, struct tutti_cu_stream *stream)
+                          size_t count, struct tutti_cu_stream *stream, bool is_captured)
 {
-    int rc;
+    int rc = stage_all(comm, calls, count, stream, is_captured);
 
-    TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
-    rc = stage_inside(comm, calls, count, stream);
-    tutti_gpu_leave(comm->gpu->gpu);
-    if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
-        tutti_comm_fail(comm, rc, tutti_last_message());
+    if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)
+        return rc;
+    /* What was issued must take its turn, to fail. */
+    tutti_comm_fail(comm, rc, tutti_last_message());
+    tutti_gpu_stage_give_up(comm);
     return rc;
 }

@@ -23,21 +23,19 @@ static bool is_free(const struct tutti_cuda *cuda, const struct tutti_stage *sta
            (!stage->is_recorded || cuda->event_query(stage->event) == TUTTI_CU_SUCCESS);
 }
 
-/* Free ones, until what is left is not too much. */
-static void tidy(struct tutti_comm *comm)
+/* Free those that are not in use, until what is left is not too much. */
+static void tidy(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda)
 {
-    size_t kept_bytes = 0;
-
-    for (struct tutti_stage **at = &comm->gpu->stages; *at != NULL;) {
+    for (struct tutti_stage **at = &side->stages; *at != NULL && side->staged_bytes > KEPT_BYTES;) {
         struct tutti_stage *stage = *at;
 
-        if (is_free(comm->cuda, stage) && kept_bytes + stage->size_bytes > KEPT_BYTES) {
-            *at = stage->next;
-            destroy(comm->cuda, stage);
+        if (!is_free(cuda, stage)) {
+            at = &stage->next;
             continue;
         }
-        kept_bytes += stage->size_bytes;
-        at = &stage->next;
+        *at = stage->next;
+        side->staged_bytes -= stage->size_bytes;
+        destroy(cuda, stage);
     }
 }
 
@@ -45,47 +43,65 @@ static int create(struct tutti_comm *comm, size_t size_bytes, struct tutti_stage
 {
     const struct tutti_cuda *cuda = comm->cuda;
     struct tutti_stage *stage = calloc(1, sizeof *stage);
-    int mode = TUTTI_CU_CAPTURE_RELAXED, code;
+    int code;
 
     if (stage == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a call through the host");
     stage->comm = comm;
     stage->size_bytes = size_bytes;
-    cuda->exchange_capture_mode(&mode);
     code = cuda->host_alloc((void **)&stage->bytes, size_bytes,
                             TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->event_create(&stage->event, TUTTI_CU_EVENT_DISABLE_TIMING);
-    cuda->exchange_capture_mode(&mode);
     if (code != TUTTI_CU_SUCCESS) {
         destroy(cuda, stage);
         return tutti_gpu_fail(comm->gpu->gpu, code, "page-locked memory");
     }
-    stage->next = comm->gpu->stages;
-    comm->gpu->stages = stage;
     *ret_stage = stage;
     return TUTTI_OK;
+}
+
+/* Take one that is large enough out of the list. */
+static struct tutti_stage *find(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda,
+                                size_t size_bytes)
+{
+    for (struct tutti_stage **at = &side->stages; *at != NULL; at = &(*at)->next) {
+        struct tutti_stage *stage = *at;
+
+        if (stage->size_bytes < size_bytes || !is_free(cuda, stage))
+            continue;
+        *at = stage->next;
+        side->staged_bytes -= stage->size_bytes;
+        return stage;
+    }
+    return NULL;
 }
 
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage)
 {
+    struct tutti_comm_gpu *side = comm->gpu;
     struct tutti_stage *stage;
+    int rc = TUTTI_OK;
 
     size_bytes += HEAD_BYTES;
-    for (stage = comm->gpu->stages; stage != NULL; stage = stage->next)
-        if (stage->size_bytes >= size_bytes && is_free(comm->cuda, stage))
-            break;
-    if (stage == NULL) {
-        tidy(comm);
-        TUTTI_TRY(create(comm, size_bytes, &stage));
+    pthread_mutex_lock(&side->lock);
+    stage = find(side, comm->cuda, size_bytes);
+    tidy(side, comm->cuda);
+    if (stage == NULL)
+        rc = create(comm, size_bytes, &stage);
+    if (rc == TUTTI_OK) {
+        stage->is_recorded = false;
+        stage->is_captured = is_captured;
+        stage->word = (uint32_t *)(void *)stage->bytes;
+        *stage->word = 0;
+        stage->next = side->stages;
+        side->stages = stage;
+        side->staged_bytes += stage->size_bytes;
+        *ret_stage = stage;
     }
-    stage->is_recorded = false;
-    stage->is_captured = is_captured;
-    stage->word = (uint32_t *)(void *)stage->bytes;
-    *stage->word = 0;
-    *ret_stage = stage;
-    return TUTTI_OK;
+    pthread_mutex_unlock(&side->lock);
+    return rc;
 }
 
 void tutti_gpu_stage_fini(struct tutti_comm *comm)
@@ -94,7 +110,7 @@ void tutti_gpu_stage_fini(struct tutti_comm *comm)
 
     tuttiHostStreamDestroy(side->stage);
     side->stage = NULL;
-    if (tutti_gpu_enter(side->gpu) != TUTTI_OK)
+    if (side->is_stuck || tutti_gpu_enter(side->gpu) != TUTTI_OK)
         return;
     while (side->stages != NULL) {
         struct tutti_stage *next = side->stages->next;

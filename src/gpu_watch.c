@@ -14,6 +14,10 @@
  * on. */
 enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
 
+/* For kernels of a communicator that has failed, to end. They do at once, but what the caller has put
+ * before them on their stream may not. */
+#define GRACE_NS (10 * TUTTI_NS_PER_S)
+
 /* Has something happened that ends everything? Else, is everything complete? */
 static int look(struct tutti_comm *comm)
 {
@@ -26,8 +30,10 @@ static int look(struct tutti_comm *comm)
         news = news != TUTTI_OK ? news : tutti_fabric_obituary(comm->fabric);
         rc = news != TUTTI_OK ? news : rc;
     }
-    if (rc != TUTTI_OK && rc != TUTTI_AGAIN)
+    if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
         tutti_comm_fail(comm, rc, tutti_last_message());
+        tutti_gpu_stage_give_up(comm);
+    }
     return rc;
 }
 
@@ -88,15 +94,21 @@ void tutti_gpu_watch_end(struct tutti_comm *comm)
     side->has_watcher = side->is_ending = false;
 }
 
-/* Failed or not, kernels end: by what they wait for, by the abort word, by their deadline. Only a GPU
- * that is lost says so instead. */
-static int wait_for_kernels(struct tutti_comm *comm)
+/* Kernels that have begun end: by what they wait for, by the abort word, by their deadline. A GPU that is
+ * lost says so instead. */
+static void wait_for_kernels(struct tutti_comm *comm)
 {
-    int rc;
+    uint64_t until_ns = tutti_now_ns() + GRACE_NS;
 
-    while ((rc = tutti_gpu_check_ended(comm->gpu->gpu)) == TUTTI_AGAIN)
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    return rc;
+    while (tutti_gpu_check_ended(comm->gpu->gpu) == TUTTI_AGAIN && !comm->gpu->is_stuck) {
+        if (tutti_now_ns() < until_ns) {
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+            continue;
+        }
+        comm->gpu->is_stuck = true;
+        tutti_log(TUTTI_LOG_WARN, "rank %d: its communicator has failed, but a stream does not come to "
+                  "what it had enqueued there: that memory stays allocated", comm->rank);
+    }
 }
 
 int tutti_gpu_wait(struct tutti_comm *comm)
@@ -118,6 +130,7 @@ int tutti_gpu_wait(struct tutti_comm *comm)
     if (rc == TUTTI_OK)
         return tutti_comm_error(comm);
     tutti_comm_fail(comm, rc, tutti_last_message());
+    tutti_gpu_stage_give_up(comm);
     wait_for_kernels(comm);
     return tutti_comm_error(comm);
 }

@@ -42,33 +42,37 @@ struct group {
     struct tutti_batch batch;
 };
 
-/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads that
- * is found without a call is scarce, and a library that is loaded late gets little of it. */
+/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads
+ * that is found without a call is scarce, and a library that is loaded late gets little of it. */
 static pthread_key_t group_key;
+static int group_key_code; /* of making it: 0, or the process has no key left */
 static pthread_once_t group_once = PTHREAD_ONCE_INIT;
 /* The same while a group is open, else NULL. Every call asks. */
 static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
 
 static void make_key(void)
 {
-    tutti_assert(pthread_key_create(&group_key, free) == 0);
+    group_key_code = pthread_key_create(&group_key, free);
 }
 
-/* NULL: no memory. */
-static struct group *this_group(void)
+static int this_group(struct group **ret_group)
 {
     struct group *group;
 
     pthread_once(&group_once, make_key);
+    if (group_key_code != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "a key for the groups of threads: %s",
+                          strerror(group_key_code));
     group = pthread_getspecific(group_key);
     if (group == NULL) {
         group = calloc(1, sizeof *group);
-        if (group != NULL && pthread_setspecific(group_key, group) != 0) {
+        if (group == NULL || pthread_setspecific(group_key, group) != 0) {
             free(group);
-            group = NULL;
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
         }
     }
-    return group;
+    *ret_group = group;
+    return TUTTI_OK;
 }
 
 bool tutti_group_is_open(void)
@@ -368,10 +372,10 @@ static void forget(struct group *group, int rc)
 
 tuttiResult_t tuttiGroupStart(void)
 {
-    if (open_group == NULL)
-        open_group = this_group();
-    if (open_group == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group"));
+    int rc = open_group == NULL ? this_group(&open_group) : TUTTI_OK;
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
     open_group->depth++;
     return tuttiSuccess;
 }

@@ -8,8 +8,8 @@
 /* Is this thread inside a group? */
 bool tutti_group_is_open(void);
 
-/* Ask for `call` (checked) on `comm`: at once, on the stream, or when the group ends. `found` is for
- * tutti_cache_again. */
+/* Ask for `call` (checked) on `comm`: at once, on the stream, or when the group ends. `found` is
+ * for tutti_cache_again. */
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream);
 

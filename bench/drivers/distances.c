@@ -231,7 +231,8 @@ static struct measure parse(const char *words)
     while (measure.work < WORKS && strncmp(words, works[measure.work], (size_t)(rest - words)) != 0)
         measure.work++;
     if (measure.work == WORKS)
-        bench_die("a measure is store, zero, load or copy, with -alone or -huge, not \"%s\"", words);
+        bench_die("a measure is store, zero, load or copy, with -alone or -huge, not \"%s\"",
+                  words);
     return measure;
 }
 

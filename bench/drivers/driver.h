@@ -27,8 +27,8 @@ enum bench_collective {
 
 enum bench_type { BENCH_FLOAT32, BENCH_BFLOAT16, BENCH_FLOAT16, BENCH_TYPES };
 
-/* What every byte of the buffers is when a measurement begins: an ordinary number of every type. Not
- * zero, for zeros some processors store past their caches twice as fast. */
+/* What every byte of the buffers is when a measurement begins: an ordinary number of every type.
+ * Not zero, for zeros some processors store past their caches twice as fast. */
 #define BENCH_FILL 0x3c
 
 /* One operation. Buffers hold `count` elements each; `part` is count / nranks, the share of a rank

@@ -17,8 +17,8 @@ struct bench_local {
     bool is_copy_only;
 };
 
-/* The cells' lines on stdout, and JSON lines to `json` if that is not NULL. Returns how many results
- * were wrong. */
+/* The cells' lines on stdout, and JSON lines to `json` if that is not NULL. Returns how many
+ * results were wrong. */
 int bench_local(struct bench_gpu *gpu, const struct bench_local *what, FILE *json);
 
 #endif

@@ -66,7 +66,7 @@ static uint32_t attribute(const struct bench_gpu *gpu, int which, tutti_cu_devic
 
 void bench_gpu_open(int ordinal, struct bench_gpu *ret_gpu)
 {
-    struct bench_gpu gpu = {.cuda = tutti_cuda_get(1)};
+    struct bench_gpu gpu = {.cuda = tutti_cuda_get(true)};
     tutti_cu_device device;
     size_t total;
     uint64_t begun;
@@ -96,6 +96,7 @@ void bench_gpu_close(struct bench_gpu *gpu)
     tutti_cu_device device;
 
     bench_gpu_leave(gpu);
+    tutti_cuda_kernels_put(gpu->kernels);
     bench_must(gpu, "cuCtxGetDevice", gpu->cuda->context_device(&device));
     bench_must(gpu, "cuDevicePrimaryCtxRelease", gpu->cuda->primary_release(device));
 }

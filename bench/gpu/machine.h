@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One GPU to measure on: its context, kernels, a stream, and clocks. What fails ends the program with
- * a line that says what.
+ * One GPU to measure on: its context, kernels, a stream, and clocks. What fails ends the program
+ * with a line that says what.
  */
 #ifndef BENCH_GPU_MACHINE_H
 #define BENCH_GPU_MACHINE_H
@@ -13,7 +13,7 @@
 
 struct bench_gpu {
     const struct tutti_cuda *cuda;
-    const struct tutti_cuda_kernels *kernels;
+    struct tutti_cuda_kernels *kernels;
     struct tutti_cu_context *context;
     struct tutti_cu_stream *stream; /* does not wait for the default one */
     struct tutti_cu_event *from, *to;

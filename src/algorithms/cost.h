@@ -78,12 +78,13 @@ enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
 /* Are the ranks of every node neighbours? What then goes from rank to rank leaves a node once. */
 bool tutti_shape_is_block(const struct tutti_shape *shape);
 
-/* The level that two of a run are apart at most, for runs of `run` neighbours that follow each other
- * around the circle from rank `first` on. O(1). */
+/* The level that two of a run are apart at most, for runs of `run` neighbours that follow each
+ * other around the circle from rank `first` on. O(1). */
 enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
                                        uint32_t run);
 
-/* Add rounds in which ranks of such runs have to do with each other, with so many bytes together. */
+/* Add rounds in which ranks of such runs have to do with each other, with so many bytes
+ * together. */
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 

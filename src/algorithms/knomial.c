@@ -158,8 +158,8 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
 }
 
 /* The root deals with its children one after the other; whom it served last, or waits for first, is
- * a leaf. Any other path is no longer. Returns the number of children. Those at one step share out a
- * run of places, which are `step` blocks for each; a message has `bytes`, or these blocks. */
+ * a leaf. Any other path is no longer. Returns the number of children. Those at one step share out
+ * a run of places, which are `step` blocks for each; a message has `bytes`, or these blocks. */
 static double add_children(const struct tutti_shape *shape, double bytes, bool has_subtree,
                            struct tutti_cost *cost)
 {

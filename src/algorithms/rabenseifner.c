@@ -157,8 +157,8 @@ static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
         tutti_cost_add(shape, 0, 2, 3, 2 * block_bytes, ret_cost);
 }
 
-/* The longest path of the all-gather: that of the first numbers, which have two blocks each. Returns
- * its blocks. */
+/* The longest path of the all-gather: that of the first numbers, which have two blocks each.
+ * Returns its blocks. */
 static double add_path(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *cost)
 {
     uint32_t n = shape->nranks, nextra = extra_of(n);

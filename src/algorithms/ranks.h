@@ -46,8 +46,8 @@ static inline uint32_t folded_rank(uint32_t nextra, uint32_t number)
     return number < nextra ? 2 * number + 1 : number + nextra;
 }
 
-/* Runs of `run` numbers lie in runs of so many ranks, or, where they do not, of all ranks: those that
- * fold twice as far apart, and the others after them where these end at the end of a run. */
+/* Runs of `run` numbers lie in runs of so many ranks, or, where they do not, of all ranks: those
+ * that fold twice as far apart, and the others after them where these end at the end of a run. */
 static inline uint32_t folded_run(uint32_t nextra, uint32_t run, uint32_t nranks)
 {
     if (nextra == 0)

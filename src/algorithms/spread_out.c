@@ -33,8 +33,8 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* All at a time: what leaves the node keeps one port busy, and what stays in it another. With a window
- * a shift is over when its outermost message is. */
+/* All at a time: what leaves the node keeps one port busy, and what stays in it another. With a
+ * window a shift is over when its outermost message is. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {

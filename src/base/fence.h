@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fences for others. Two threads of which each stores something and then looks at what the other
- * stores need a full fence between the two, both of them; or else neither may see the other's. Where
- * one side acts at every operation and the other hardly ever, the rare side can pay for both: by
- * membarrier(2) it has a full fence run on every thread of every process that has joined.
+ * stores need a full fence between the two, both of them; or else neither may see the other's.
+ * Where one side acts at every operation and the other hardly ever, the rare side can pay for both:
+ * by membarrier(2) it has a full fence run on every thread of every process that has joined.
  *
  *     often                                 rarely
  *       store data                            store flag
@@ -30,7 +30,8 @@ static inline void tutti_fence_before_look(bool is_theirs)
         tutti_fence_full();
 }
 
-/* The rare side. `is_mine`: what the frequent side calls `is_theirs`. Takes some microseconds then. */
+/* The rare side. `is_mine`: what the frequent side calls `is_theirs`. Takes some microseconds
+ * then. */
 void tutti_fence_after_flag(bool is_mine);
 
 #endif

@@ -18,8 +18,8 @@ TUTTI_PARAM_TEXT(SOCKET_IFNAME, "TUTTI_SOCKET_IFNAME", "",
 TUTTI_PARAM_CHOICE(SOCKET_FAMILY, "TUTTI_SOCKET_FAMILY", "any", "any|ipv4|ipv6",
     "Address family of TCP connections.")
 TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "0", 0, 16,
-    "TCP sockets per pair of ranks and channel; 0: one within a host; between hosts two, four where "
-    "the interfaces of both have 25 Gbit/s or more, eight from 100 Gbit/s on.")
+    "TCP sockets per pair of ranks and channel; 0: one within a host; between hosts two, four "
+    "where the interfaces of both have 25 Gbit/s or more, eight from 100 Gbit/s on.")
 TUTTI_PARAM_INT(SOCKET_BUFFER, "TUTTI_SOCKET_BUFFER", "0", 0, 1073741824,
     "Kernel send and receive buffer of each TCP socket in bytes; 0 leaves it to the kernel.")
 
@@ -29,8 +29,8 @@ TUTTI_PARAM_TEXT(HOST_ID, "TUTTI_HOST_ID", "",
     "Identity of this host. Ranks with equal identities try shared memory. Default: the kernel's "
     "boot id and the network namespace.")
 TUTTI_PARAM_TEXT(ALGORITHM, "TUTTI_ALGORITHM", "",
-    "Algorithm per collective, such as `allreduce:hybrid[doublings=3],broadcast:chain`. Default: the "
-    "tuner's choice. Rank 0's counts for all ranks, as for the next three.")
+    "Algorithm per collective, such as `allreduce:hybrid[doublings=3],broadcast:chain`. Default: "
+    "the tuner's choice. Rank 0's counts for all ranks, as for the next three.")
 TUTTI_PARAM_TEXT(TUNE, "TUTTI_TUNE", "",
     "Rules for choosing algorithms by size and number of ranks: a file, or the rules themselves, "
     "such as `allreduce 0-64K recursive_doubling; allreduce 64K-inf ring`. See "
@@ -47,6 +47,10 @@ TUTTI_PARAM_TEXT(CUDA_KERNELS, "TUTTI_CUDA_KERNELS", "",
     "A file of kernels (fat binary, cubin or PTX) to use in place of those built in.")
 TUTTI_PARAM_INT(GPU_MEMORY, "TUTTI_GPU_MEMORY_BYTES", "64M", 256 << 10, INT64_C(1) << 34,
     "Memory of its GPU that each rank of a communicator keeps for what ranks send each other.")
+TUTTI_PARAM_INT(GPU_COPY_ENGINES, "TUTTI_GPU_COPY_ENGINE_BYTES", "0", 0, INT64_C(1) << 40,
+    "Collectives on GPUs that only copy are left to the copy engines where ranks send each other at "
+    "least so much: multiprocessors stay free. 0: kernels copy. The greatest of all ranks' values "
+    "counts, and 0 on any of them. See [ranks on GPUs](gpu.md#copy-engines).")
 TUTTI_PARAM_TEXT(NVML_LIBRARY, "TUTTI_NVML_LIBRARY", "",
     "NVIDIA's management library, by which GPUs and their NVLinks are found. Default: "
     "`libnvidia-ml.so.1`, which comes with the driver.")
@@ -66,8 +70,8 @@ TUTTI_PARAM_INT(CMA_THRESHOLD, "TUTTI_CMA_THRESHOLD", "16M", 1, INT32_MAX,
     "between processes of a host that can read each other's memory (between ranks of one process "
     "from 16K on at the latest; in a group that both sends and receives, and where ranks outnumber "
     "cores, from 256K on; memory of tuttiMemAlloc from 16K on, there from 64K on). High by "
-    "default: through the FIFO sender and receiver copy at the same time, which was 2 to 4 times as "
-    "fast up to 16M where it was measured.")
+    "default: through the FIFO sender and receiver copy at the same time, which was 2 to 4 times "
+    "as fast up to 16M where it was measured.")
 TUTTI_PARAM_INT(SPIN_US, "TUTTI_SPIN_US", "50", 0, 1000000,
     "How long a waiting thread spins before it yields and then sleeps, in microseconds. With more "
     "ranks than cores on a host it does not spin.")
@@ -77,13 +81,13 @@ TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
 TUTTI_PARAM_TEXT(CELLS, "TUTTI_CELLS", "auto",
     "Which ranks of a host share a socket, a memory or a last-level cache, for algorithms that let "
     "little cross between these. `auto`: by the CPUs that each may run on; who may run on those of "
-    "several has none, and then the host has none. `off`: none. Numbers such as `0,0,1,1`: the cells "
-    "of ranks 0, 1, ..., and again from the first on; one number is this process's.")
+    "several has none, and then the host has none. `off`: none. Numbers such as `0,0,1,1`: the "
+    "cells of ranks 0, 1, ..., and again from the first on; one number is this process's.")
 TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
     "CPUs that the threads of host streams run on, such as `0-3,8`; also others than those the "
     "process was bound to. Where nothing computes on them, communication takes no cycles from "
-    "computing. Default: those of the thread that makes the stream; then a thread that synchronizes "
-    "with a stream may also run what the stream's own thread has not begun.")
+    "computing. Default: those of the thread that makes the stream; then a thread that "
+    "synchronizes with a stream may also run what the stream's own thread has not begun.")
 
 TUTTI_PARAM_TEXT(RANK, "TUTTI_RANK", "", "This process's rank, for tuttiCommInitFromEnv.")
 TUTTI_PARAM_TEXT(NRANKS, "TUTTI_NRANKS", "", "Number of ranks, for tuttiCommInitFromEnv.")

@@ -41,8 +41,8 @@ struct tutti_call {
     struct tutti_signature signature;
 };
 
-/* How large its buffers are as a whole for that rank: from the first byte to the last that is read, or
- * written. 0: it needs none. */
+/* How large its buffers are as a whole for that rank: from the first byte to the last that is
+ * read, or written. 0: it needs none. */
 void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
                         size_t *ret_input_bytes, size_t *ret_output_bytes);
 

@@ -14,14 +14,10 @@ int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what)
                       gpu->args.device, gpu->name, what, tutti_cuda_error(gpu->cuda, code));
 }
 
-const struct tutti_cuda *tutti_gpu_driver(const struct tutti_gpu *gpu)
+void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_args)
 {
-    return gpu->cuda;
-}
-
-tutti_cu_device tutti_gpu_device(const struct tutti_gpu *gpu)
-{
-    return gpu->args.device;
+    ret_args->device = gpu->args.device;
+    ret_args->context = gpu->args.context;
 }
 
 int tutti_gpu_enter(const struct tutti_gpu *gpu)
@@ -36,6 +32,20 @@ void tutti_gpu_leave(const struct tutti_gpu *gpu)
     struct tutti_cu_context *ours;
 
     gpu->cuda->context_pop(&ours);
+}
+
+int tutti_gpu_enter_relaxed(const struct tutti_gpu *gpu, int *ret_mode)
+{
+    TUTTI_TRY(tutti_gpu_enter(gpu));
+    *ret_mode = TUTTI_CU_CAPTURE_RELAXED;
+    gpu->cuda->exchange_capture_mode(ret_mode);
+    return TUTTI_OK;
+}
+
+void tutti_gpu_leave_relaxed(const struct tutti_gpu *gpu, int mode)
+{
+    gpu->cuda->exchange_capture_mode(&mode);
+    tutti_gpu_leave(gpu);
 }
 
 int tutti_gpu_settle_desk(const struct tutti_gpu *gpu)
@@ -142,7 +152,7 @@ int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *a
     return TUTTI_OK;
 
 fail:
-    tutti_gpu_destroy(gpu);
+    tutti_gpu_destroy(gpu, false);
     return rc;
 }
 
@@ -158,7 +168,7 @@ bool tutti_gpu_sees_all(const struct tutti_gpu *gpu)
 
 /* ---- letting go --------------------------------------------------------------------------- */
 
-void tutti_gpu_destroy(struct tutti_gpu *gpu)
+void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
 {
     bool is_inside;
 
@@ -166,8 +176,12 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
         return;
     tutti_gpu_sharers_leave(gpu);
     tutti_gpu_places_leave(gpu);
-    is_inside = gpu->context != NULL && tutti_gpu_enter(gpu) == TUTTI_OK;
+    is_inside = gpu->context != NULL && !is_stuck && tutti_gpu_enter(gpu) == TUTTI_OK;
     if (is_inside) {
+        /* Forming may have ended while its tests ran. */
+        tutti_gpu_abort(gpu);
+        if (gpu->desk != NULL)
+            gpu->cuda->stream_synchronize(gpu->desk);
         tutti_gpu_slabs_fini(gpu);
         tutti_gpu_scratch_fini(gpu);
         tutti_gpu_maps_destroy(gpu);
@@ -185,9 +199,12 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu)
         tutti_gpu_memory_free(gpu->cuda, &gpu->state);
         tutti_gpu_take_back(gpu, &gpu->own);
         tutti_gpu_take_back(gpu, &gpu->host);
-        tutti_gpu_leave(gpu);
     }
-    if (gpu->holds_primary)
+    if (!is_stuck)
+        tutti_cuda_kernels_put(gpu->kernels);
+    if (is_inside)
+        tutti_gpu_leave(gpu);
+    if (gpu->holds_primary && !is_stuck)
         gpu->cuda->primary_release(gpu->args.device);
     free(gpu->news);
     free(gpu->excluded);

@@ -3,9 +3,9 @@
  *
  * A rank with a GPU opens it, and the ranks meet (gpu_form.c). If all of them have GPUs that reach
  * each other's memory, or memory of the host that all see, they form a domain: then collectives on
- * device memory run as kernels that talk to each other (device/cuda/work.h), enqueued on the caller's
- * stream, and nobody waits. A rank that has a GPU but no domain can still copy to and from it; how
- * its calls then run is for others to say.
+ * device memory run as kernels that talk to each other (device/cuda/work.h), enqueued on the
+ * caller's stream, and nobody waits. A rank that has a GPU but no domain can still copy to and from
+ * it; how its calls then run is for others to say.
  *
  * Forming needs rounds of somebody's all-gather, so that this room needs to know nothing of it:
  *
@@ -42,8 +42,12 @@ struct tutti_domain;
 int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
                    struct tutti_gpu **ret_gpu);
 
-/* The kernels must have ended. NULL is ignored. */
-void tutti_gpu_destroy(struct tutti_gpu *gpu);
+/* The kernels must have ended; else, `is_stuck`, nothing is freed that they use. NULL is
+ * ignored. */
+void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck);
+
+/* The device and context that it was opened with. */
+void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_args);
 
 /* ---- forming (gpu_form.c) ------------------------------------------------------------- */
 
@@ -87,10 +91,12 @@ struct tutti_gpu_grid;
 const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);
 bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
 
-/* Enqueue the calls on `stream`, in order, as one launch. The caller's buffers are the library's until
- * the stream has come past it. Calls on several streams run in the order of these calls. */
+/* The following, as far as they take a stream: with the GPU's context current. */
+
+/* Enqueue the calls on `stream`, in order, as one launch. The caller's buffers are the library's
+ * until the stream has come past it. Calls on several streams run in the order of these calls. */
 int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                  struct tutti_cu_stream *stream, uint64_t timeout_ns);
+                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
 
 /* Is the stream being captured? TUTTI_ERR_ARGUMENT: it is no stream, or cannot be used. */
 int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
@@ -101,14 +107,14 @@ int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
                      struct tutti_cu_stream *other);
 
 /* Let `stream` go on only after the last operation, as tutti_gpu_run does; for what is enqueued
- * otherwise, with the GPU's context current, and not while the stream is captured. */
+ * otherwise, and not while the stream is captured. */
 int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 
 /* Count what was enqueued on `stream` otherwise as if tutti_gpu_run had done it. */
 int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 
-/* Is everything that was enqueued by tutti_gpu_run complete? TUTTI_AGAIN: not yet; or what went wrong
- * in a kernel, naming the rank that was waited for. Any thread. */
+/* Is everything that was enqueued by tutti_gpu_run complete? TUTTI_AGAIN: not yet; or what went
+ * wrong in a kernel, naming the rank that was waited for. Any thread. */
 int tutti_gpu_check(struct tutti_gpu *gpu);
 
 /* The same, but of errors only that the GPU is lost: have the kernels ended? */
@@ -124,12 +130,14 @@ void tutti_gpu_abort(struct tutti_gpu *gpu);
 
 /* ---- what is there ---------------------------------------------------------------------- */
 
-const struct tutti_cuda *tutti_gpu_driver(const struct tutti_gpu *gpu);
-tutti_cu_device tutti_gpu_device(const struct tutti_gpu *gpu);
-
 /* Make the GPU's context the thread's current one, and give the thread back what it had. */
 int tutti_gpu_enter(const struct tutti_gpu *gpu);
 void tutti_gpu_leave(const struct tutti_gpu *gpu);
+
+/* The same where the driver is asked or memory is made: whoever captures, on any thread, may have
+ * forbidden that to their own calls, not to ours. */
+int tutti_gpu_enter_relaxed(const struct tutti_gpu *gpu, int *ret_mode);
+void tutti_gpu_leave_relaxed(const struct tutti_gpu *gpu, int mode);
 
 /* An error of the driver, with the device's name. */
 int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what);

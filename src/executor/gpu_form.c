@@ -25,6 +25,8 @@ enum phase {
     PHASE_STORE,      /* a test of all ways */
     PHASE_LOOK,
     PHASE_JUDGE,
+    PHASE_LINES,      /* another test, of lines */
+    PHASE_SUM_UP,
     PHASE_DONE,
 };
 
@@ -111,8 +113,7 @@ static bool has_failed(const struct tutti_gpu *gpu)
 
 /* ---- who reaches whom --------------------------------------------------------------------- */
 
-/* Does `from` store to and load from the device memory of `owner`? */
-static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
+bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
 {
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
@@ -123,7 +124,7 @@ static bool reaches(const struct tutti_gpu *gpu, int from, int owner)
 static bool is_reached_by_all(const struct tutti_gpu *gpu, int owner)
 {
     for (int from = 0; from < gpu->args.nranks; from++)
-        if (!reaches(gpu, from, owner))
+        if (!tutti_gpu_reaches(gpu, from, owner))
             return false;
     return true;
 }
@@ -153,12 +154,12 @@ static int meet(struct tutti_gpu *gpu)
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     int blocks = 1;
 
-    *mine = (struct tutti_gpu_news){.magic = MAGIC, .rank = gpu->args.rank,
-                                    .has_kernels = gpu->kernels != NULL,
+    *mine = (struct tutti_gpu_news){.magic = MAGIC, .has_kernels = gpu->kernels != NULL,
                                     .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
     mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
+    mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
         blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
     mine->places = (uint32_t)(blocks * gpu->multiprocessors);
@@ -207,19 +208,6 @@ static int share_places(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
-/* Asking makes that context where it is not there, as letting others in does. */
-static bool has_primary(const struct tutti_gpu *gpu)
-{
-    struct tutti_cu_context *primary;
-
-    if (gpu->holds_primary)
-        return true;
-    if (gpu->cuda->primary_retain(&primary, gpu->args.device) != TUTTI_CU_SUCCESS)
-        return false;
-    gpu->cuda->primary_release(gpu->args.device);
-    return primary == gpu->context;
-}
-
 static int reserve(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
@@ -235,7 +223,7 @@ static int reserve(struct tutti_gpu *gpu)
                                     gpu->news[rank].device != gpu->args.device);
     }
     mine->context = (uint64_t)(uintptr_t)gpu->context;
-    mine->is_primary = has_others && has_primary(gpu);
+    mine->is_primary = has_others && tutti_gpu_has_primary(gpu);
     tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
                                      tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
@@ -274,17 +262,14 @@ struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
     const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
     const struct tutti_gpu_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
-    tutti_cu_address to = reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
-    tutti_cu_address from = reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
+    tutti_cu_address to = tutti_gpu_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
+    tutti_cu_address from = tutti_gpu_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window = is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
 
     return (struct tutti_gpu_peer){
         .to = (uint8_t *)(uintptr_t)(to + tutti_gpu_mailbox_at(layout, (uint32_t)me)),
         .from = (uint8_t *)(uintptr_t)(from + tutti_gpu_mailbox_at(layout, (uint32_t)rank)),
         .window = (uint8_t *)(uintptr_t)(window + tutti_gpu_windows_at(layout)),
-        /* Elsewhere lines may be split on their way. */
-        .is_line_safe = memcmp(gpu->news[rank].uuid, gpu->news[me].uuid, TUTTI_CU_UUID_BYTES) == 0 &&
-                        to == neighbour->own_at,
     };
 }
 
@@ -346,6 +331,7 @@ static int share(struct tutti_gpu *gpu)
     if (rc != TUTTI_OK)
         give_up(gpu);
     gpu->news[gpu->args.rank].reached = list_reached(gpu);
+    gpu->news[gpu->args.rank].linked = tutti_gpu_lines_linked(gpu);
     return exchange(gpu);
 }
 
@@ -382,8 +368,10 @@ static int store(struct tutti_gpu *gpu)
 static int look(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
-    int rc = tutti_gpu_test_look(gpu, &mine->bad);
+    bool is_copy_bad = false;
+    int rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
 
+    mine->is_copy_bad = is_copy_bad;
     /* Once: ways through the host are what there is if there is nothing else. */
     if (rc == TUTTI_OK && !gpu->has_measured)
         rc = tutti_gpu_test_rates(gpu, &mine->slow);
@@ -391,7 +379,14 @@ static int look(struct tutti_gpu *gpu)
     return say(gpu, rc);
 }
 
-static void sum_up(struct tutti_gpu *gpu)
+static int lines(struct tutti_gpu *gpu)
+{
+    int rc = tutti_gpu_lines_test(gpu, &gpu->news[gpu->args.rank].torn);
+
+    return rc == TUTTI_AGAIN ? rc : say(gpu, rc);
+}
+
+static int sum_up(struct tutti_gpu *gpu)
 {
     gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = gpu->is_all_open = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
@@ -408,6 +403,13 @@ static void sum_up(struct tutti_gpu *gpu)
     if (gpu->is_one_process && !gpu->is_all_open && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "not all ranks are in primary contexts, so only memory of "
                   "tuttiMemAlloc, and virtual memory, is used where it lies");
+    tutti_gpu_lines_agree(gpu);
+    tutti_gpu_copy_agree(gpu);
+    gpu->has_domain = true;
+    tutti_gpu_sharers_enter(gpu);
+    TUTTI_TRY(tutti_gpu_maps_create(gpu));
+    gpu->phase = PHASE_DONE;
+    return TUTTI_OK;
 }
 
 /* Forget the slow ways; were there any? */
@@ -424,7 +426,7 @@ static bool exclude_slow(struct tutti_gpu *gpu)
 }
 
 /* Ways that are no good are replaced by ways through the host, once. */
-static int judge(struct tutti_gpu *gpu)
+static void judge(struct tutti_gpu *gpu)
 {
     bool is_bad = exclude_slow(gpu), is_host_bad = false;
 
@@ -442,16 +444,10 @@ static int judge(struct tutti_gpu *gpu)
                           "loads from it, does not come through right: not used", owner, from);
         }
     gpu->news[gpu->args.rank].bad = 0;
-    if (!is_bad) {
-        sum_up(gpu);
-        gpu->has_domain = true;
-        tutti_gpu_sharers_enter(gpu);
-        TUTTI_TRY(tutti_gpu_maps_create(gpu));
-        gpu->phase = PHASE_DONE;
-    } else {
+    if (is_bad)
         gpu->phase = is_host_bad ? PHASE_DONE : PHASE_ROUTE;
-    }
-    return TUTTI_OK;
+    else
+        gpu->phase = tutti_gpu_lines_are_possible(gpu) ? PHASE_LINES : PHASE_SUM_UP;
 }
 
 static int form_inside(struct tutti_gpu *gpu)
@@ -470,10 +466,22 @@ static int form_inside(struct tutti_gpu *gpu)
         case PHASE_SHARE_HOST: TUTTI_TRY(share_host(gpu)); break;
         case PHASE_STORE: return store(gpu);
         case PHASE_LOOK: return look(gpu);
-        case PHASE_JUDGE: TUTTI_TRY(judge(gpu)); break;
+        case PHASE_JUDGE: judge(gpu); break;
+        case PHASE_LINES: return lines(gpu);
+        case PHASE_SUM_UP: TUTTI_TRY(sum_up(gpu)); break;
         default: return TUTTI_OK;
         }
     }
+}
+
+/* Without a domain nobody needs what it would have taken. All know by now, and have stopped. */
+static void give_back(struct tutti_gpu *gpu)
+{
+    tutti_gpu_places_leave(gpu);
+    tutti_gpu_unshare(gpu);
+    tutti_gpu_take_back(gpu, &gpu->own);
+    tutti_gpu_take_back(gpu, &gpu->host);
+    tutti_gpu_memory_free(gpu->cuda, &gpu->state);
 }
 
 int tutti_gpu_form(struct tutti_gpu *gpu)
@@ -482,9 +490,9 @@ int tutti_gpu_form(struct tutti_gpu *gpu)
 
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
-    tutti_gpu_leave(gpu);
     if (rc == TUTTI_OK && !gpu->has_domain)
-        tutti_gpu_places_leave(gpu);
+        give_back(gpu);
+    tutti_gpu_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);

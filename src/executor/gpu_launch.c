@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Bytes that are worth a block, and threads. */
@@ -59,7 +60,8 @@ int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
-    if (!gpu->has_launched || gpu->last_stream == stream)
+    /* Also on the same stream: there it costs nothing, and handles do not tell whether it is that. */
+    if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
@@ -72,23 +74,26 @@ int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
 
     if (stream == other)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter(gpu));
     code = gpu->cuda->event_record(gpu->edge, other);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->stream_wait(stream, gpu->edge, 0);
-    tutti_gpu_leave(gpu);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
+}
+
+static int mark_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+{
+    int code = gpu->cuda->event_record(gpu->last_event, stream);
+
+    if (code == TUTTI_CU_SUCCESS)
+        tutti_store_release(&gpu->has_launched, true);
+    return code;
 }
 
 int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
-    int code = gpu->cuda->event_record(gpu->last_event, stream);
+    int code = mark_last(gpu, stream);
 
-    if (code != TUTTI_CU_SUCCESS)
-        return tutti_gpu_fail(gpu, code, "an event");
-    gpu->last_stream = stream;
-    tutti_store_release(&gpu->has_launched, true);
-    return TUTTI_OK;
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an event");
 }
 
 int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
@@ -179,39 +184,83 @@ static int check_sharers(struct tutti_gpu *gpu, const struct tutti_gpu_item *ite
     return TUTTI_OK;
 }
 
-static int run_inside(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                      struct tutti_cu_stream *stream, uint64_t timeout_ns)
-{
-    struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = timeout_ns};
-    uint32_t blocks, threads;
+/* Where the calls go, and what they have in common. */
+struct way {
+    struct tutti_cu_stream *stream;
     bool is_captured;
+    uint64_t timeout_ns;
+};
 
-    TUTTI_TRY(tutti_gpu_is_capturing(gpu, stream, &is_captured));
-    if (!is_captured) {
-        TUTTI_TRY(check_sharers(gpu, items, count, stream));
-        TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
-    }
-    TUTTI_TRY(fill(gpu, items, count, is_captured, &launch));
+static int run_kernel(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                      const struct way *way)
+{
+    struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = way->timeout_ns};
+    uint32_t blocks, threads;
+
+    if (count == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(fill(gpu, items, count, way->is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
-    if (!is_captured)
-        TUTTI_TRY(tutti_gpu_follow_last(gpu, stream));
     TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
-                                        stream));
-    TUTTI_TRY(tutti_gpu_slabs_launched(gpu, stream));
-    return is_captured ? TUTTI_OK : tutti_gpu_note(gpu, stream);
+                                        way->stream));
+    return tutti_gpu_slabs_launched(gpu, way->stream);
+}
+
+/* Ranks need not group their calls alike, so those that are left to copy engines are so in groups,
+ * too. The others before and behind them are launches of their own; all messages stay together. */
+static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                     const struct way *way)
+{
+    struct tutti_gpu_item *row = malloc(count * sizeof *row);
+    bool has_messages = false;
+    size_t nrow = 0;
+    int rc = TUTTI_OK;
+
+    if (row == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", count);
+    for (size_t i = 0; rc == TUTTI_OK && i < count; i++) {
+        if (tutti_gpu_is_message(&items[i])) {
+            for (size_t k = i; !has_messages && k < count; k++)
+                if (tutti_gpu_is_message(&items[k]))
+                    row[nrow++] = items[k];
+            has_messages = true;
+        } else if (tutti_gpu_copy_takes(gpu, &items[i])) {
+            rc = run_kernel(gpu, row, nrow, way);
+            nrow = 0;
+            rc = rc != TUTTI_OK ? rc : tutti_gpu_copy_run(gpu, &items[i], way->is_captured,
+                                                          way->stream, way->timeout_ns);
+        } else {
+            row[nrow++] = items[i];
+        }
+    }
+    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, way);
+    free(row);
+    return rc;
 }
 
 int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                  struct tutti_cu_stream *stream, uint64_t timeout_ns)
+                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
+    struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
-    TUTTI_TRY(tutti_gpu_enter(gpu));
-    rc = run_inside(gpu, items, count, stream, timeout_ns);
-    tutti_gpu_leave(gpu);
-    return rc;
+    if (!is_captured) {
+        TUTTI_TRY(check_sharers(gpu, items, count, stream));
+        TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
+        TUTTI_TRY(tutti_gpu_follow_last(gpu, stream));
+    }
+    rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &way)
+                              : run_apart(gpu, items, count, &way);
+    if (is_captured)
+        return rc;
+    /* What fails half-way has left something on the stream, which must end before the rank does. */
+    if (rc != TUTTI_OK) {
+        mark_last(gpu, stream);
+        return rc;
+    }
+    return tutti_gpu_note(gpu, stream);
 }
 
 /* ---- what became of it ------------------------------------------------------------------------- */
@@ -258,13 +307,13 @@ static int read_report(const struct tutti_gpu *gpu)
 
 int tutti_gpu_check_ended(struct tutti_gpu *gpu)
 {
-    int code;
+    int code, mode;
 
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     code = gpu->cuda->event_query(gpu->last_event);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an operation");
@@ -287,11 +336,11 @@ struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu)
 
 int tutti_gpu_await_default(struct tutti_gpu *gpu)
 {
-    int code;
+    int code, mode;
 
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     code = gpu->cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "the default stream");
 }
 

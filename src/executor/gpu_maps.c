@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which of a rank's buffers its peers' kernels can use where they lie.
  *
- * Where all ranks are threads of one process, in contexts that are open to each other, that is all memory
- * that its device lets the others have.
- * Besides, each rank writes on its board, which all see, what it has allocated for that purpose, each
- * under a number; its peers open what is new there at their own calls, and say on theirs up to which
- * number they have come, and what of it they could not open. A number that all have come to, and that
- * nobody has refused, is good for everybody, so a rank decides by itself what it offers, in its posts;
- * nobody negotiates. All other memory is copied through the rank's window.
+ * Where all ranks are threads of one process, in contexts that are open to each other, that is all
+ * memory that its device lets the others have. Besides, each rank writes on its board, which all
+ * see, what it has allocated for that purpose, each under a number; its peers open what is new there
+ * at their own calls, and say on theirs up to which number they have come, and what of it they could
+ * not open. A number that all have come to, and that nobody has refused, is good for everybody, so a
+ * rank decides by itself what it offers, in its posts; nobody negotiates. All other memory is copied
+ * through the rank's window.
  *
- * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and graphs
- * that are replayed go by maps. What is allocated when all places are taken is not shown until one gets
- * free. What is freed is taken down at once, and its place used again only after all others that are
- * free. */
+ * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and
+ * graphs that are replayed go by maps. What is allocated when all places are taken is not shown until
+ * one gets free. What is freed is taken down at once, and its place used again only after all others
+ * that are free. */
 #include "executor/gpu_private.h"
 
 #include "base/atomic.h"
@@ -117,7 +117,8 @@ static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
     return false;
 }
 
-/* There is one: no more than the oldest GPU_PLACES are shown, and what was shown before is among them. */
+/* There is one: no more than the oldest GPU_PLACES are shown, and what was shown before is among
+ * them. */
 static int find_free(struct tutti_gpu_maps *maps)
 {
     while (maps->mine[maps->turn].serial != 0)
@@ -177,6 +178,12 @@ static void tidy(struct tutti_gpu *gpu)
     tutti_store_release(&board->changes, board->changes + 1);
 }
 
+/* Of what was granted: has anybody refused it? */
+static bool is_refused(const struct tutti_gpu_maps *maps, int at)
+{
+    return (maps->refused >> at & 1) != 0;
+}
+
 /* Tell of what they have come to since. */
 static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
 {
@@ -188,8 +195,8 @@ static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
         if (part->serial != 0 && maps->numbers[i] > granted_before &&
             maps->numbers[i] <= maps->granted)
             tutti_log(TUTTI_LOG_DEBUG,
-                      "rank %d: %s ranks can use the %zu bytes at %p where they lie", gpu->args.rank,
-                      (maps->refused >> i & 1) != 0 ? "not all" : "all", part->size_bytes,
+                      "rank %d: %s ranks can use the %zu bytes at %p where they lie",
+                      gpu->args.rank, is_refused(maps, i) ? "not all" : "all", part->size_bytes,
                       (void *)(uintptr_t)part->begin);
     }
 }
@@ -347,8 +354,8 @@ static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
                TUTTI_CU_SUCCESS && is_plain;
 }
 
-/* What goes beyond one allocation (virtual memory that was mapped side by side) peers have in no order
- * that could be told. */
+/* What goes beyond one allocation (virtual memory that was mapped side by side) peers have in no
+ * order that could be told. */
 static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t size_bytes,
                        uint32_t *ret_map, uint64_t *ret_offset)
 {
@@ -358,7 +365,7 @@ static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t siz
         const struct tutti_gpu_part *part = &maps->mine[i];
         uint64_t offset = address - part->begin;
 
-        if (part->serial == 0 || maps->numbers[i] > maps->granted || (maps->refused >> i & 1) != 0 ||
+        if (part->serial == 0 || maps->numbers[i] > maps->granted || is_refused(maps, (int)i) ||
             offset >= part->size_bytes || size_bytes > part->size_bytes - offset)
             continue;
         *ret_map = i + 1;

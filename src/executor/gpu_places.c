@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of a device's places the communicators of this process have: blocks that run at once. Kernels
- * that wait for each other must all have one, whatever else waits there. So a communicator takes half of
- * what others have left, at most, and the next finds half of the rest; a launch never takes more. What
- * it turns out not to need goes back. */
+ * Which of a device's places the communicators of this process have: blocks that run at once.
+ * Kernels that wait for each other must all have one, whatever else waits there. So a communicator
+ * takes half of what others have left, at most, and the next finds half of the rest; a launch never
+ * takes more. What it turns out not to need goes back. */
 #include "executor/gpu_private.h"
 
 #include "base/log.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A communicator gets so much of a device even if others have it all: that is a few blocks, and they
- * rarely all run at once. */
+/* A communicator gets so much of a device even if others have it all: that is a few blocks, and
+ * they rarely all run at once. */
 enum { LEAST_PART = 32 };
 
 struct tutti_gpu_claim {
@@ -88,8 +88,8 @@ void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places)
     find(gpu, claim->uuid, &taken);
     pthread_mutex_unlock(&lock);
     if (taken > total && gpu->args.rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "the communicators on GPU %d may use %u places of its %u: if all of "
-                  "them run large calls at once, some may wait for others",
+        tutti_log(TUTTI_LOG_INFO, "the communicators on GPU %d may use %u places of its %u: if all "
+                  "of them run large calls at once, some may wait for others",
                   gpu->args.device, taken, total);
 }
 

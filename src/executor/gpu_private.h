@@ -6,6 +6,7 @@
  *   gpu_form.c    the ranks meet: who reaches whom
  *   gpu_share.c   memory passed on to other processes and opened there
  *   gpu_test.c    do stores arrive, and loads return what is there?
+ *   gpu_lines.c   are lines whole when they arrive?
  *   gpu_maps.c    which of a rank's buffers its peers see
  *   gpu_work.c    a call as kernels take it
  *   gpu_places.c  which of a device's places each communicator has
@@ -13,6 +14,7 @@
  *   gpu_sharers.c ranks that share a GPU must not share a stream
  *   gpu_slabs.c   host memory that launches read
  *   gpu_scratch.c device memory that programs use
+ *   gpu_copy.c    calls that are left to copy engines
  *   gpu_launch.c  enqueue; the order of streams; what became of it
  */
 #ifndef TUTTI_EXECUTOR_GPU_PRIVATE_H
@@ -28,10 +30,10 @@
 /* What the ranks tell each other. Every rank fills in all of it by the last round. */
 struct tutti_gpu_news {
     uint64_t magic;
-    int32_t rank;
     uint8_t has_kernels, is_failed;
+    uint8_t is_copy_bad;    /* what the driver copies from others does not come through right */
     uint8_t is_primary;     /* `context`: looked at where another GPU of the process is there */
-    uint8_t unused;
+    uint8_t unused[4];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
@@ -39,11 +41,14 @@ struct tutti_gpu_news {
     uint32_t offered;       /* of these, to this communicator's ranks of the process there */
     uint64_t memory_bytes;  /* that this rank would have */
     uint64_t context;       /* in its process */
+    uint64_t copy_bytes;    /* from which on it would leave calls to copy engines; 0: none */
     uint64_t own_address, host_address;       /* of its two areas, in its process */
     struct tutti_gpu_token own_token, host_token;
     uint64_t reached;       /* bit r: I reach the memory of rank r's device */
     uint64_t bad;           /* bit r: what I stored there did not arrive, or the other way round */
     uint64_t slow;          /* bit r: the host's memory is far faster */
+    uint64_t linked;        /* bit r: the way to rank r's device and back should keep lines whole */
+    uint64_t torn;          /* bit r: a line from there was not */
     char reason[64];
 };
 _Static_assert(sizeof(struct tutti_gpu_news) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
@@ -73,7 +78,7 @@ struct tutti_gpu {
     struct tutti_cu_context *context;
     char name[64];                      /* of the device, for messages */
     int multiprocessors, most_threads;
-    const struct tutti_cuda_kernels *kernels; /* NULL: none */
+    struct tutti_cuda_kernels *kernels; /* NULL: none */
 
     /* Forming. */
     int phase;                          /* gpu_form.c */
@@ -99,12 +104,14 @@ struct tutti_gpu {
     struct tutti_gpu_claim *claim;      /* the places of its device (gpu_places.c) */
     bool shares_device;                 /* with another rank of the domain in this process */
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
-    bool is_all_open;                   /* one process, and plain memory of each can be used by all */
+    bool is_all_open;                   /* one process, and all can use each other's plain memory */
+    bool is_all_apart;                  /* each is a process, once copy_bytes are agreed */
+    uint64_t copy_bytes;                /* calls so large are left to copy engines; 0: none */
+    uint64_t whole;                     /* bit r: lines are, between rank r and all others */
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
     struct tutti_cu_stream *desk;       /* for tables and tests: it never waits for kernels of ours */
-    struct tutti_cu_stream *last_stream;
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
@@ -135,6 +142,9 @@ size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
 /* Open the areas of all others that this rank can, device or host memory; resumable. What cannot be
  * had stays 0: that is no error. */
 int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
+/* Is this rank's context its device's primary one? Makes that where it is not there, as letting
+ * others in does. */
+bool tutti_gpu_has_primary(const struct tutti_gpu *gpu);
 /* Both are of one process: may kernels of rank `from` use plain memory of rank `owner`? */
 bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner);
 void tutti_gpu_unshare(struct tutti_gpu *gpu);
@@ -147,14 +157,27 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
 /* ---- gpu_test.c ------------------------------------------------------------------------ */
 
 /* Store into every mailbox that I write; then, when all have done so, look at those I read, and at the
- * windows. The second sets a bit for each rank from which nothing right has come. */
+ * windows. The second sets a bit for each rank from which nothing right has come, and says whether
+ * the driver's copies are at fault. */
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
-int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad);
+int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
 
 /* ---- gpu_rate.c ------------------------------------------------------------------------ */
 
 /* Set a bit for each rank on another GPU whose memory is not worth reaching. Uses the second window. */
 int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
+
+/* ---- gpu_lines.c ----------------------------------------------------------------------- */
+
+/* Ranks whose devices are linked to mine in a way that should keep lines whole, by bits. */
+uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu);
+/* Is there any such pair, of those that reach each other's device memory? */
+bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu);
+/* Send lines to my part of these pairs, and look at theirs: which ranks' come torn, by bits. All ranks
+ * at the same time; TUTTI_AGAIN. */
+int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn);
+/* By what all have found: between whom lines may go. */
+void tutti_gpu_lines_agree(struct tutti_gpu *gpu);
 
 /* ---- gpu_slabs.c ----------------------------------------------------------------------- */
 
@@ -185,10 +208,23 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
 int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
                                  size_t count, bool is_captured, struct tutti_gpu_work *ret_work);
 
+/* The most that one rank sends to another; UINT64_MAX where not all ranks know it alike. */
+uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call);
+
 static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 {
     return item->call->kind >= TUTTI_CALL_SEND;
 }
+
+/* ---- gpu_copy.c ------------------------------------------------------------------------ */
+
+/* From what all ranks have said: which calls are left to copy engines, if any are. */
+void tutti_gpu_copy_agree(struct tutti_gpu *gpu);
+/* Is this one? The same on all ranks. */
+bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item);
+/* Enqueue it, on the rank's own turn. */
+int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
+                       struct tutti_cu_stream *stream, uint64_t timeout_ns);
 
 /* ---- gpu_maps.c ------------------------------------------------------------------------ */
 
@@ -199,7 +235,8 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu);
 /* See what is new, here and with the others. Not while a stream of this thread is captured. */
 int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 
-/* By which map all peers see a buffer of this rank, all of it, and where in it; TUTTI_GPU_NOT_MAPPED. */
+/* By which map all peers see a buffer of this rank, all of it, and where in that;
+ * TUTTI_GPU_NOT_MAPPED. */
 void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
                       uint32_t *ret_map, uint64_t *ret_offset);
 
@@ -222,6 +259,9 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu);
 int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
 
 /* ---- gpu_form.c ------------------------------------------------------------------------ */
+
+/* Does `from` store to and load from the device memory of `owner`? */
+bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner);
 
 /* The other rank as kernels see it, by what is known now. */
 struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank);

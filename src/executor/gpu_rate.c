@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A way between two GPUs may be right and yet no good: where an IOMMU or a bridge stands between them, it
- * can be far slower than the host's memory, which both reach. So the rate of every way is measured when
- * ranks meet, by a copy out of the other's window, beside one out of the host's memory. */
+ * A way between two GPUs may be right and yet no good: where an IOMMU or a bridge stands between
+ * them, it can be far slower than the host's memory, which both reach. So the rate of every way is
+ * measured when ranks meet, by a copy out of the other's window, beside one out of the host's
+ * memory. */
 #include "executor/gpu_private.h"
 
 #include "base/log.h"
@@ -108,8 +109,8 @@ static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, u
         if (ms <= FACTOR * host_ms)
             continue;
         *ret_slow |= UINT64_C(1) << rank;
-        tutti_log(TUTTI_LOG_WARN, "rank %d: GPU %d copies %.3g GB/s from rank %d's GPU, but %.3g from "
-                  "the host's memory, so the two go through that", gpu->args.rank, gpu->args.device,
+        tutti_log(TUTTI_LOG_WARN, "rank %d: GPU %d copies %.3g GB/s from rank %d's GPU, but %.3g "
+                  "from the host's memory, so the two go through that", gpu->args.rank, gpu->args.device,
                   gb_per_s(meter, ms), rank, gb_per_s(meter, host_ms));
     }
     return TUTTI_OK;

@@ -16,14 +16,12 @@ struct tutti_gpu_scratch {
 static int grow(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list, size_t size_bytes)
 {
     struct tutti_gpu_scratch *scratch = calloc(1, sizeof *scratch);
-    int mode = TUTTI_CU_CAPTURE_RELAXED, rc;
+    int rc;
 
     if (scratch == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
-    gpu->cuda->exchange_capture_mode(&mode);
     rc = tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
                                 size_bytes, gpu->desk, &scratch->memory);
-    gpu->cuda->exchange_capture_mode(&mode);
     if (rc != TUTTI_OK) {
         free(scratch);
         return rc;
@@ -48,7 +46,7 @@ int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **r
     return TUTTI_OK;
 }
 
-/* ---- programs --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 enum { CHUNK_BYTES = 2 << 20 };
 
@@ -57,10 +55,9 @@ int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
 {
     size_t room = (size_bytes + TUTTI_GPU_LINE - 1) / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
     tutti_cu_address at;
-    int mode = TUTTI_CU_CAPTURE_RELAXED, rc = TUTTI_OK;
+    int mode, rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_gpu_enter(gpu));
-    gpu->cuda->exchange_capture_mode(&mode);
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
     if (gpu->store == NULL || gpu->store->memory.size_bytes - gpu->stored_bytes < room) {
         rc = grow(gpu, &gpu->store, room > CHUNK_BYTES ? room : CHUNK_BYTES);
         gpu->stored_bytes = rc == TUTTI_OK ? 0 : gpu->stored_bytes;
@@ -71,8 +68,7 @@ int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
         gpu->stored_bytes += room;
         *ret_image = (const void *)(uintptr_t)at;
     }
-    gpu->cuda->exchange_capture_mode(&mode);
-    tutti_gpu_leave(gpu);
+    tutti_gpu_leave_relaxed(gpu, mode);
     return rc;
 }
 

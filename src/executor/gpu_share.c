@@ -61,10 +61,8 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
                         args.secret);
     /* Failing here must not leave the others waiting: they are told by a refusal. */
     if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
-                                                &args.fd) != TUTTI_OK) {
-        tutti_log(TUTTI_LOG_INFO, "rank %d: %s", owner, tutti_last_message());
+                                                &args.fd) != TUTTI_OK)
         args.fd = -1;
-    }
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
@@ -93,7 +91,19 @@ static int pass_on(struct tutti_gpu *gpu)
     return left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-/* ---- opening ---------------------------------------------------------------------------- */
+/* ---- contexts ---------------------------------------------------------------------------- */
+
+bool tutti_gpu_has_primary(const struct tutti_gpu *gpu)
+{
+    struct tutti_cu_context *primary;
+
+    if (gpu->holds_primary)
+        return true;
+    if (gpu->cuda->primary_retain(&primary, gpu->args.device) != TUTTI_CU_SUCCESS)
+        return false;
+    gpu->cuda->primary_release(gpu->args.device);
+    return primary == gpu->context;
+}
 
 bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
 {
@@ -103,6 +113,8 @@ bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
     return theirs->context == gpu->news[from].context ||
            (theirs->is_primary && theirs->device != gpu->news[from].device);
 }
+
+/* ---- opening ---------------------------------------------------------------------------- */
 
 /* Of a rank of this process: may my device use it? */
 static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
@@ -229,6 +241,7 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
 {
     if (!tutti_gpu_loan_end(memory->address))
         tutti_gpu_memory_free(gpu->cuda, memory);
+    *memory = (struct tutti_gpu_memory){.kind = TUTTI_GPU_MEMORY_NONE, .fd = -1};
 }
 
 void tutti_gpu_unshare(struct tutti_gpu *gpu)

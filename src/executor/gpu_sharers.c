@@ -31,11 +31,13 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
     pthread_mutex_unlock(&lock);
 }
 
-/* Of the same communicator, and at least as far on the same stream. */
+/* Of the same communicator, and at least as far on the same stream. Default streams are one for each
+ * context, or thread. */
 static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *other,
                           const struct tutti_cu_stream *stream, uint64_t number)
 {
-    return other != gpu && other->called_stream == stream && other->called_number >= number &&
+    return other != gpu && stream != TUTTI_CU_STREAM_PER_THREAD && other->called_stream == stream &&
+           other->context == gpu->context && other->called_number >= number &&
            memcmp(other->secret, gpu->secret, sizeof gpu->secret) == 0;
 }
 

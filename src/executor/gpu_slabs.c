@@ -29,19 +29,16 @@ static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
                   struct tutti_gpu_slab **ret_slab)
 {
     struct tutti_gpu_slab *slab = calloc(1, sizeof *slab);
-    int mode = TUTTI_CU_CAPTURE_RELAXED, code;
+    int code;
 
     if (slab == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of a launch", size_bytes);
     slab->size_bytes = size_bytes > SLAB_BYTES ? size_bytes : SLAB_BYTES;
     slab->is_captured = is_captured;
-    /* Whoever captures may have forbidden allocations: of theirs, not of ours. */
-    gpu->cuda->exchange_capture_mode(&mode);
     code = gpu->cuda->host_alloc((void **)&slab->bytes, slab->size_bytes,
                                  TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&slab->event, TUTTI_CU_EVENT_DISABLE_TIMING);
-    gpu->cuda->exchange_capture_mode(&mode);
     if (code != TUTTI_CU_SUCCESS) {
         destroy(gpu, slab);
         return tutti_gpu_fail(gpu, code, "memory for a launch");
@@ -52,9 +49,10 @@ static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
     return TUTTI_OK;
 }
 
+/* What is touched belongs to the launch that is being put together, which may need more than one. */
 static bool is_free(const struct tutti_gpu *gpu, const struct tutti_gpu_slab *slab)
 {
-    return !slab->is_captured &&
+    return !slab->is_captured && !slab->is_touched &&
            (!slab->is_recorded || gpu->cuda->event_query(slab->event) == TUTTI_CU_SUCCESS);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The test that every way between two ranks must pass before it is used: what one stores the other
- * finds, what one loads is what the other has. By kernels, for they are what will load and store. */
+ * finds, what one loads is what the other has. By kernels, for they are what will load and store;
+ * and by copies of the driver where these are asked for. */
 #include "executor/gpu_private.h"
 
 #include <stdlib.h>
@@ -65,11 +66,31 @@ static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_
     return TUTTI_OK;
 }
 
+/* This rank's second window, which others do not look at. */
+static tutti_cu_address second_window(const struct tutti_gpu *gpu)
+{
+    return window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
+}
+
+/* Does the driver copy from there what is there? */
+static int look_at_copy(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
+                        bool *ret_is_right)
+{
+    tutti_cu_address second = second_window(gpu);
+    size_t bytes = test_bytes(gpu);
+    int code = gpu->cuda->set8_async(second, 0, bytes, gpu->desk);
+
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->copy_async(second, window_of(gpu, rank), bytes, gpu->desk);
+    return code == TUTTI_CU_SUCCESS ? compare(gpu, second, rank, found, pattern, ret_is_right)
+                                    : tutti_gpu_fail(gpu, code, "a copy from another GPU");
+}
+
 static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
                        bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
-    tutti_cu_address second = window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
+    tutti_cu_address second = second_window(gpu);
     tutti_cu_address mail =
         (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from + gpu->grid.layout.ll_at;
     bool stores, loads;
@@ -86,8 +107,9 @@ static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_
                                     : tutti_gpu_fail(gpu, code, "its mailbox");
 }
 
-int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad)
+int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad)
 {
+    bool looks_at_copies = gpu->news[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
     size_t bytes = test_bytes(gpu);
     uint32_t *found = malloc(bytes), *pattern = malloc(bytes);
     uint64_t bad = 0;
@@ -96,14 +118,19 @@ int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad)
     if (found == NULL || pattern == NULL)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++) {
-        bool is_right = true;
+        bool is_right = true, is_copy_right = true;
 
         rc = look_at_one(gpu, rank, found, pattern, &is_right);
         bad |= is_right ? 0 : UINT64_C(1) << rank;
+        if (rc == TUTTI_OK && looks_at_copies)
+            rc = look_at_copy(gpu, rank, found, pattern, &is_copy_right);
+        is_copy_bad = is_copy_bad || !is_copy_right;
     }
     free(found);
     free(pattern);
-    if (rc == TUTTI_OK)
-        *ret_bad = bad;
-    return rc;
+    if (rc != TUTTI_OK)
+        return rc;
+    *ret_bad = bad;
+    *ret_is_copy_bad = is_copy_bad;
+    return TUTTI_OK;
 }

@@ -2,6 +2,8 @@
  * A call as kernels take it. Which kind of kernel it gets depends on what all ranks know alike. */
 #include "executor/gpu_private.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +13,7 @@ enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- which kind --------------------------------------------------------------------------- */
 
-/* The most that one rank sends to another; UINT64_MAX where not all ranks know it alike. */
-static uint64_t most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call)
+uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t most = call->count;
@@ -24,17 +25,36 @@ static uint64_t most_sent(const struct tutti_gpu *gpu, const struct tutti_call *
     return most > UINT64_MAX / 16 ? UINT64_MAX : most * tutti_type_size(call->type);
 }
 
+/* Between all ranks of which one sends to the other? */
+static bool has_whole_lines(const struct tutti_gpu *gpu, const struct tutti_call *call)
+{
+    if (tutti_collective_has_root(call->collective))
+        return (gpu->whole >> call->root & 1) != 0;
+    return gpu->whole == UINT64_MAX >> (64 - gpu->args.nranks);
+}
+
 static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    uint64_t bytes = most_sent(gpu, call);
+    uint64_t bytes = tutti_gpu_most_sent(gpu, call);
     uint64_t ll = TUTTI_GPU_LL_CAPACITY(&gpu->grid.layout);
     uint64_t ll128 = TUTTI_GPU_LL128_CAPACITY(&gpu->grid.layout);
 
     if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
         return TUTTI_GPU_LL;
-    if (bytes <= (ll128 < MOST_LL128_BYTES ? ll128 : MOST_LL128_BYTES) && gpu->is_one_device && gpu->all_reach_all)
+    if (bytes <= (ll128 < MOST_LL128_BYTES ? ll128 : MOST_LL128_BYTES) &&
+        has_whole_lines(gpu, call))
         return TUTTI_GPU_LL128;
     return TUTTI_GPU_DIRECT;
+}
+
+static void trace(const struct tutti_gpu *gpu, const struct tutti_call *call, uint8_t kind)
+{
+    static const char *const names[] = {[TUTTI_GPU_LL] = "LL", [TUTTI_GPU_LL128] = "LL128",
+                                        [TUTTI_GPU_DIRECT] = "direct"};
+
+    if (gpu->args.rank == 0 && kind <= TUTTI_GPU_DIRECT && tutti_log_is_on(TUTTI_LOG_TRACE))
+        tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements runs by a kernel: %s",
+                  tutti_collective_name(call->collective), call->count, names[kind]);
 }
 
 /* ---- its parts ---------------------------------------------------------------------------- */
@@ -102,6 +122,7 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
     TUTTI_TRY(lay_blocks(gpu, call->count, call->output_counts, call->output_displs, is_captured,
                          &work.out));
     sign(item->header, &work);
+    trace(gpu, call, work.kind);
     *ret_work = work;
     return TUTTI_OK;
 }

@@ -192,8 +192,8 @@ static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t
     return tutti_run_check_post(engine, rank, theirs);
 }
 
-/* The same of a round before the current one, whose post may be written anew at any time: nothing is
- * said of what has changed meanwhile. */
+/* The same of a round before the current one, whose post may be written anew at any time: nothing
+ * is said of what has changed meanwhile. */
 static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32_t rank,
                                        uint64_t round)
 {

@@ -51,8 +51,8 @@ static int bind_piece(const struct tutti_program *program, const struct tutti_ca
     return tutti_bind(program->plan->schedule, &extent, ret_bound);
 }
 
-/* Bytes of the larger buffer that a piece may have, by the memory of the communicator's own that this
- * call takes, on this rank or on another. */
+/* Bytes of the larger buffer that a piece may have, by the memory of the communicator's own that
+ * this call takes, on this rank or on another. */
 static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call,
                          const struct tutti_cuts *cuts)
 {
@@ -77,8 +77,8 @@ static size_t wanted_pieces(const struct tutti_call *call, const struct tutti_cu
     return wanted > 0 ? wanted : 1;
 }
 
-/* Elements of each block in a piece. All pieces are about equal, and whole lines, so that they begin
- * where the user's lines do. */
+/* Elements of each block in a piece. All pieces are about equal, and whole lines, so that they
+ * begin where the user's lines do. */
 static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call,
                           const struct tutti_cuts *cuts)
 {

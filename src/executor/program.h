@@ -13,7 +13,8 @@ int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call 
 /* By what a call is cut into pieces: the same on all ranks. */
 struct tutti_cuts {
     size_t half_bytes;     /* room of a window half */
-    /* Most of the larger buffer that a piece may have: when it is staged, and when it takes SCRATCH. */
+    /* Most of the larger buffer that a piece may have: when it is staged, and when it takes
+     * SCRATCH. */
     size_t stage_bytes, scratch_bytes;
     /* So many pieces run at the same time, if each has at least so much of the larger buffer. */
     size_t npieces, least_bytes;

@@ -41,8 +41,8 @@ void tutti_build_window(struct tutti_build *build, uint32_t chunks);
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
 void tutti_build_needs(struct tutti_build *build, uint32_t needs);
 /* All goes up one tree. On every rank: all sends are to one peer on one channel, its parent; the
- * k-th send depends on k-th receives of their lanes alone, and these on others such; nothing depends
- * on a send. */
+ * k-th send depends on k-th receives of their lanes alone, and these on others such; nothing
+ * depends on a send. */
 void tutti_build_one_tree(struct tutti_build *build);
 
 /* PUTs to all and GATHER_REDUCEs emitted next go by these ranks alone: ascending, this one among

@@ -44,8 +44,8 @@ struct tutti_places {
      * likewise through all nodes; a cell lies within a node. NULL: nodes have none. */
     const uint32_t *cell;
     uint32_t ncells;
-    /* What tutti_places_align finds in `node` and `group`. Ranks at which a node, or a group, begins
-     * are multiples of this; 0: not known, or there is but one. */
+    /* What tutti_places_align finds in `node` and `group`. Ranks at which a node, or a group,
+     * begins are multiples of this; 0: not known, or there is but one. */
     uint32_t node_align, group_align;
     bool is_block; /* the ranks of every node are neighbours */
     /* Cyclic orders of all ranks, one after the other; 0: the order of their numbers. */

@@ -7,10 +7,10 @@
  *
  * Bandwidth. What must cross the border of a set of ranks takes as long as its links need: for each
  * rank, each node, each group, and half of a torus. An all-reduce that nobody helps with moves the
- * vector 2(N - 1) times over the borders of N parts. Where all ranks share memory, a byte goes from one
- * rank to another through one port, the one's way out or the other's way in: then only all ports
- * together are a bound. Where pairs have paths, the links of these count in place of ports: a cut
- * for each rank, node and group (bound_links.c). Overhead then holds no port, so that one rank
+ * vector 2(N - 1) times over the borders of N parts. Where all ranks share memory, a byte goes from
+ * one rank to another through one port, the one's way out or the other's way in: then only all
+ * ports together are a bound. Where pairs have paths, the links of these count in place of ports: a
+ * cut for each rank, node and group (bound_links.c). Overhead then holds no port, so that one rank
  * tells all others at a time.
  *
  * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;

@@ -48,7 +48,8 @@ struct tutti_post {
             /* what peers may map them by (lend.h), 0: nothing */
             uint32_t input_lent, output_lent, last_lent;
         };
-        uint8_t window[TUTTI_POST_BYTES - TUTTI_POST_HEAD_BYTES]; /* of a round that needs no more */
+        /* of a round that needs no more */
+        uint8_t window[TUTTI_POST_BYTES - TUTTI_POST_HEAD_BYTES];
     };
 };
 _Static_assert(sizeof(struct tutti_post) == TUTTI_POST_BYTES, "whole lines, the window at the end");

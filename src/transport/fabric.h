@@ -67,8 +67,8 @@ int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
  * shared memory). */
 struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
 
-/* What the members of that domain lend each other; NULL: nothing, for none of them is another process
- * that can read mine. */
+/* What the members of that domain lend each other; NULL: nothing, for none of them is another
+ * process that can read mine. */
 struct tutti_lend *tutti_fabric_lend(struct tutti_fabric *fabric);
 
 /* Do all ranks of the communicator share my domain? And is every pair of them (a) of one process,

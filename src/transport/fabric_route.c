@@ -59,7 +59,8 @@ bool tutti_route_tcp(const struct tutti_fabric *fabric, int a, int b)
 static uint32_t link_local_scope(const union tutti_record *record)
 {
     for (int i = 0; i < record->ncandidates; i++)
-        if (record->candidates[i].family == 6 && tutti_address_is_link_local(&record->candidates[i]))
+        if (record->candidates[i].family == 6 &&
+            tutti_address_is_link_local(&record->candidates[i]))
             return record->candidates[i].scope;
     return 0;
 }

@@ -225,8 +225,8 @@ static void count_offer(struct tutti_fabric *fabric)
         look_for_a_better_core(fabric);
 }
 
-/* Only where offers are taken is anybody one too many: a door may tell the core of another thread of
- * its rank. */
+/* Only where offers are taken is anybody one too many: a door may tell the core of another thread
+ * of its rank. */
 static void offer_core(struct tutti_fabric *fabric, uint64_t now)
 {
     sched_yield();

@@ -152,8 +152,8 @@ static int describe(const struct tutti_cuda *cuda, const void *address, size_t s
     if (code != TUTTI_CU_SUCCESS)
         return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
     if (size_bytes > memory.size_bytes - ((tutti_cu_address)(uintptr_t)address - memory.address))
-        return tutti_note(TUTTI_ERR_DEVICE, "%zu bytes at %p go beyond the allocation there, of %zu "
-                          "bytes at %p", size_bytes, address, memory.size_bytes,
+        return tutti_note(TUTTI_ERR_DEVICE, "%zu bytes at %p go beyond the allocation there, of "
+                          "%zu bytes at %p", size_bytes, address, memory.size_bytes,
                           (void *)(uintptr_t)memory.address);
     code = cuda->pointer_attributes(2, attributes, values, memory.address);
     if (code != TUTTI_CU_SUCCESS)

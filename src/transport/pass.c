@@ -26,6 +26,7 @@ struct tutti_pass {
     char name[64];
     uint8_t key[TUTTI_SECRET_BYTES];
     int fd; /* -1 with the first member: all are to be refused */
+    char refusal[TUTTI_MESSAGE_BYTES]; /* why, for the first member itself */
     int listen_fd;
     uint32_t nserved;
     bool *is_served; /* [nmembers] */
@@ -64,6 +65,8 @@ int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **re
     }
     pass->args = *args;
     pass->fd = args->me == 0 ? args->fd : -1;
+    if (args->me == 0 && args->fd < 0)
+        snprintf(pass->refusal, sizeof pass->refusal, "%s", tutti_last_message());
     pass->listen_fd = -1;
     for (int i = 0; i < GUESTS; i++)
         pass->guests[i].fd = -1;
@@ -151,7 +154,7 @@ static int step_first(struct tutti_pass *pass)
     if (pass->nserved + 1 < pass->args.nmembers)
         return TUTTI_AGAIN;
     if (pass->fd < 0)
-        return tutti_note(TUTTI_ERR_SYSTEM, "there is no descriptor to pass");
+        return tutti_note(TUTTI_ERR_SYSTEM, "%s", pass->refusal);
     return TUTTI_OK;
 }
 
@@ -181,7 +184,8 @@ int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)
     int rc = pass->args.me == 0 ? step_first(pass) : step_other(pass);
 
     if (rc == TUTTI_AGAIN && tutti_now_ns() >= pass->args.deadline_ns)
-        return tutti_note(TUTTI_ERR_TIMEOUT, "not all ranks of the host came for a shared descriptor");
+        return tutti_note(TUTTI_ERR_TIMEOUT,
+                          "not all ranks of the host came for a shared descriptor");
     TUTTI_TRY(rc);
     *ret_fd = pass->fd;
     pass->fd = -1;

@@ -13,8 +13,9 @@ struct tutti_pass_args {
     uint8_t secret[TUTTI_SECRET_BYTES]; /* of these members and this descriptor: names the socket,
                                            keys the proofs */
     uint64_t deadline_ns;
-    /* Member 0's: the descriptor, which is taken, also on failure. -1: there is none, and the others
-     * must not wait for it: they are refused. */
+    /* Member 0's: the descriptor, which is taken, also on failure. -1: there is none, for the
+     * reason that is the thread's last message, and the others must not wait for it: they are
+     * refused. */
     int fd;
 };
 
@@ -26,7 +27,8 @@ uint64_t tutti_pass_deadline(uint64_t forming_deadline_ns);
 int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass);
 
 /* Go on. TUTTI_OK: *ret_fd is the descriptor, the caller's to close. TUTTI_ERR_SYSTEM and others:
- * this member cannot have it, and why. Member 0 is done when everybody has been served, or refused. */
+ * this member cannot have it, and why. Member 0 is done when everybody has been served, or
+ * refused. */
 int tutti_pass_step(struct tutti_pass *pass, int *ret_fd);
 
 /* NULL is ignored. */

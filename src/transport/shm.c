@@ -162,7 +162,8 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
     return wanted;
 }
 
-/* The number by which the peer can load it; 0: it cannot, perhaps since it has not heard of it yet. */
+/* The number by which the peer can load it; 0: it cannot, perhaps since it has not heard of it
+ * yet. */
 static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
                             bool *ret_is_news)
 {

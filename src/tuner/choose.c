@@ -73,8 +73,8 @@ static struct bill bill_of(const struct tutti_tuner_view *view,
 }
 
 /* Rows were measured on hosts without cells. What goes by cells has to save more of what crosses
- * than it costs besides: that it should be cheaper without a bridge, too, rows know better than prices.
- * So they do where ranks take turns on cores. */
+ * than it costs besides: that it should be cheaper without a bridge, too, rows know better than
+ * prices. So they do where ranks take turns on cores. */
 static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                        const struct tutti_choice *than, struct tutti_choice *ret_choice)
 {

@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #define DEFAULT_LIBRARY "libcuda.so.1"
 
@@ -20,8 +19,6 @@ static_assert(sizeof(struct tutti_cu_access) == 12, "as CUmemAccessDesc");
 #define AT(member) offsetof(struct tutti_cuda, member)
 static const struct tutti_library_function functions[] = {
     {"cuInit", AT(init), true},
-    {"cuDriverGetVersion", AT(driver_version), true},
-    {"cuGetErrorName", AT(error_name), true},
     {"cuGetErrorString", AT(error_string), true},
     {"cuDeviceGetCount", AT(device_count), true},
     {"cuDeviceGet", AT(device), true},
@@ -29,6 +26,7 @@ static const struct tutti_library_function functions[] = {
     {"cuDeviceGetName", AT(device_name), true},
     {"cuDeviceGetUuid", AT(device_uuid), true},
     {"cuDeviceCanAccessPeer", AT(can_access_peer), true},
+    {"cuDeviceGetP2PAttribute", AT(peer_attribute), true},
     {"cuDevicePrimaryCtxRetain", AT(primary_retain), true},
     {"cuDevicePrimaryCtxRelease_v2", AT(primary_release), true},
     {"cuCtxGetCurrent", AT(context_current), true},
@@ -36,23 +34,19 @@ static const struct tutti_library_function functions[] = {
     {"cuCtxPushCurrent_v2", AT(context_push), true},
     {"cuCtxPopCurrent_v2", AT(context_pop), true},
     {"cuCtxGetDevice", AT(context_device), true},
-    {"cuCtxSynchronize", AT(context_synchronize), true},
     {"cuCtxEnablePeerAccess", AT(enable_peer), true},
     {"cuStreamCreate", AT(stream_create), true},
     {"cuStreamDestroy_v2", AT(stream_destroy), true},
     {"cuStreamQuery", AT(stream_query), true},
     {"cuStreamSynchronize", AT(stream_synchronize), true},
     {"cuStreamWaitEvent", AT(stream_wait), true},
-    {"cuStreamGetCtx", AT(stream_context), true},
     {"cuStreamIsCapturing", AT(stream_is_capturing), true},
-    {"cuStreamGetCaptureInfo", AT(stream_capture_id), true},
     {"cuThreadExchangeStreamCaptureMode", AT(exchange_capture_mode), true},
     {"cuLaunchHostFunc", AT(host_function), true},
     {"cuEventCreate", AT(event_create), true},
     {"cuEventDestroy_v2", AT(event_destroy), true},
     {"cuEventRecord", AT(event_record), true},
     {"cuEventQuery", AT(event_query), true},
-    {"cuEventSynchronize", AT(event_synchronize), true},
     {"cuEventElapsedTime", AT(event_elapsed), true},
     {"cuMemAlloc_v2", AT(memory_alloc), true},
     {"cuMemFree_v2", AT(memory_free), true},
@@ -66,7 +60,6 @@ static const struct tutti_library_function functions[] = {
     {"cuPointerGetAttributes", AT(pointer_attributes), true},
     {"cuMemcpy", AT(copy), true},
     {"cuMemcpyAsync", AT(copy_async), true},
-    {"cuMemsetD8_v2", AT(set8), true},
     {"cuMemsetD8Async", AT(set8_async), true},
     {"cuIpcGetMemHandle", AT(ipc_export), true},
     {"cuIpcOpenMemHandle_v2", AT(ipc_open), true},
@@ -74,7 +67,6 @@ static const struct tutti_library_function functions[] = {
     {"cuModuleLoadData", AT(module_load), true},
     {"cuModuleUnload", AT(module_unload), true},
     {"cuModuleGetFunction", AT(module_function), true},
-    {"cuFuncGetAttribute", AT(function_attribute), true},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", AT(occupancy), true},
     {"cuLaunchKernel", AT(launch), true},
     {"cuMemGetAllocationGranularity", AT(granularity), false},
@@ -89,6 +81,15 @@ static const struct tutti_library_function functions[] = {
     {"cuMemUnmap", AT(memory_unmap), false},
     {"cuStreamWaitValue32_v2", AT(wait_value), false},
     {"cuMemSetAccess", AT(memory_access), false},
+    /* Of tests alone. */
+    {"cuDriverGetVersion", AT(driver_version), false},
+    {"cuGetErrorName", AT(error_name), false},
+    {"cuCtxSynchronize", AT(context_synchronize), false},
+    {"cuStreamGetCtx", AT(stream_context), false},
+    {"cuStreamGetCaptureInfo", AT(stream_capture_id), false},
+    {"cuEventSynchronize", AT(event_synchronize), false},
+    {"cuMemsetD8_v2", AT(set8), false},
+    {"cuFuncGetAttribute", AT(function_attribute), false},
 };
 #undef AT
 
@@ -126,16 +127,18 @@ static bool is_loaded(const char *file)
     return library != NULL;
 }
 
-const struct tutti_cuda *tutti_cuda_get(int must_load)
+const struct tutti_cuda *tutti_cuda_get(bool must_load)
 {
     const char *wanted = tutti_param_text(TUTTI_PARAM_CUDA_LIBRARY);
     const char *file = wanted[0] != '\0' ? wanted : DEFAULT_LIBRARY;
+    bool is_ready;
 
     pthread_mutex_lock(&lock);
     if (state == UNTRIED && (must_load || is_loaded(file)))
         state = load(file, wanted[0] != '\0') == TUTTI_OK ? READY : FAILED;
+    is_ready = state == READY;
     pthread_mutex_unlock(&lock);
-    return state == READY ? &driver : NULL;
+    return is_ready ? &driver : NULL;
 }
 
 const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code)

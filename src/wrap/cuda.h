@@ -6,6 +6,7 @@
 #ifndef TUTTI_WRAP_CUDA_H
 #define TUTTI_WRAP_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,6 +74,9 @@ enum {
     TUTTI_CU_FILE_DESCRIPTOR_HANDLES = 103,
 };
 
+/* CUdevice_P2PAttribute */
+enum { TUTTI_CU_PEER_NATIVE_ATOMICS = 3 };
+
 /* CUpointer_attribute, and CUmemorytype */
 enum {
     TUTTI_CU_POINTER_CONTEXT = 1,
@@ -128,8 +132,6 @@ struct tutti_cu_ipc_memory {
 struct tutti_cuda {
     void *library;
     int (*init)(unsigned flags);
-    int (*driver_version)(int *ret_version);
-    int (*error_name)(int code, const char **ret_name);
     int (*error_string)(int code, const char **ret_text);
 
     int (*device_count)(int *ret_count);
@@ -138,6 +140,8 @@ struct tutti_cuda {
     int (*device_name)(char *ret_name, int size_bytes, tutti_cu_device device);
     int (*device_uuid)(unsigned char ret_uuid[TUTTI_CU_UUID_BYTES], tutti_cu_device device);
     int (*can_access_peer)(int *ret_can, tutti_cu_device device, tutti_cu_device peer);
+    int (*peer_attribute)(int *ret_value, int attribute, tutti_cu_device device,
+                          tutti_cu_device peer);
 
     int (*primary_retain)(struct tutti_cu_context **ret_context, tutti_cu_device device);
     int (*primary_release)(tutti_cu_device device);
@@ -146,7 +150,6 @@ struct tutti_cuda {
     int (*context_push)(struct tutti_cu_context *context);
     int (*context_pop)(struct tutti_cu_context **ret_context);
     int (*context_device)(tutti_cu_device *ret_device);
-    int (*context_synchronize)(void);
     int (*enable_peer)(struct tutti_cu_context *peer, unsigned flags);
 
     int (*stream_create)(struct tutti_cu_stream **ret_stream, unsigned flags);
@@ -154,10 +157,7 @@ struct tutti_cuda {
     int (*stream_query)(struct tutti_cu_stream *stream);
     int (*stream_synchronize)(struct tutti_cu_stream *stream);
     int (*stream_wait)(struct tutti_cu_stream *stream, struct tutti_cu_event *event, unsigned flags);
-    int (*stream_context)(struct tutti_cu_stream *stream, struct tutti_cu_context **ret_context);
     int (*stream_is_capturing)(struct tutti_cu_stream *stream, int *ret_status);
-    int (*stream_capture_id)(struct tutti_cu_stream *stream, int *ret_status,
-                             unsigned long long *ret_id); /* cuStreamGetCaptureInfo, first form */
     int (*exchange_capture_mode)(int *mode);
     int (*host_function)(struct tutti_cu_stream *stream, void (*function)(void *), void *argument);
 
@@ -165,7 +165,6 @@ struct tutti_cuda {
     int (*event_destroy)(struct tutti_cu_event *event);
     int (*event_record)(struct tutti_cu_event *event, struct tutti_cu_stream *stream);
     int (*event_query)(struct tutti_cu_event *event);
-    int (*event_synchronize)(struct tutti_cu_event *event);
     int (*event_elapsed)(float *ret_ms, struct tutti_cu_event *from, struct tutti_cu_event *to);
 
     int (*memory_alloc)(tutti_cu_address *ret_address, size_t size_bytes);
@@ -182,7 +181,6 @@ struct tutti_cuda {
     int (*copy)(tutti_cu_address to, tutti_cu_address from, size_t size_bytes);
     int (*copy_async)(tutti_cu_address to, tutti_cu_address from, size_t size_bytes,
                       struct tutti_cu_stream *stream);
-    int (*set8)(tutti_cu_address to, unsigned char value, size_t size_bytes);
     int (*set8_async)(tutti_cu_address to, unsigned char value, size_t size_bytes,
                       struct tutti_cu_stream *stream);
 
@@ -194,7 +192,6 @@ struct tutti_cuda {
     int (*module_unload)(struct tutti_cu_module *module);
     int (*module_function)(struct tutti_cu_function **ret_function, struct tutti_cu_module *module,
                            const char *name);
-    int (*function_attribute)(int *ret_value, int attribute, struct tutti_cu_function *function);
     int (*occupancy)(int *ret_blocks, struct tutti_cu_function *function, int threads,
                      size_t shared_bytes);
     int (*launch)(struct tutti_cu_function *function, unsigned grid_x, unsigned grid_y,
@@ -221,12 +218,23 @@ struct tutti_cuda {
                       unsigned flags);
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);
+
+    /* optional, too: the library calls none of these, but its tests do */
+    int (*driver_version)(int *ret_version);
+    int (*error_name)(int code, const char **ret_name);
+    int (*context_synchronize)(void);
+    int (*stream_context)(struct tutti_cu_stream *stream, struct tutti_cu_context **ret_context);
+    int (*stream_capture_id)(struct tutti_cu_stream *stream, int *ret_status,
+                             unsigned long long *ret_id); /* cuStreamGetCaptureInfo, first form */
+    int (*event_synchronize)(struct tutti_cu_event *event);
+    int (*set8)(tutti_cu_address to, unsigned char value, size_t size_bytes);
+    int (*function_attribute)(int *ret_value, int attribute, struct tutti_cu_function *function);
 };
 
 /* The process's one, loaded at the first call that finds it (TUTTI_CUDA_LIBRARY if that is set) and
  * never unloaded: NULL where there is none that works, or while nobody in this process has loaded it
  * and `must_load` is not set. Thread-safe. */
-const struct tutti_cuda *tutti_cuda_get(int must_load);
+const struct tutti_cuda *tutti_cuda_get(bool must_load);
 
 /* What a code means; never NULL. */
 const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code);

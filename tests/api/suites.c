@@ -33,7 +33,7 @@ static int last_rank_if_rooted(const struct member *member, enum act act)
     return act_has_root(act) ? member->nranks - 1 : 0;
 }
 
-/* ---- suites ------------------------------------------------------------------------------------ */
+/* ---- suites ---------------------------------------------------------------------------------- */
 
 /* Every act over every small count that is special. */
 static void run_counts(struct member *member)

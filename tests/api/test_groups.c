@@ -29,7 +29,7 @@ static struct trial small_trial(enum act act, size_t count, int root)
                           .root = act_has_root(act) ? root : 0};
 }
 
-/* ---- many calls -------------------------------------------------------------------------------- */
+/* ---- many calls ------------------------------------------------------------------------------ */
 
 static void mix_all_acts_on_two_comms(struct member *member)
 {
@@ -93,7 +93,7 @@ static void groups_nest_and_may_be_empty(void **state)
     run_everywhere(nest);
 }
 
-/* ---- messages ------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void exchange_big(struct member *member)
 {
@@ -152,7 +152,7 @@ static void many_messages_to_one_peer_arrive_in_order(void **state)
     run_everywhere(send_many);
 }
 
-/* ---- one thread, all ranks -------------------------------------------------------------------------- */
+/* ---- one thread, all ranks ------------------------------------------------------------------- */
 
 static void drive_all(struct member *member)
 {
@@ -188,7 +188,7 @@ static void one_thread_drives_all_ranks_in_groups(void **state)
     crowd_run(LAUNCH_PROCESSES, 1, drive_all, NULL);
 }
 
-/* ---- misuse -------------------------------------------------------------------------------------------- */
+/* ---- misuse ---------------------------------------------------------------------------------- */
 
 static void fail_in_group(struct member *member)
 {

@@ -67,7 +67,7 @@ static void find_address(const char *prefix, char place[PLACE_BYTES])
     snprintf(place, PLACE_BYTES, "%s127.0.0.1:%u", prefix, ntohs(address.sin_port));
 }
 
-/* ---- by an id ---------------------------------------------------------------------------------- */
+/* ---- by an id -------------------------------------------------------------------------------- */
 
 static void join_by_id(struct member *member)
 {
@@ -177,7 +177,7 @@ static void ranks_of_one_call_serve_threads(void **state)
     crowd_run(LAUNCH_PROCESSES, 1, init_all, NULL);
 }
 
-/* ---- by a store ---------------------------------------------------------------------------------- */
+/* ---- by a store ------------------------------------------------------------------------------ */
 
 static void join_by_store(struct member *member)
 {
@@ -215,7 +215,7 @@ static void an_address_joins_all_ranks(void **state)
         }
 }
 
-/* ---- by the caller's all-gather --------------------------------------------------------------------- */
+/* ---- by the caller's all-gather -------------------------------------------------------------- */
 
 static uint8_t *records;
 
@@ -271,7 +271,7 @@ static void an_all_gather_that_fails_is_an_error(void **state)
     crowd_run(LAUNCH_PROCESSES, 1, join_by_refusal, NULL);
 }
 
-/* ---- by the environment ------------------------------------------------------------------------------ */
+/* ---- by the environment ---------------------------------------------------------------------- */
 
 static void join_from_env(struct member *member)
 {
@@ -324,7 +324,7 @@ static void an_environment_without_a_job_is_one_rank_and_a_wrong_one_an_error(vo
     crowd_run(LAUNCH_PROCESSES, 1, join_nonsense, NULL);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void finalize(struct member *member)
 {

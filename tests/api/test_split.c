@@ -18,7 +18,8 @@ static void run_everywhere(member_fn fn)
             world_run(launch, sizes[i], fn, NULL);
 }
 
-/* Split, and check what came of it: the rank and the number of ranks, and that all acts are right. */
+/* Split, and check what came of it: the rank and the number of ranks, and that all acts are
+ * right. */
 static bool split(struct member *member, int color, int key, int rank, int nranks,
                   struct member *ret_child)
 {
@@ -137,7 +138,7 @@ static void rows_and_columns_of_a_grid_work_side_by_side(void **state)
     run_everywhere(make_grid);
 }
 
-/* ---- one thread, all ranks ------------------------------------------------------------------------ */
+/* ---- one thread, all ranks ------------------------------------------------------------------- */
 
 static void split_in_group(struct member *member)
 {
@@ -171,7 +172,7 @@ static void one_thread_splits_all_ranks_in_a_group(void **state)
     crowd_run(LAUNCH_PROCESSES, 1, split_in_group, NULL);
 }
 
-/* ---- configuration ----------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 /* The child is given no configuration, so the parent's deadline ends its wait. */
 static void inherit(struct member *member)

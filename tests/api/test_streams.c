@@ -46,7 +46,7 @@ static void close_streams(struct member *member, tuttiStream_t streams[STREAMS])
         EXPECT_OK(member, tuttiHostStreamDestroy(streams[i]));
 }
 
-/* ---- order ------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* Each link takes what the one before has given. */
 static void chain(struct member *member)
@@ -125,7 +125,7 @@ static void several_communicators_share_a_stream(void **state)
     run_everywhere(share_a_stream);
 }
 
-/* ---- at once, and later ---------------------------------------------------------------------------- */
+/* ---- at once, and later ---------------------------------------------------------------------- */
 
 /* Rank 1 sends only after rank 0's call has returned, seen the stream busy, and met it. */
 static void overlap(struct member *member)
@@ -290,7 +290,7 @@ static void a_communicator_ends_after_its_operations_on_streams(void **state)
     run_everywhere(destroy_early);
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void disagree(struct member *member)
 {

@@ -43,7 +43,7 @@ struct mistake {
 #define MISTAKE(name, call) static tuttiResult_t name(tuttiComm_t c) { (void)c; return call; }
 #define TABLE_ROW(name, result, function, word) {#name, name, result, {function, word}}
 
-/* ---- what collectives share: one macro makes the mistakes of a call with these arguments ------- */
+/* ---- what collectives share: one macro makes the mistakes of a call with these arguments ----- */
 
 #define I32 tuttiInt32
 #define COMMON(id, CALL)                                                                 \
@@ -148,15 +148,21 @@ MISTAKE(scatterv_without_counts, tuttiReduceScatterV(in, out, NULL, NULL, I32, t
 MISTAKE(scatterv_of_huge_counts, tuttiReduceScatterV(in, out, huge, NULL, I32, tuttiSum, c, NULL))
 MISTAKE(scatterv_of_far_displs,
         tuttiReduceScatterV(in, out, counts, far_away, I32, tuttiSum, c, NULL))
-MISTAKE(alltoallv_without_sendcounts, tuttiAlltoAllV(in, NULL, NULL, out, counts, NULL, I32, c, NULL))
-MISTAKE(alltoallv_without_recvcounts, tuttiAlltoAllV(in, counts, NULL, out, NULL, NULL, I32, c, NULL))
+MISTAKE(alltoallv_without_sendcounts,
+        tuttiAlltoAllV(in, NULL, NULL, out, counts, NULL, I32, c, NULL))
+MISTAKE(alltoallv_without_recvcounts,
+        tuttiAlltoAllV(in, counts, NULL, out, NULL, NULL, I32, c, NULL))
 MISTAKE(alltoallv_of_huge_sends, tuttiAlltoAllV(in, huge, NULL, out, huge, NULL, I32, c, NULL))
-MISTAKE(alltoallv_of_far_displs, tuttiAlltoAllV(in, counts, far_away, out, counts, NULL, I32, c, NULL))
+MISTAKE(alltoallv_of_far_displs,
+        tuttiAlltoAllV(in, counts, far_away, out, counts, NULL, I32, c, NULL))
 
 static size_t two_one[NRANKS] = {2, 1}, one_two[NRANKS] = {1, 2};
-MISTAKE(alltoallv_unequal_to_itself, tuttiAlltoAllV(in, two_one, NULL, out, counts, NULL, I32, c, NULL))
-MISTAKE(alltoallv_in_place_unequal, tuttiAlltoAllV(in, counts, NULL, in, one_two, NULL, I32, c, NULL))
-MISTAKE(alltoallv_in_place_displaced, tuttiAlltoAllV(in, counts, NULL, in, counts, one_two, I32, c, NULL))
+MISTAKE(alltoallv_unequal_to_itself,
+        tuttiAlltoAllV(in, two_one, NULL, out, counts, NULL, I32, c, NULL))
+MISTAKE(alltoallv_in_place_unequal,
+        tuttiAlltoAllV(in, counts, NULL, in, one_two, NULL, I32, c, NULL))
+MISTAKE(alltoallv_in_place_displaced,
+        tuttiAlltoAllV(in, counts, NULL, in, counts, one_two, I32, c, NULL))
 
 static int number;
 static void *pointer;
@@ -186,7 +192,8 @@ MISTAKE(abort_garbage, tuttiCommAbort(GARBAGE_COMM))
 MISTAKE(split_without_comm, tuttiCommSplit(NULL, 0, 0, &made, NULL))
 MISTAKE(split_to_null, tuttiCommSplit(c, 0, 0, NULL, NULL))
 MISTAKE(split_of_color_minus_2, tuttiCommSplit(c, -2, 0, &made, NULL))
-MISTAKE(op_to_null, tuttiRedOpCreatePreMulSum(NULL, &one, tuttiFloat32, tuttiScalarHostImmediate, c))
+MISTAKE(op_to_null,
+        tuttiRedOpCreatePreMulSum(NULL, &one, tuttiFloat32, tuttiScalarHostImmediate, c))
 MISTAKE(op_of_null, tuttiRedOpCreatePreMulSum(&int_op, NULL, tuttiFloat32, tuttiScalarDevice, c))
 MISTAKE(op_of_type, tuttiRedOpCreatePreMulSum(&int_op, &one, BAD_TYPE, tuttiScalarDevice, c))
 MISTAKE(op_of_residence,
@@ -317,7 +324,7 @@ static const struct mistake mistakes[] = {
     ROW(event_of_dead, ARGUMENT, "tuttiStreamEventFd", "destroyed"),
 };
 
-/* ---- the tests -------------------------------------------------------------------------------- */
+/* ---- the tests ------------------------------------------------------------------------------- */
 
 enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
 
@@ -495,7 +502,8 @@ static void a_count_of_zero_needs_no_buffer(void **unused)
 
             assert_int_equal(ALLREDUCE(NULL, NULL, 0, I32, comm, NULL), tuttiSuccess);
             assert_int_equal(ALLTOALL(ODD, ODD, 0, I32, comm, NULL), tuttiSuccess);
-            assert_int_equal(tuttiAllGatherV(NULL, NULL, none, NULL, I32, comm, NULL), tuttiSuccess);
+            assert_int_equal(tuttiAllGatherV(NULL, NULL, none, NULL, I32, comm, NULL),
+                             tuttiSuccess);
             /* Rank 0 gives nothing, from wherever. */
             assert_int_equal(tuttiAllGatherV(rank == 0 ? all + 1 : mine, rank == 0 ? all : all + 2,
                                              second, NULL, I32, comm, NULL), tuttiSuccess);
@@ -506,7 +514,7 @@ static void a_count_of_zero_needs_no_buffer(void **unused)
     }
 }
 
-/* ---- set up ------------------------------------------------------------------------------------ */
+/* ---- set up ---------------------------------------------------------------------------------- */
 
 static int open_all(void **unused)
 {

@@ -109,7 +109,7 @@ static void a_malformed_launch_names_the_variable(void **state)
         check(&environments[i], 1, form_from_environment);
 }
 
-/* ---- fork ----------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 /* Exit status of a child: 0 when everything that the parent made is refused. */
 static int use_what_the_parent_made(tuttiComm_t comm, tuttiStream_t stream)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communicators that cannot come to be: why, in one line, by the deadline, and nothing is left open. */
+ * Communicators that cannot come to be: why, in one line, by the deadline, and nothing is left
+ * open. */
 #include "fault/crew.h"
 
 #include <stdarg.h>
@@ -195,7 +196,7 @@ static void every_byte_of_an_id_counts(void **state)
     }
 }
 
-/* ---- ranks that disagree ---------------------------------------------------------------------- */
+/* ---- ranks that disagree --------------------------------------------------------------------- */
 
 enum disagreement { ON_NRANKS, ON_NUMBER, ABOUT_COMING };
 

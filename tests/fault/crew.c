@@ -53,7 +53,7 @@ bool crew_await(const uint32_t *counter, uint32_t least)
     return true;
 }
 
-/* ---- a rank ----------------------------------------------------------------------------------- */
+/* ---- a rank ---------------------------------------------------------------------------------- */
 
 tuttiUniqueId crew_share_id(struct crew_seat *seat)
 {
@@ -121,7 +121,7 @@ static void live(const struct crew *crew, struct crew_board *board, int rank)
     exit(0);
 }
 
-/* ---- the test's side ---------------------------------------------------------------------------- */
+/* ---- the test's side ------------------------------------------------------------------------- */
 
 static void bury(struct crew_board *board, const pid_t *pids, int count)
 {
@@ -188,7 +188,7 @@ void crew_clear(struct crew_board *board)
     munmap(board, sizeof *board);
 }
 
-/* ---- what a process holds --------------------------------------------------------------------------- */
+/* ---- what a process holds -------------------------------------------------------------------- */
 
 static int count_entries(const char *directory)
 {

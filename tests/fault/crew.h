@@ -62,7 +62,8 @@ void crew_clear(struct crew_board *board);
 /* For ranks: the id that rank 0 has made. */
 tuttiUniqueId crew_share_id(struct crew_seat *seat);
 
-/* Atomic counters of the board. crew_await polls until *counter >= least; false after some seconds. */
+/* Atomic counters of the board. crew_await polls until *counter >= least; false after some
+ * seconds. */
 uint32_t crew_load(const uint32_t *counter);
 void crew_add(uint32_t *counter);
 bool crew_await(const uint32_t *counter, uint32_t least);

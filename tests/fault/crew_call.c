@@ -26,7 +26,8 @@ const int crew_way_count = sizeof crew_ways / sizeof *crew_ways;
 static tuttiResult_t pass_round(struct crew_seat *seat, const struct crew_call *call,
                                 const void *input, void *output)
 {
-    int next = (seat->rank + 1) % seat->nranks, last = (seat->rank + seat->nranks - 1) % seat->nranks;
+    int next = (seat->rank + 1) % seat->nranks;
+    int last = (seat->rank + seat->nranks - 1) % seat->nranks;
 
     tuttiGroupStart();
     tuttiSend(input, call->count, call->type, next, seat->comm, NULL);

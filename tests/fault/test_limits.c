@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes at the end of their descriptors or their memory: errors, no crash, nothing lost. */
+ * Processes at the end of their descriptors, memory, keys, or of what files may hold: errors, no
+ * crash, nothing lost. */
 #include "crew.h"
+#include "support/stderr_text.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -150,11 +154,65 @@ static void without_memory_there_are_errors(void **state)
 }
 #endif
 
+/* No file may be as large as the memory that ranks of a host share. */
+static tuttiResult_t go_without_shared_memory(struct crew_seat *seat)
+{
+    (void)seat;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 65536, .rlim_max = 65536});
+    return use_a_communicator();
+}
+
+static void ranks_that_cannot_share_memory_go_without_it_and_say_why(void **state)
+{
+    struct crew_board *board;
+    const char *said;
+
+    (void)state;
+    stderr_text_begin();
+    board = crew_run(&(struct crew){.nranks = 1, .forms_itself = true,
+                                    .environment = (const char *const[]){"TUTTI_DEBUG", "info",
+                                                                         NULL},
+                                    .run = go_without_shared_memory});
+    said = stderr_text_end();
+    if (board->reports[0].result != tuttiSuccess ||
+        strstr(said, "no shared memory on this host: shared segment of ") == NULL)
+        fail_msg("%d: %s\n%s", (int)board->reports[0].result, board->reports[0].text, said);
+    crew_clear(board);
+}
+
+/* Another library may have taken all that a process has. */
+static tuttiResult_t run_out_of_keys(struct crew_seat *seat)
+{
+    pthread_key_t key;
+
+    (void)seat;
+    while (pthread_key_create(&key, NULL) == 0)
+        ;
+    for (int i = 0; i < 2; i++)
+        if (tuttiGroupStart() != tuttiSystemError || *tuttiGetLastError(NULL) == '\0')
+            return tuttiInternalError;
+    return tuttiGroupEnd() == tuttiInvalidUsage ? tuttiSuccess : tuttiInternalError;
+}
+
+static void without_keys_of_threads_groups_give_errors(void **state)
+{
+    struct crew_board *board;
+
+    (void)state;
+    board = crew_run(&(struct crew){.nranks = 1, .forms_itself = true, .run = run_out_of_keys});
+    if (board->reports[0].result != tuttiSuccess)
+        fail_msg("%d: %s", (int)board->reports[0].result, board->reports[0].text);
+    crew_clear(board);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_descriptors_there_are_errors_and_no_leaks),
         cmocka_unit_test(without_descriptors_tcp_gives_errors_and_no_leaks),
+        cmocka_unit_test(ranks_that_cannot_share_memory_go_without_it_and_say_why),
+        cmocka_unit_test(without_keys_of_threads_groups_give_errors),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(without_memory_there_are_errors),
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that call different things: all are told, one with both calls, and nobody waits for ever. */
+ * Ranks that call different things: all are told, one with both calls, and nobody waits for
+ * ever. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -19,7 +20,8 @@ struct difference {
 
 static const struct difference differences[] = {
     {"collective", {CREW_ALLREDUCE, 100, tuttiFloat32, tuttiSum, 0},
-     {CREW_ALLGATHER, 100, tuttiFloat32, tuttiSum, 0}, {"allreduce(count 100", "allgather(count 100"}},
+     {CREW_ALLGATHER, 100, tuttiFloat32, tuttiSum, 0},
+     {"allreduce(count 100", "allgather(count 100"}},
     {"collective, without data", {CREW_BARRIER, 0, tuttiInt8, tuttiSum, 0},
      {CREW_ALLREDUCE, 9, tuttiInt32, tuttiSum, 0}, {"barrier", "allreduce(count 9"}},
     {"vector form", {CREW_ALLGATHER, 64, tuttiInt32, tuttiSum, 0},
@@ -129,7 +131,8 @@ int main(void)
         threads_that_call_different_things_are_all_told);
     for (int i = 0; i < crew_way_count; i++)
         tests[count++] = (struct CMUnitTest){
-            .name = crew_ways[i].name, .test_func = processes_that_call_different_things_are_all_told,
+            .name = crew_ways[i].name,
+            .test_func = processes_that_call_different_things_are_all_told,
             .initial_state = (void *)(uintptr_t)&crew_ways[i]};
     return _cmocka_run_group_tests("ranks that differ", tests, (size_t)count, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void nothing_is_left_behind(void **state)
     }
 }
 
-/* ---- strangers ---------------------------------------------------------------------------------- */
+/* ---- strangers ------------------------------------------------------------------------------- */
 
 static bool owns_inode(pid_t pid, unsigned long inode)
 {

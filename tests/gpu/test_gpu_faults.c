@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GPUs whose ranks disagree, stall, die or give up, and GPUs that fail: every call ends, and says
  * why. */
-#include "fault/crew.h"
+#include "gpu/ranks.h"
 #include "support/stderr_text.h"
-#include "wrap/cuda.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,81 +14,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { NRANKS = 3, COUNT = 1000, LONG_MS = 600000 };
+enum { COUNT = 1000 };
 
 /* Marks of the board. */
 enum { MARK_CALLED, MARK_ENDED, MARK_FREED };
 
-/* ---- a rank on a GPU ------------------------------------------------------------------------- */
-
-struct rank {
-    struct crew_seat *seat;
-    int32_t *numbers; /* COUNT of them on GPU number `rank`, whose context is current */
-};
-
-struct script {
-    tuttiResult_t (*act)(struct rank *rank);
-    uint32_t victim; /* rank, or call: what the act makes of it */
-};
-
-static const struct script *script_of(const struct rank *rank)
-{
-    return rank->seat->crew->context;
-}
-
-static const struct tutti_cuda *driver(void)
-{
-    const struct tutti_cuda *cuda = tutti_cuda_get(1);
-
-    if (cuda == NULL)
-        _exit(4);
-    return cuda;
-}
-
-/* Of what a test needs and no fault is to meet. */
-static void must(int code)
-{
-    if (code == TUTTI_CU_SUCCESS)
-        return;
-    fprintf(stderr, "the driver: %s\n", tutti_cuda_error(driver(), code));
-    _exit(5);
-}
-
-static void settle_in(struct rank *rank)
-{
-    struct tutti_cu_context *context;
-    tutti_cu_address numbers;
-    tutti_cu_device device;
-
-    must(driver()->device(&device, rank->seat->rank));
-    must(driver()->primary_retain(&context, device));
-    must(driver()->context_set(context));
-    must(driver()->memory_alloc(&numbers, COUNT * sizeof *rank->numbers));
-    rank->numbers = (int32_t *)(uintptr_t)numbers;
-}
-
-/* Wait until all ranks have come here, though they may have failed. */
-static void meet(struct crew_seat *seat, int mark)
-{
-    crew_add(&seat->board->marks[mark]);
-    if (!crew_await(&seat->board->marks[mark], (uint32_t)seat->nranks))
-        _exit(6);
-}
-
-static tuttiResult_t form_and_act(struct crew_seat *seat)
-{
-    struct rank rank = {.seat = seat};
-    const struct script *script = seat->crew->context;
-    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
-    tuttiResult_t result;
-
-    settle_in(&rank);
-    config.initTimeoutMs = 20000;
-    config.timeoutMs = seat->crew->timeout_ms;
-    result = tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
-                                     &config);
-    return result != tuttiSuccess ? result : script->act(&rank);
-}
+/* ---- ways ------------------------------------------------------------------------------------ */
 
 /* By kernels, or through the host where there are none; as processes, then as threads. */
 enum { WAYS = 4 };
@@ -103,25 +33,6 @@ static struct way way_of(int number)
     static const char *const without_kernels[] = {"TUTTI_CUDA_KERNELS", "/dev/null", NULL};
 
     return (struct way){number / 2 == 0 ? NULL : without_kernels, number % 2 == 1};
-}
-
-static struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
-                               const char *const *environment)
-{
-    return crew_run(&(struct crew){.nranks = NRANKS, .is_threads = is_threads, .forms_itself = true,
-                                   .environment = environment, .timeout_ms = timeout_ms,
-                                   .run = form_and_act, .context = script});
-}
-
-static void expect_report(const struct crew_board *board, int rank, tuttiResult_t wanted,
-                          const char *said)
-{
-    const struct crew_report *report = &board->reports[rank];
-
-    if (report->result != wanted || strstr(report->text, said) == NULL)
-        fail_msg("rank %d got %s, not %s, or does not say \"%s\": %s", rank,
-                 tuttiGetErrorString(report->result), tuttiGetErrorString(wanted), said,
-                 report->text);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -203,7 +114,7 @@ static void ranks_that_disagree_are_all_told_who_called_what(void **state)
     for (uint32_t difference = 0; difference < DIFFERENCES; difference++)
         for (int number = 0; number < WAYS; number++) {
             struct way way = way_of(number);
-            struct script script = {disagree, difference};
+            struct script script = {disagree, difference, COUNT, NULL};
             struct crew_board *board = play(&script, way.is_threads, LONG_MS, way.environment);
 
             for (int rank = 0; rank < NRANKS; rank++) {
@@ -228,7 +139,7 @@ static tuttiResult_t let_others_wait(struct rank *rank)
 
 static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
 {
-    const struct script script = {let_others_wait, 0};
+    const struct script script = {let_others_wait, 0, COUNT, NULL};
 
     (void)state;
     for (int number = 0; number < WAYS; number++) {
@@ -256,7 +167,7 @@ static tuttiResult_t pass_other_memory(struct rank *rank)
 
 static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state)
 {
-    const struct script script = {pass_other_memory, 0};
+    const struct script script = {pass_other_memory, 0, COUNT, NULL};
 
     (void)state;
     for (int is_threads = 0; is_threads < 2; is_threads++) {
@@ -307,7 +218,7 @@ static tuttiResult_t abort_meanwhile(struct rank *rank)
 
 static void giving_up_ends_the_kernels_of_all_ranks(void **state)
 {
-    const struct script script = {abort_meanwhile, 0};
+    const struct script script = {abort_meanwhile, 0, COUNT, NULL};
 
     (void)state;
     for (int number = 0; number < WAYS; number++) {
@@ -346,7 +257,7 @@ static void kill_rank_1(const struct crew *crew, struct crew_board *board, const
 
 static void a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it(void **state)
 {
-    const struct script script = {wait_for_death, 0};
+    const struct script script = {wait_for_death, 0, COUNT, NULL};
 
     (void)state;
     for (int number = 0; number < WAYS; number += 2) {
@@ -368,7 +279,7 @@ static void a_rank_that_dies_is_named_to_those_whose_kernels_wait_for_it(void **
 static const char *sum_with(const char *faults, bool is_threads)
 {
     const char *environment[] = {"SIMCUDA_FAULTS", faults, "TUTTI_DEBUG", "info", NULL};
-    const struct script script = {sum_some, 0};
+    const struct script script = {sum_some, 0, COUNT, NULL};
     struct crew_board *board;
     const char *said;
 
@@ -447,7 +358,7 @@ static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting
     for (int rank = 0; rank < NRANKS; rank++)
         expect_report(board, rank, tuttiSuccess, "");
     crew_clear(board);
-    assert_int_equal(count_lines_with(said, "rank 1: memory of a GPU cannot be passed on"), 1);
+    assert_int_equal(count_lines_with(said, "memory of rank 1's GPU has not come: memory "), 1);
     assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 1);
     assert_int_equal(count_lines_with(said, "not all GPUs reach GPU"), 1);
     assert_int_equal(count_lines_with(said, "GPUs reach each other:"), 1);
@@ -469,7 +380,7 @@ static tuttiResult_t sum_and_clear(struct rank *rank)
  * Ranks do without kernels, all of them. */
 static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void **state)
 {
-    const struct script script = {sum_and_clear, 0};
+    const struct script script = {sum_and_clear, 0, COUNT, NULL};
 
     (void)state;
     for (int number = NRANKS + 1; number <= 3 * NRANKS; number++) {
@@ -492,7 +403,7 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
         crew_clear(board);
         if (count_lines_with(said, "device memory goes through the host") != 1 ||
             strstr(said, "left: 0 allocations, 0 of the host, 0 registered, 0 opened, 0 mapped, "
-                         "0 reserved, 0 handles, 0 streams, 0 events") == NULL)
+                         "0 reserved, 0 handles, 0 streams, 0 events, 0 graphs, 0 modules") == NULL)
             fail_msg("%s: %s", fault, said);
     }
 }
@@ -501,12 +412,15 @@ static void ranks_that_run_out_of_memory_when_they_form_go_through_the_host(void
 
 static void a_gpu_that_is_lost_is_named_and_the_others_end(void **state)
 {
-    static const char *const environment[] = {"SIMCUDA_FAULTS", "lost=1:20", NULL};
-    const struct script script = {sum_for_ever, 0};
+    static const char *const by_kernels[] = {"SIMCUDA_FAULTS", "lost=1:20", NULL};
+    static const char *const by_host[] = {"SIMCUDA_FAULTS", "lost=1:3", "TUTTI_CUDA_KERNELS",
+                                          "/dev/null", NULL};
+    const struct script script = {sum_for_ever, 0, COUNT, NULL};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
-        struct crew_board *board = play(&script, is_threads, LONG_MS, environment);
+    for (int number = 0; number < WAYS; number++) {
+        struct crew_board *board =
+            play(&script, number % 2 == 1, LONG_MS, number / 2 == 0 ? by_kernels : by_host);
 
         expect_report(board, 1, tuttiUnhandledCudaError, "GPU 1");
         for (int rank = 0; rank < NRANKS; rank += 2)

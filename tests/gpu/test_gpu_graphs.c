@@ -5,9 +5,11 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <cmocka.h>
 
-enum { COUNT = 600, REPLAYS = 20, LARGE = 8192, MANY = 70 };
+enum { COUNT = 600, LARGE = 20000, REPLAYS = 20, MANY = 70 };
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
@@ -17,15 +19,20 @@ static void *find(const char *name)
     return dlsym(gpus_driver()->library, name);
 }
 
-/* Other threads go on with their own calls: captures of one thread must let them. */
-static void begin(struct member *member, tuttiStream_t stream)
+static void begin_in_mode(struct member *member, tuttiStream_t stream, int mode)
 {
     int (*call)(void *, int);
 
     if (!gpus_has(member))
         return;
     *(void **)&call = find("cuStreamBeginCapture_v2");
-    EXPECT(member, call != NULL && call(stream, TUTTI_CU_CAPTURE_THREAD_LOCAL) == TUTTI_CU_SUCCESS);
+    EXPECT(member, call != NULL && call(stream, mode) == TUTTI_CU_SUCCESS);
+}
+
+/* Other threads go on with their own calls: captures of one thread must let them. */
+static void begin(struct member *member, tuttiStream_t stream)
+{
+    begin_in_mode(member, stream, TUTTI_CU_CAPTURE_THREAD_LOCAL);
 }
 
 static struct tutti_cu_exec *end(struct member *member, tuttiStream_t stream)
@@ -192,6 +199,105 @@ static void replays_and_calls_take_turns_on_a_stream(void **state)
     at_all_places(mix);
 }
 
+/* ---- large ones ------------------------------------------------------------------------------ */
+
+/* An all-gather, an all-to-all in place of what it gave, and the largest of all that. */
+static void call_large(struct member *member, int32_t *numbers, tuttiStream_t stream)
+{
+    int32_t *mine = numbers + (size_t)member->rank * LARGE;
+
+    EXPECT_OK(member, tuttiAllGather(mine, numbers, LARGE, tuttiInt32, member->comm, stream));
+    EXPECT_OK(member, tuttiAlltoAll(numbers, numbers, LARGE, tuttiInt32, member->comm, stream));
+    EXPECT_OK(member, tuttiAllReduce(numbers, numbers, LARGE, tuttiInt32, tuttiMax, member->comm,
+                                     stream));
+}
+
+/* Rank r gives r + round; the all-to-all leaves block r of all ranks to rank r. */
+static void replay_large(struct member *member)
+{
+    size_t all = (size_t)member->nranks * LARGE;
+    int32_t *numbers = numbers_make(member, all, 0, 0);
+    tuttiStream_t stream = numbers_stream(member);
+    struct tutti_cu_exec *exec;
+
+    begin(member, stream);
+    if (gpus_has(member))
+        call_large(member, numbers, stream);
+    exec = end(member, stream);
+    for (int round = 1; round <= 3; round++) {
+        numbers_write(member, numbers + (size_t)member->rank * LARGE, LARGE,
+                      member->rank + round, 1);
+        if (gpus_has(member))
+            play(member, exec, stream);
+        else
+            call_large(member, numbers, stream);
+        numbers_settle(member, stream);
+        numbers_expect(member, numbers, LARGE, member->nranks - 1 + round, 1, "largest");
+        for (int block = 1; block < member->nranks; block++)
+            numbers_expect(member, numbers + (size_t)block * LARGE, LARGE, member->rank + round, 1,
+                           "all-to-all");
+    }
+    member_meet(member);
+    drop(member, exec);
+    numbers_drop_stream(member, stream);
+    numbers_drop(member, numbers, all);
+}
+
+static void large_calls_are_replayed(void **state)
+{
+    (void)state;
+    at_all_places(replay_large);
+}
+
+/* ---- beside other calls ------------------------------------------------------------------------ */
+
+/* While a call waits for the other ranks another is captured, in the mode that forbids much to all
+ * threads; the library's own is no exception that anybody would have to know of. */
+static void capture_while_waiting(struct member *member)
+{
+    int32_t *numbers[2] = {numbers_make(member, COUNT, member->rank + 1, 0),
+                           numbers_make(member, COUNT, member->rank + 1, 0)};
+    tuttiStream_t streams[2] = {numbers_stream(member), numbers_stream(member)};
+    struct tutti_cu_exec *exec;
+
+    if (member->rank != 0)
+        member_meet(member);
+    EXPECT_OK(member, tuttiAllReduce(numbers[0], numbers[0], COUNT, tuttiInt32, tuttiSum,
+                                     member->comm, streams[0]));
+    begin_in_mode(member, streams[1], TUTTI_CU_CAPTURE_GLOBAL);
+    if (member->rank == 0) {
+        usleep(20000); /* for whoever looks after the call, if somebody does */
+        member_meet(member);
+    }
+    EXPECT_OK(member, tuttiAllReduce(numbers[1], numbers[1], COUNT, tuttiInt32, tuttiSum,
+                                     member->comm, streams[1]));
+    exec = end(member, streams[1]);
+    numbers_settle(member, streams[0]);
+    play(member, exec, streams[1]);
+    for (int i = 0; i < 2; i++) {
+        numbers_settle(member, streams[i]);
+        numbers_expect(member, numbers[i], COUNT, triangle(member->nranks), 0, "captured or not");
+    }
+    member_meet(member);
+    drop(member, exec);
+    for (int i = 0; i < 2; i++) {
+        numbers_drop_stream(member, streams[i]);
+        numbers_drop(member, numbers[i], COUNT);
+    }
+}
+
+static void captures_that_forbid_much_are_left_alone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < all_place_count; i++)
+        if (all_places[i].launch == LAUNCH_PROCESSES && all_places[i].on_cpu < 0)
+            at_place(&all_places[i], true, capture_while_waiting);
+    /* Through the host. */
+    setenv("TUTTI_CUDA_KERNELS", "/dev/null", 1);
+    gpus_use(2, -1, GPU_MEMORY_EITHER);
+    world_run(LAUNCH_PROCESSES, 2, capture_while_waiting, NULL);
+}
+
 /* ---- while memory comes ---------------------------------------------------------------------- */
 
 static void sum_numbers(struct member *member, int32_t *numbers, tuttiStream_t stream)
@@ -247,6 +353,8 @@ int main(void)
         cmocka_unit_test(every_replay_takes_what_is_in_memory_then),
         cmocka_unit_test(replays_and_calls_take_turns_on_a_stream),
         cmocka_unit_test(what_a_graph_refers_to_stays_mapped_however_much_comes),
+        cmocka_unit_test(large_calls_are_replayed),
+        cmocka_unit_test(captures_that_forbid_much_are_left_alone),
     };
 
     return cmocka_run_group_tests_name("graphs of GPUs", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which memory of GPUs peers use where it lies: virtual memory of the caller's own, memory that cannot
- * be passed on, memory that is freed. Calls are so large that they would use it. */
+ * Which memory of GPUs peers use where it lies: virtual memory of the caller's own, memory that
+ * cannot be passed on, memory that is freed. Calls are so large that they would use it. */
 #include "gpu/numbers.h"
 #include "support/stderr_text.h"
 #include "transport/gpu_memory.h"
@@ -147,8 +147,8 @@ static void virtual_memory_is_opened_to_the_devices_of_peers(void **state)
 {
     (void)state;
     /* Ranks 0 and 2 are on one device, and each shows what both have. */
-    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can use the", 5);
-    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can use the", 3);
+    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can use", 5);
+    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can use", 3);
 }
 
 static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)

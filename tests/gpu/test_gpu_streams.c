@@ -76,7 +76,8 @@ static void calls_on_several_streams_run_in_the_order_of_the_calls(void **state)
     at_all_places(go_over_streams);
 }
 
-/* Ranks call on the communicators in different orders. Each call takes all the blocks that it may. */
+/* Ranks call on the communicators in different orders. Each call takes all the blocks that it
+ * may. */
 static void cross(struct member *member)
 {
     enum { COMMS = 4, MANY = 60000, ROUNDS = 3 };
@@ -212,6 +213,84 @@ static void a_group_over_several_streams_is_complete_on_each(void **state)
     at_all_places(play_on_three);
 }
 
+/* Even ranks make three calls together, odd ones one by one, and the other way round. */
+static void group_now_and_then(struct member *member)
+{
+    size_t all = (size_t)member->nranks * COUNT, mine = (size_t)member->rank * COUNT;
+    int32_t *summed = numbers_make(member, COUNT, member->rank + 1, 0);
+    int32_t *gathered = numbers_make(member, all, member->rank, 0);
+    int32_t *told = numbers_make(member, COUNT, member->rank, 1);
+    tuttiStream_t stream = numbers_stream(member);
+
+    for (int round = 0; round < 4; round++) {
+        bool is_grouped = (round + member->rank) % 2 == 0;
+
+        if (is_grouped)
+            EXPECT_OK(member, tuttiGroupStart());
+        EXPECT_OK(member, tuttiAllReduce(summed, summed, COUNT, tuttiInt32,
+                                         round == 0 ? tuttiSum : tuttiMax, member->comm, stream));
+        EXPECT_OK(member, tuttiAllGather(gathered + mine, gathered, COUNT, tuttiInt32, member->comm,
+                                         stream));
+        EXPECT_OK(member, tuttiBroadcast(told, told, COUNT, tuttiInt32, 1, member->comm, stream));
+        if (is_grouped)
+            EXPECT_OK(member, tuttiGroupEnd());
+    }
+    numbers_settle(member, stream);
+    numbers_expect(member, summed, COUNT, triangle(member->nranks), 0, "all-reduce");
+    for (int rank = 0; rank < member->nranks; rank++)
+        numbers_expect(member, gathered + (size_t)rank * COUNT, COUNT, rank, 0, "all-gather");
+    numbers_expect(member, told, COUNT, 1, 1, "broadcast");
+    member_meet(member);
+    numbers_drop_stream(member, stream);
+    numbers_drop(member, summed, COUNT);
+    numbers_drop(member, gathered, all);
+    numbers_drop(member, told, COUNT);
+}
+
+static void ranks_need_not_group_their_calls_alike(void **state)
+{
+    (void)state;
+    at_all_places(group_now_and_then);
+}
+
+/* More than the launch's memory holds at once. */
+static void send_many(struct member *member)
+{
+    enum { MANY = 500 };
+    int next = (member->rank + 1) % member->nranks;
+    int before = (member->rank + member->nranks - 1) % member->nranks;
+    int32_t *given = numbers_make(member, MANY, member->rank, 3);
+    int32_t *taken = numbers_make(member, MANY, -1, 0);
+    int32_t *summed = numbers_make(member, COUNT, member->rank + 1, 0);
+    tuttiStream_t stream = numbers_stream(member);
+
+    for (int round = 0; round < 3; round++) {
+        EXPECT_OK(member, tuttiGroupStart());
+        EXPECT_OK(member, tuttiAllReduce(summed, summed, COUNT, tuttiInt32,
+                                         round == 0 ? tuttiSum : tuttiMax, member->comm, stream));
+        for (int i = 0; i < MANY; i++) {
+            EXPECT_OK(member, tuttiSend(given + i, 1, tuttiInt32, next, member->comm, stream));
+            EXPECT_OK(member, tuttiRecv(taken + i, 1, tuttiInt32, before, member->comm, stream));
+        }
+        EXPECT_OK(member, tuttiGroupEnd());
+    }
+    numbers_settle(member, stream);
+    numbers_expect(member, summed, COUNT, triangle(member->nranks), 0, "all-reduce");
+    numbers_expect(member, taken, MANY, before, 3, "many messages");
+    member_meet(member);
+    numbers_drop_stream(member, stream);
+    numbers_drop(member, given, MANY);
+    numbers_drop(member, taken, MANY);
+    numbers_drop(member, summed, COUNT);
+}
+
+static void a_group_may_have_any_number_of_messages(void **state)
+{
+    (void)state;
+    at_place(&all_places[0], true, send_many);
+    at_place(&all_places[2], true, send_many);
+}
+
 /* ---- in place -------------------------------------------------------------------------------- */
 
 static void reduce_and_gather(struct member *member)
@@ -270,12 +349,17 @@ static void call_all(struct member *member, const struct solo *solos, bool is_on
 static void hold_all_ranks(struct member *member)
 {
     const int *devices = member->context;
-    tuttiComm_t comms[RANKS];
+    tuttiComm_t parents[RANKS], comms[RANKS];
     struct solo solos[RANKS];
 
-    EXPECT_OK(member, tuttiCommInitAll(comms, RANKS, devices));
+    EXPECT_OK(member, tuttiCommInitAll(parents, RANKS, devices));
     if (member_is_unhappy(member))
         return;
+    /* Their ranks are where those of their parents are, though no context is current. */
+    EXPECT_OK(member, tuttiGroupStart());
+    for (int i = 0; i < RANKS; i++)
+        EXPECT_OK(member, tuttiCommSplit(parents[i], 0, i, &comms[i], NULL));
+    EXPECT_OK(member, tuttiGroupEnd());
     for (int i = 0; i < RANKS; i++) {
         make_current(member, devices[i]);
         solos[i] = (struct solo){.comm = comms[i], .stream = gpus_stream(member),
@@ -296,6 +380,7 @@ static void hold_all_ranks(struct member *member)
         numbers_drop(member, solos[i].numbers, COUNT);
         gpus_drop_stream(member, solos[i].stream);
         EXPECT_OK(member, tuttiCommDestroy(comms[i]));
+        EXPECT_OK(member, tuttiCommDestroy(parents[i]));
     }
 }
 
@@ -352,6 +437,8 @@ int main(void)
         cmocka_unit_test(communicators_on_streams_of_their_own_do_not_wait_for_each_other),
         cmocka_unit_test(a_group_of_collectives_and_messages_runs_together),
         cmocka_unit_test(a_group_over_several_streams_is_complete_on_each),
+        cmocka_unit_test(ranks_need_not_group_their_calls_alike),
+        cmocka_unit_test(a_group_may_have_any_number_of_messages),
         cmocka_unit_test(calls_in_place_follow_each_other_on_a_stream),
         cmocka_unit_test(one_thread_may_hold_all_ranks),
         cmocka_unit_test(default_streams_are_streams),

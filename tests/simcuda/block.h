@@ -14,6 +14,7 @@ enum {
     SIM_SHARED_BYTES = 48 << 10,    /* of a block, as GPUs have it for such declarations */
     SIM_SEEN = 16,                  /* what a thread remembers of what it polled */
     SIM_RELAXED = 64,               /* and of its relaxed loads, until it fences */
+    SIM_TORN = 16,                  /* and of lines that others see in parts */
 };
 
 struct runner;
@@ -34,6 +35,13 @@ struct warp {
     void *addresses[2][SIM_WARP]; /* of lines; NULL: that lane has nothing */
 };
 
+/* A thread's part of a line that is not all there yet. */
+struct sim_torn {
+    uint64_t *at;
+    struct sim_word word;
+    uint64_t due_ns;
+};
+
 /* A thread: known to kernels by its first member. */
 struct runner {
     struct sim_thread self;
@@ -51,10 +59,13 @@ struct runner {
         const void *at;
         uint64_t value;
     } seen[SIM_SEEN];
+    uint32_t nseen;
 
     struct sim_weak_buffer kept;
     const void *relaxed[SIM_RELAXED];
     uint32_t nrelaxed;
+    struct sim_torn torn[SIM_TORN]; /* oldest first */
+    uint32_t ntorn;
 };
 
 struct block {
@@ -109,6 +120,9 @@ _Noreturn void runner_die(const struct runner *self, const char *format, ...)
 
 /* A thread that ends: nobody may be waiting for it. */
 void meeting_leave(struct runner *self);
+
+/* Lines that have been torn long enough are whole from now on. */
+void runner_mend(struct runner *self);
 
 /* Kept stores: what a block's threads stored is known to them all; one more may get to memory; a
  * thread, and a block, ends. */

@@ -3,7 +3,6 @@
 #include "simcuda/sim_kernel.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +86,6 @@ void domain_init(struct domain *domain, uint32_t nranks, const struct domain_siz
             seen->from = domain->ranks[rank].mailboxes + peer * layout->mailbox_bytes;
             seen->window = domain->ranks[peer].windows;
             seen->maps[DOMAIN_MAP] = (uintptr_t)domain->ranks[peer].arena;
-            seen->is_line_safe = 1;
         }
 }
 
@@ -207,6 +205,24 @@ void domain_run_rows(struct domain *domain, const char *kernel, const struct dom
 
     run_rows(domain, kernel, grids, launches, nlaunches, seed);
     free(launches);
+}
+
+static void *abort_all(void *context)
+{
+    struct domain *domain = context;
+
+    for (uint32_t rank = 0; rank < domain->layout.nranks; rank++)
+        __atomic_store_n(&domain->ranks[rank].report->abort, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+pthread_t domain_abort(struct domain *domain)
+{
+    pthread_t thread;
+    int failed = pthread_create(&thread, NULL, abort_all, domain);
+
+    assert(failed == 0);
+    return thread;
 }
 
 bool domain_is_fine(const struct domain *domain)

@@ -6,6 +6,7 @@
 
 #include "device/cuda/work.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,10 @@ void domain_run(struct domain *domain, const char *kernel, const struct domain_g
 void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
                      const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
                      uint64_t seed);
+
+/* All ranks' hosts tell their kernels to end, on a thread that the caller joins: meanwhile these
+ * may begin, or wait. */
+pthread_t domain_abort(struct domain *domain);
 
 /* Is every rank's report clean? */
 bool domain_is_fine(const struct domain *domain);

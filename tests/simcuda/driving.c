@@ -78,7 +78,7 @@ void gives(int wanted, int got, const char *call, const char *file, int line)
 
 const struct tutti_cuda *driver(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(1);
+    const struct tutti_cuda *cuda = tutti_cuda_get(true);
 
     MUST(cuda != NULL);
     return cuda;

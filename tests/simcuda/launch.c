@@ -113,6 +113,7 @@ void runner_make_ready(struct runner *runner)
 void runner_give_way(struct runner *self)
 {
     runner_drain(self);
+    runner_mend(self);
     self->npolls = 0;
     runner_make_ready(self);
     sim_fiber_give_way();
@@ -139,8 +140,12 @@ void sim_progress(void)
 void sim_poll(const void *at, uint64_t value)
 {
     struct runner *self = runner_self();
-    uint32_t slot = (uint32_t)((uintptr_t)at / 8 * 0x9e3779b1u >> 16) % SIM_SEEN;
+    uint32_t slot = 0;
 
+    while (slot < SIM_SEEN && self->seen[slot].at != at)
+        slot++;
+    if (slot == SIM_SEEN)
+        slot = self->nseen++ % SIM_SEEN;
     if (self->seen[slot].at != at || self->seen[slot].value != value) {
         self->seen[slot].at = at;
         self->seen[slot].value = value;
@@ -211,6 +216,10 @@ static void run_thread(void *argument)
     sim_tsan_acquire(&run->begin_clock);
     run->launch->kernel->run(run->launch->argument);
     meeting_leave(self);
+    while (self->ntorn > 0) {
+        self->is_idle = true;
+        runner_give_way(self);
+    }
     runner_drain_end(self);
     self->has_ended = true;
     sim_tsan_release(&run->end_clock);

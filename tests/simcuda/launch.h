@@ -21,6 +21,7 @@ struct sim_launch {
     bool (*must_end)(void *context);   /* asked now and then: the threads are to be thrown away */
     /* Each access: it does not return from one that is forbidden. */
     void (*check)(void *context, const void *at, size_t size_bytes, bool is_store);
+    bool (*tears)(void *context, const void *at); /* are lines that go there seen in parts? */
     uint64_t watchdog_ns; /* longer than that nobody gets on: a loud end; 0: never */
 };
 
@@ -36,7 +37,7 @@ const struct sim_kernel *sim_kernel_find(const char *name);
 /* Stores get to others late, as `seed` has it; 0: at once. At first it is what SIMCUDA_WEAK says.
  * For launches that begin afterwards. */
 void sim_weak_set(uint64_t seed);
-/* Lines are not whole: others may see the parts of a line one by one, the last one first. */
+/* Lines are not whole: others may see the end of a line long before the rest of it. */
 void sim_lines_set_torn(bool are_torn);
 
 #endif

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
+/* So long a torn line stays so: who polls, and sleeps in between, sees it. */
+#define TORN_NS UINT64_C(500000)
+
 static bool lines_are_torn;
 
 static const char *const names[] = {
     [SIM_BARRIER] = "gpu_barrier",
     [SIM_BARRIER_OR] = "gpu_barrier_or",
-    [SIM_BARRIER_AND] = "gpu_barrier_and",
-    [SIM_WARP_BARRIER] = "gpu_warp_barrier",
     [SIM_BALLOT] = "a vote of the warp",
-    [SIM_SHUFFLE] = "a shuffle",
     [SIM_LOAD_LINE] = "gpu_load_line",
     [SIM_STORE_LINE] = "gpu_store_line",
 };
@@ -21,7 +21,7 @@ static const char *const names[] = {
 /* Do threads see afterwards what the others did before? */
 static bool orders(enum sim_meeting_kind kind)
 {
-    return kind != SIM_BALLOT && kind != SIM_SHUFFLE;
+    return kind != SIM_BALLOT;
 }
 
 static void check_arrival(struct runner *self, const struct meeting *meeting,
@@ -91,8 +91,7 @@ bool sim_barrier(enum sim_meeting_kind kind, bool is_true)
         block->ntrue[parity] = 0;
     block->ntrue[parity] += is_true;
     meet(self, &block->meeting, kind);
-    return kind == SIM_BARRIER_OR ? block->ntrue[parity] > 0
-                                  : block->ntrue[parity] == block->nthreads;
+    return block->ntrue[parity] > 0;
 }
 
 /* ---- warps ----------------------------------------------------------------------------------- */
@@ -104,38 +103,17 @@ static struct warp *warp_of(struct runner *self, enum sim_meeting_kind kind)
     return self->warp;
 }
 
-void sim_warp_barrier(void)
-{
-    struct runner *self = runner_self();
-
-    meet(self, &warp_of(self, SIM_WARP_BARRIER)->meeting, SIM_WARP_BARRIER);
-}
-
-/* All lanes' words. */
-static const struct sim_word *exchange(enum sim_meeting_kind kind, uint64_t value)
-{
-    struct runner *self = runner_self();
-    struct warp *warp = warp_of(self, kind);
-    uint32_t parity = warp->meeting.round & 1;
-
-    warp->words[parity][self->self.thread % SIM_WARP].low = value;
-    meet(self, &warp->meeting, kind);
-    return warp->words[parity];
-}
-
 uint32_t sim_ballot(bool is_true)
 {
-    const struct sim_word *words = exchange(SIM_BALLOT, is_true);
-    uint32_t votes = 0;
+    struct runner *self = runner_self();
+    struct warp *warp = warp_of(self, SIM_BALLOT);
+    uint32_t parity = warp->meeting.round & 1, votes = 0;
 
+    warp->words[parity][self->self.thread % SIM_WARP].low = is_true;
+    meet(self, &warp->meeting, SIM_BALLOT);
     for (uint32_t i = 0; i < SIM_WARP; i++)
-        votes |= (uint32_t)words[i].low << i;
+        votes |= (uint32_t)warp->words[parity][i].low << i;
     return votes;
-}
-
-uint64_t sim_shuffle(uint64_t value, uint32_t from)
-{
-    return exchange(SIM_SHUFFLE, value)[from % SIM_WARP].low;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -184,16 +162,38 @@ static void load_lines(void *const *addresses, struct sim_word *words)
     }
 }
 
-/* Each lane's part by itself, the last ones first, with time for others in between. */
+static bool is_torn(const struct runner *self, const void *at)
+{
+    const struct sim_launch *launch = self->block->run->launch;
+
+    return lines_are_torn || (launch->tears != NULL && launch->tears(launch->context, at));
+}
+
+/* The line's end now, and the rest when others have had time to look, though its thread may go on. */
 static void store_torn(struct runner *self, uint64_t *at, struct sim_word word)
 {
-    uint32_t behind = 7 - (uint32_t)((uintptr_t)at % 128 / 16);
-
-    for (uint32_t i = 0; i < behind; i++)
+    while (self->ntorn == SIM_TORN) {
+        self->is_idle = true;
         runner_give_way(self);
-    __atomic_store_n(&at[1], word.high, __ATOMIC_RELEASE);
-    runner_give_way(self);
-    __atomic_store_n(&at[0], word.low, __ATOMIC_RELEASE);
+    }
+    if (has_flag(at))
+        __atomic_store_n(&at[1], word.high, __ATOMIC_RELEASE);
+    self->torn[self->ntorn++] = (struct sim_torn){at, word, sim_now_ns() + TORN_NS};
+}
+
+void runner_mend(struct runner *self)
+{
+    uint32_t n = 0;
+
+    while (n < self->ntorn && sim_now_ns() >= self->torn[n].due_ns) {
+        const struct sim_torn *torn = &self->torn[n++];
+
+        __atomic_store_n(&torn->at[0], torn->word.low, __ATOMIC_RELEASE);
+        if (!has_flag(torn->at))
+            __atomic_store_n(&torn->at[1], torn->word.high, __ATOMIC_RELEASE);
+    }
+    self->ntorn -= n;
+    memmove(self->torn, self->torn + n, self->ntorn * sizeof *self->torn);
 }
 
 /* What all of a line's business begins with; gives the round's parity. */
@@ -217,12 +217,15 @@ void sim_store_line(void *at, struct sim_word word, bool is_there)
     struct runner *self = runner_self();
     uint32_t parity = begin_line(self, SIM_STORE_LINE, at, is_there);
     struct warp *warp = self->warp;
+    bool goes_alone = is_there && is_torn(self, at);
 
     warp->words[parity][self->self.thread % SIM_WARP] = word;
+    if (goes_alone)
+        warp->addresses[parity][self->self.thread % SIM_WARP] = NULL;
     sim_progress();
-    if (meet(self, &warp->meeting, SIM_STORE_LINE) && !lines_are_torn)
+    if (meet(self, &warp->meeting, SIM_STORE_LINE))
         store_lines(warp->addresses[parity], warp->words[parity]);
-    if (is_there && lines_are_torn)
+    if (goes_alone)
         store_torn(self, at, word);
 }
 

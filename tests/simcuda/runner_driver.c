@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const struct tutti_cuda *cuda;
-static const struct tutti_cuda_kernels *kernels;
+static struct tutti_cuda_kernels *kernels;
 static tutti_cu_device device;
 static struct tutti_cu_context *context;
 static struct tutti_cu_stream *stream;
@@ -44,7 +44,7 @@ bool runner_open(void)
 {
     int count = 0;
 
-    cuda = tutti_cuda_get(1);
+    cuda = tutti_cuda_get(true);
     if (cuda == NULL)
         return nothing("no CUDA driver");
     MUST(cuda->device_count(&count));
@@ -66,6 +66,7 @@ void runner_close(void)
     MUST(cuda->stream_destroy(stream));
     if (memory != 0)
         MUST(cuda->memory_free(memory));
+    tutti_cuda_kernels_put(kernels);
     MUST(cuda->context_set(NULL));
     MUST(cuda->primary_release(device));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What platform.cuh defines for nvcc, for kernels that are compiled for the host: threads are fibers
- * (fiber.h), blocks and warps meet in meeting.c, and memory is the host's. Plain accesses are plain
- * accesses, so that sanitizers see them, unless somebody watches: then they go by weak.c, where stores
- * get to others late, and by the driver, which knows what a GPU may touch.
+ * What platform.cuh defines for nvcc, for kernels that are compiled for the host: threads are
+ * fibers (fiber.h), blocks and warps meet in meeting.c, and memory is the host's. Plain accesses
+ * are plain accesses, so that sanitizers see them, unless somebody watches: then they go by weak.c,
+ * where stores get to others late, and by the driver, which knows what a GPU may touch.
  *
  * Only platform.cuh includes this. */
 #ifndef TUTTI_TESTS_SIMCUDA_SIMULATED_PLATFORM_H
@@ -14,7 +14,6 @@
 
 #define GPU_INLINE static inline __attribute__((unused))
 #define GPU_FUNCTION static __attribute__((noinline, unused))
-#define GPU_CONSTANT static const
 #define GPU_KERNEL(name, most_threads, type, argument)                                       \
     static void name(const type &argument);                                                  \
     static void name##_run(const void *bytes) { name(*static_cast<const type *>(bytes)); }    \
@@ -42,23 +41,9 @@ GPU_INLINE uint32_t gpu_blocks(void) { return sim_self->blocks; }
 
 GPU_INLINE void gpu_barrier(void) { sim_barrier(SIM_BARRIER, false); }
 GPU_INLINE bool gpu_barrier_or(bool is_true) { return sim_barrier(SIM_BARRIER_OR, is_true); }
-GPU_INLINE bool gpu_barrier_and(bool is_true) { return sim_barrier(SIM_BARRIER_AND, is_true); }
-GPU_INLINE void gpu_warp_barrier(void) { sim_warp_barrier(); }
 GPU_INLINE uint32_t gpu_ballot(bool is_true) { return sim_ballot(is_true); }
 GPU_INLINE bool gpu_warp_all(bool is_true) { return sim_ballot(is_true) == 0xffffffffu; }
 GPU_INLINE bool gpu_warp_any(bool is_true) { return sim_ballot(is_true) != 0; }
-GPU_INLINE uint32_t gpu_shuffle(uint32_t value, uint32_t from)
-{
-    return (uint32_t)sim_shuffle(value, from);
-}
-GPU_INLINE uint64_t gpu_shuffle64(uint64_t value, uint32_t from)
-{
-    return sim_shuffle(value, from);
-}
-GPU_INLINE uint64_t gpu_shuffle64_xor(uint64_t value, uint32_t mask)
-{
-    return sim_shuffle(value, (sim_self->thread ^ mask) % GPU_WARP);
-}
 
 /* ---- memory --------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static void blocks_that_do_not_wait_for_others_take_turns(void **state)
 
 static void check_lost(void)
 {
-    struct try_wait forever;
+    struct try_meet forever;
     struct try_add add;
     tutti_cu_address address;
     struct tutti_cu_context *context;
@@ -141,9 +142,11 @@ static void check_lost(void)
     use_device(1);
     add = (struct try_add){zeros(8), 1};
     use_device(0);
-    forever = (struct try_wait){zeros(8), 1};
+    forever = (struct try_meet){zeros(8), 3, 1}; /* by two blocks: the third never comes */
     stream = make_stream();
-    WORKS(launch("try_wait", 2, 32, stream, &forever));
+    WORKS(launch("try_meet", 2, 32, stream, &forever));
+    while (peek(forever.counter) < 2)
+        sched_yield();
     WORKS(launch("try_add", 1, 32, make_stream(), &add));
     GIVES(700, driver()->stream_synchronize(stream));
     GIVES(700, driver()->memory_alloc(&address, 8));

@@ -302,7 +302,7 @@ static void leak(void)
 
 static void misspell(void)
 {
-    tutti_cuda_get(1);
+    tutti_cuda_get(true);
 }
 
 static void faults_come_on_demand_and_leaks_are_counted(void **state)
@@ -310,7 +310,8 @@ static void faults_come_on_demand_and_leaks_are_counted(void **state)
     (void)state;
     passes_apart(check_out_of_memory, (struct settings){{"SIMCUDA_FAULTS=oom=2"}});
     passes_apart(check_corrupt_copy,
-                 (struct settings){{"SIMCUDA_DEVICES=2", "SIMCUDA_FAULTS=no-ipc,corrupt-copy=0:1"}});
+                 (struct settings){{"SIMCUDA_DEVICES=2",
+                                    "SIMCUDA_FAULTS=no-ipc,corrupt-copy=0:1"}});
     dies_apart(misspell, "no-such is no fault", (struct settings){{"SIMCUDA_FAULTS=no-such"}});
     assert_non_null(strstr(passes_apart(leak, (struct settings){{"SIMCUDA_LEAKS=1"}}),
                            "left: 2 allocations, 0 of the host, 0 registered, 0 opened, 0 mapped, "

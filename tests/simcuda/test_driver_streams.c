@@ -125,7 +125,7 @@ static void what_belongs_to_another_context_is_refused(void **state)
 
 static void check_no_device(void)
 {
-    MUST(tutti_cuda_get(1) == NULL);
+    MUST(tutti_cuda_get(true) == NULL);
 }
 
 static void call_in_child_of_fork(void)

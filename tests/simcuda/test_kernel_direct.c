@@ -4,7 +4,6 @@
 #include "simcuda/attempt.h"
 #include "simcuda/launch.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -294,15 +293,6 @@ static void the_deadline_ends_kernels_that_wait(void **state)
     domain_fini(&domain);
 }
 
-static void *abort_all(void *context)
-{
-    struct domain *domain = context;
-
-    for (uint32_t rank = 0; rank < 3; rank++)
-        __atomic_store_n(&domain->ranks[rank].report->abort, 1, __ATOMIC_RELEASE);
-    return NULL;
-}
-
 static void the_hosts_word_ends_kernels_that_wait(void **state)
 {
     static const struct domain_sizes sizes = {0};
@@ -311,7 +301,7 @@ static void the_hosts_word_ends_kernels_that_wait(void **state)
 
     (void)state;
     domain_init(&domain, 4, &sizes);
-    assert_int_equal(pthread_create(&thread, NULL, abort_all, &domain), 0);
+    thread = domain_abort(&domain);
     run_without_the_last(&domain, 0);
     pthread_join(thread, NULL);
     for (uint32_t rank = 0; rank < 3; rank++)

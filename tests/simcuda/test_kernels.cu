@@ -33,10 +33,6 @@ GPU_KERNEL(try_warps, 1024, struct try_warps, arg)
     gpu_store(&row->votes, gpu_ballot(lane % 3 == 0));
     gpu_store(&row->all, (uint32_t)gpu_warp_all(lane < 32));
     gpu_store(&row->any, (uint32_t)gpu_warp_any(lane == 40));
-    gpu_store(&row->from_next, gpu_shuffle(me, (lane + 1) % GPU_WARP));
-    gpu_store(&row->from_opposite, gpu_shuffle64_xor((uint64_t)me << 40, 16));
-    gpu_warp_barrier();
-    gpu_store(&row->from_third, gpu_shuffle64(me + ((uint64_t)1 << 50), 3));
 }
 
 GPU_KERNEL(try_votes, 1024, struct try_votes, arg)
@@ -48,10 +44,6 @@ GPU_KERNEL(try_votes, 1024, struct try_votes, arg)
             gpu_add(&arg.counts[0], 1);
         if (!gpu_barrier_or(me == gpu_threads()))
             gpu_add(&arg.counts[1], 1);
-        if (gpu_barrier_and(me < gpu_threads()))
-            gpu_add(&arg.counts[2], 1);
-        if (!gpu_barrier_and(me != i % gpu_threads()))
-            gpu_add(&arg.counts[3], 1);
     }
 }
 
@@ -163,17 +155,18 @@ GPU_KERNEL(try_lines, 32, struct try_lines, arg)
             if (gpu_thread() == 0)
                 while (gpu_load_acquire(&arg.torn[1]) < round)
                     gpu_pause();
-            gpu_warp_barrier();
+            gpu_barrier();
             continue;
         }
         for (bool is_new = false; !is_new; gpu_pause()) {
             gpu_word seen = gpu_load_line(mine, true);
-            uint32_t flag = gpu_shuffle(seen.w, gpu_thread() | 7);
-            bool is_whole = seen.x == flag && seen.y == flag && seen.z == flag && seen.w == flag;
+            /* By the last word of the line, which 8 threads have. */
+            bool has_come = gpu_ballot(seen.w == round) >> (gpu_thread() | 7) & 1;
 
-            if (!gpu_warp_all(is_whole) && flag == round && !is_whole)
+            if (has_come && (seen.x != round || seen.y != round || seen.z != round ||
+                             seen.w != round))
                 gpu_add(&arg.torn[0], 1);
-            is_new = gpu_warp_all(flag == round);
+            is_new = gpu_warp_all(has_come);
         }
         if (gpu_thread() == 0)
             gpu_store_release(&arg.torn[1], round);
@@ -210,9 +203,9 @@ GPU_KERNEL(try_mistake, 64, struct try_mistake, arg)
         if (me >= gpu_threads() / 2)
             gpu_barrier_or(false);
         break;
-    case TRY_SHUFFLE_OF_HALF:
+    case TRY_VOTE_OF_HALF:
         if (me % 2 == 0)
-            gpu_shuffle(me, 0);
+            gpu_ballot(true);
         break;
     case TRY_MISALIGNED:
         gpu_load((const uint64_t *)((const char *)arg.memory + 4));
@@ -221,7 +214,7 @@ GPU_KERNEL(try_mistake, 64, struct try_mistake, arg)
         if (me % 2 == 0)
             gpu_barrier();
         else
-            gpu_barrier_and(true);
+            gpu_barrier_or(true);
         break;
     case TRY_MUCH_SHARED: {
         GPU_SHARED(much, all_of_it);

@@ -12,16 +12,15 @@ struct try_sum {
 
 /* try_warps: what each thread's warp thinks of it, into rows[thread]. */
 struct try_warp_row {
-    uint32_t votes, all, any, from_next;
-    uint64_t from_opposite, from_third;
+    uint32_t votes, all, any;
 };
 struct try_warps {
     struct try_warp_row *rows;
 };
 
-/* try_votes: barriers that vote; counts[0..3] of threads that found the right answer. */
+/* try_votes: barriers that vote; counts[0..1] of threads that found the right answer. */
 struct try_votes {
-    uint64_t *counts; /* [4] */
+    uint64_t *counts; /* [2] */
 };
 
 /* try_send: block 0 (of `sender`) sends `nmessages` of `nwords` words, the others receive and count
@@ -38,8 +37,8 @@ struct try_send {
     uint32_t how, nmessages, nwords, is_sender, is_receiver;
 };
 
-/* try_lines: the first warp of block 0 sends lines, the one of block 1 counts those that are neither
- * old nor new. */
+/* try_lines: the first warp of block 0 sends lines, the one of block 1 counts those that are
+ * neither old nor new. */
 struct try_lines {
     unsigned char *lines; /* [4][128], zero */
     uint64_t *torn;       /* one counter, then one for acknowledging */
@@ -48,7 +47,7 @@ struct try_lines {
 
 /* try_mistake: what kernels must not do. */
 enum try_mistake_kind {
-    TRY_LEAVES_BEFORE_BARRIER, TRY_BARRIER_OF_HALF, TRY_SHUFFLE_OF_HALF, TRY_MISALIGNED,
+    TRY_LEAVES_BEFORE_BARRIER, TRY_BARRIER_OF_HALF, TRY_VOTE_OF_HALF, TRY_MISALIGNED,
     TRY_TWO_BARRIERS, TRY_MUCH_SHARED, TRY_DEEP_STACK, TRY_ENDLESS,
 };
 struct try_mistake {

@@ -28,16 +28,13 @@ struct sim_word {
 };
 
 enum sim_meeting_kind {
-    SIM_BARRIER, SIM_BARRIER_OR, SIM_BARRIER_AND,
-    SIM_WARP_BARRIER, SIM_BALLOT, SIM_SHUFFLE, SIM_LOAD_LINE, SIM_STORE_LINE,
+    SIM_BARRIER, SIM_BARRIER_OR, SIM_BALLOT, SIM_LOAD_LINE, SIM_STORE_LINE,
 };
 
-/* All threads of the block. For SIM_BARRIER_OR and _AND: is it true of any, of all? */
+/* All threads of the block. Is it true of any? */
 bool sim_barrier(enum sim_meeting_kind kind, bool is_true);
-void sim_warp_barrier(void);
-/* One bit from each lane of the warp; the word of one of them. */
+/* One bit from each lane of the warp. */
 uint32_t sim_ballot(bool is_true);
-uint64_t sim_shuffle(uint64_t value, uint32_t from);
 /* Lines, whole unless faults say otherwise. */
 struct sim_word sim_load_line(const void *at, bool is_there);
 void sim_store_line(void *at, struct sim_word word, bool is_there);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores that others see late, as GPUs may have them: each thread keeps some of its own, in no order.
- * What a barrier makes known to the block lies in the block's until somebody there releases, or chance
- * has it. Both hold cells of 8 bytes, each of which gets to memory at once. */
+ * Stores that others see late, as GPUs may have them: each thread keeps some of its own, in no
+ * order. What a barrier makes known to the block lies in the block's until somebody there releases,
+ * or chance has it. Both hold cells of 8 bytes, each of which gets to memory at once. */
 #ifndef TUTTI_TESTS_SIMCUDA_WEAK_H
 #define TUTTI_TESTS_SIMCUDA_WEAK_H
 
@@ -24,7 +24,8 @@ void sim_weak_init(struct sim_weak_buffer *buffer, uint32_t capacity);
 void sim_weak_fini(struct sim_weak_buffer *buffer);
 
 /* Keep a store; where the buffer is full, one that `random` picks goes to memory first. Memory is
- * reached past `below`, whose older bytes of the same place are forgotten; NULL: nothing is there. */
+ * reached past `below`, whose older bytes of the same place are forgotten; NULL: nothing is
+ * there. */
 void sim_weak_store(struct sim_weak_buffer *buffer, struct sim_weak_buffer *below, void *at,
                     const void *value, size_t size_bytes, uint64_t random);
 /* Put what is kept over what `ret_value` already holds. */

@@ -21,7 +21,8 @@
 
 /* Two ports for eight ranks. */
 #define SHARED_PORTS                                                                  \
-    "node 8; nics 2; level node overhead 1us bandwidth 10GB/s; level top overhead 5us bandwidth 12GB/s"
+    "node 8; nics 2; level node overhead 1us bandwidth 10GB/s;"                        \
+    "level top overhead 5us bandwidth 12GB/s"
 
 static struct tutti_tuner_view view_of(const struct stage *stage)
 {

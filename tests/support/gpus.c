@@ -28,7 +28,7 @@ bool gpus_has(const struct member *member)
 
 const struct tutti_cuda *gpus_driver(void)
 {
-    return tutti_cuda_get(1);
+    return tutti_cuda_get(true);
 }
 
 /* Complain unless the driver agrees. */
@@ -57,8 +57,8 @@ void gpus_enter(struct member *member)
         expect_cuda(member, cuda->context_set(context), "cuCtxSetCurrent");
 }
 
-/* cuMemFree waits for all that runs on the device, kernels included that wait for this very rank: so
- * plain memory is kept until all ranks are done. */
+/* cuMemFree waits for all that runs on the device, kernels included that wait for this very rank:
+ * so plain memory is kept until all ranks are done. */
 struct kept {
     struct kept *next;
     tutti_cu_address address;

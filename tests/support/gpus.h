@@ -12,8 +12,8 @@
 /* How ranks get device memory. */
 enum gpu_memory { GPU_MEMORY_PLAIN, GPU_MEMORY_TUTTI, GPU_MEMORY_EITHER };
 
-/* From now on ranks r of crowds are on device r modulo `ndevices`; but those that leave `on_cpu` when
- * divided by 3 stay on the CPU, -1: none of them. Call it before any crowd. */
+/* From now on ranks r of crowds are on device r modulo `ndevices`; but those that leave `on_cpu`
+ * when divided by 3 stay on the CPU, -1: none of them. Call it before any crowd. */
 void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory);
 
 bool gpus_are_used(void);

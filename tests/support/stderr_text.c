@@ -22,7 +22,7 @@ void stderr_text_begin(void)
     kept = dup(STDERR_FILENO);
     caught = memfd_create("stderr", MFD_CLOEXEC);
     assert_true(kept >= 0 && caught >= 0);
-    /* Several processes may write: each where the one before has ended. */
+    /* Processes that write at the same time would overwrite each other's lines. */
     assert_int_equal(fcntl(caught, F_SETFL, O_APPEND), 0);
     assert_true(dup2(caught, STDERR_FILENO) >= 0);
 }

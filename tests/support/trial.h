@@ -56,7 +56,8 @@ struct attempt {
     uint8_t *device_input, *device_output; /* where the areas are on a GPU meanwhile; else NULL */
 };
 
-/* Fill the buffers, which are on the rank's GPU if it has one, and make the call. The attempt must stay where it is until its end. */
+/* Fill the buffers, which are on the rank's GPU if it has one, and make the call. The attempt must
+ * stay where it is until its end. */
 void attempt_begin(struct attempt *attempt, struct member *member, const struct trial *trial,
                    tuttiStream_t stream);
 

@@ -147,7 +147,8 @@ static void processes_read_each_others_memory(void **state)
 {
     (void)state;
     if (access("/proc/self/ns/pid", F_OK) != 0) {
-        print_message("[  SKIPPED ] no /proc: processes cannot tell whether their pids mean the same\n");
+        print_message("[  SKIPPED ] no /proc: processes cannot tell whether their pids mean the "
+                      "same\n");
         skip();
     }
     apply_setting(&all_transports);

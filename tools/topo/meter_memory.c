@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 /* What has arrived of a message is reduced from places that stay in a cache. */
-/* Of ordinary numbers of every type. Zeros some processors store past their caches twice as fast. */
+/* Of ordinary numbers of every type. Zeros some processors store past their caches twice as
+ * fast. */
 enum { FILL = 0x3c };
 
 enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };

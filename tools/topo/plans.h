@@ -34,8 +34,8 @@ typedef int plans_visit_fn(const struct request *request, const struct subject *
                            const struct tutti_channels *plan);
 
 /* A command about searches: of each pattern that is wished, for each host of the wish, but of hosts
- * that are alike for the first; before them for TUTTI_ALL_HOSTS where an NVSwitch joins them. `usual`
- * as of wish_read. Gives the exit status; it is a mistake if no host has gpus. */
+ * that are alike for the first; before them for TUTTI_ALL_HOSTS where an NVSwitch joins them.
+ * `usual` as of wish_read. Gives the exit status; it is a mistake if no host has gpus. */
 int plans_run(const struct request *request, const char *usual, plans_visit_fn *visit);
 
 /* Channels of one order, counted. */

@@ -57,11 +57,12 @@ GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, 
     }
 }
 
-GPU_INLINE tutti_scale gpu_scale_of(const struct tutti_gpu_work *work, uint32_t nranks)
+/* What sums are scaled by. */
+GPU_INLINE tutti_scale gpu_scale_of(bool is_average, uint32_t nranks)
 {
     tutti_scale scale = {1.0, 1};
 
-    if (work->is_average) {
+    if (is_average) {
         scale.multiply = 1.0 / nranks;
         scale.divide = nranks;
     }

@@ -92,6 +92,14 @@ struct gpu_bfloat16 {
 
 /* ---- 8 bits ------------------------------------------------------------------------------- */
 
+/* Four numbers by instructions: what is too large becomes the largest number. */
+#define GPU_FLOAT8_NARROW(codes, values, format)                                        \
+    asm("{\n\t.reg .b16 low, high;\n\t"                                                \
+        "cvt.rn.satfinite." format ".f32 low, %2, %1;\n\t"                              \
+        "cvt.rn.satfinite." format ".f32 high, %4, %3;\n\t"                             \
+        "mov.b32 %0, {low, high};\n\t}"                                                 \
+        : "=r"(codes) : "f"((values)[0]), "f"((values)[1]), "f"((values)[2]), "f"((values)[3]))
+
 GPU_INLINE void gpu_float8_widen(uint32_t codes, float *values, tutti_small_format format)
 {
     GPU_UNROLL
@@ -134,11 +142,7 @@ struct gpu_e4m3 {
 #if GPU_CONVERTS_FLOAT8
         uint32_t codes;
 
-        asm("{\n\t.reg .b16 low, high;\n\t"
-            "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n\t"
-            "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n\t"
-            "mov.b32 %0, {low, high};\n\t}"
-            : "=r"(codes) : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
+        GPU_FLOAT8_NARROW(codes, values, "e4m3x2");
         return codes;
 #else
         return gpu_float8_narrow(values, TUTTI_FORMAT_E4M3);
@@ -186,11 +190,7 @@ struct gpu_e5m2 {
 #if GPU_CONVERTS_FLOAT8
         uint32_t codes;
 
-        asm("{\n\t.reg .b16 low, high;\n\t"
-            "cvt.rn.satfinite.e5m2x2.f32 low, %2, %1;\n\t"
-            "cvt.rn.satfinite.e5m2x2.f32 high, %4, %3;\n\t"
-            "mov.b32 %0, {low, high};\n\t}"
-            : "=r"(codes) : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
+        GPU_FLOAT8_NARROW(codes, values, "e5m2x2");
         if (!gpu_e5m2_is_usual(values))
             codes = gpu_e5m2_narrowed(values[0], values[1], values[2], values[3]);
         return codes;

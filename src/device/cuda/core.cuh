@@ -384,18 +384,14 @@ GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_gpu_work 
 GPU_INLINE void gpu_run_end(const struct gpu_run *run)
 {
     struct tutti_gpu_counters *counters = run->counters;
-    uint64_t launches;
 
     gpu_barrier();
     if (gpu_thread() != 0 || gpu_add(&counters->leavers, 1) + 1 != gpu_blocks())
         return;
-    launches = gpu_load_relaxed(&counters->launches) + 1;
     gpu_store_relaxed(&counters->leavers, 0);
     gpu_store_relaxed(&counters->arrivals, 0);
     gpu_store_relaxed(&counters->epoch, run->epoch);
     gpu_store_relaxed(&counters->heard_epoch, run->heard);
-    gpu_store_relaxed(&counters->launches, launches);
-    gpu_store_relaxed(&run->domain->report->finished, launches);
 }
 
 #endif

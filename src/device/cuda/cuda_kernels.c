@@ -18,49 +18,73 @@ static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
     [TUTTI_CUDA_KERNEL_COPY] = "tutti_gpu_copy",
     [TUTTI_CUDA_KERNEL_REDUCE] = "tutti_gpu_reduce",
     [TUTTI_CUDA_KERNEL_CONVERT] = "tutti_gpu_convert",
+    [TUTTI_CUDA_KERNEL_LINES] = "tutti_gpu_test_lines",
     [TUTTI_CUDA_KERNEL_SMALL] = "tutti_gpu_work_small",
     [TUTTI_CUDA_KERNEL_DIRECT] = "tutti_gpu_work_direct",
     [TUTTI_CUDA_KERNEL_GROUP] = "tutti_gpu_group",
+    [TUTTI_CUDA_KERNEL_MEETING] = "tutti_gpu_meeting",
 };
+
+#define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than kernels ever are */
 
 struct tutti_cuda_kernels {
     struct tutti_cuda_kernels *next;
+    uint32_t nusers; /* under the lock */
     const struct tutti_cuda *cuda;
     struct tutti_cu_context *context;
+    struct tutti_cu_module *module;
     struct tutti_cu_function *functions[TUTTI_CUDA_KERNEL_COUNT];
 };
 
-/* One for each context, for ever: contexts are few. */
+/* One for each context that has users. No longer: a context's modules end with it, and the next one
+ * may have its address. */
 static struct tutti_cuda_kernels *loaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the image ------------------------------------------------------------------------------ */
 
-static int read_file(const char *path, void **ret_image)
+/* Up to one byte more than there may be, and room for a zero at the end: PTX is text. NULL: no
+ * memory. */
+static char *read_bounded(FILE *file, size_t *ret_size)
 {
-    FILE *file = fopen(path, "rb");
     size_t size = 0, capacity = 1 << 20;
     char *image = NULL, *grown;
+
+    for (;;) {
+        grown = realloc(image, capacity + 1);
+        if (grown == NULL) {
+            free(image);
+            return NULL;
+        }
+        image = grown;
+        size += fread(image + size, 1, capacity - size, file);
+        if (size < capacity || size > MOST_IMAGE_BYTES)
+            break;
+        capacity = 2 * capacity < MOST_IMAGE_BYTES ? 2 * capacity : MOST_IMAGE_BYTES + 1;
+    }
+    image[size] = '\0';
+    *ret_size = size;
+    return image;
+}
+
+static int read_file(const char *path, void **ret_image)
+{
+    FILE *file = fopen(path, "rbe");
+    size_t size = 0;
+    char *image;
 
     if (file == NULL)
         return tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot open %s: %s", path,
                           strerror(errno));
-    for (;;) {
-        grown = realloc(image, capacity);
-        if (grown == NULL)
-            break;
-        image = grown;
-        size += fread(image + size, 1, capacity - size - 1, file);
-        if (size < capacity - 1)
-            break;
-        capacity *= 2;
-    }
+    image = read_bounded(file, &size);
     fclose(file);
-    if (grown == NULL || size == 0) {
+    if (image == NULL || size == 0 || size > MOST_IMAGE_BYTES) {
         free(image);
-        return tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot read %s", path);
+        return size == 0 ? tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot read %s", path)
+                         : tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: %s has more than %zu "
+                                      "MiB, so it is no file of kernels", path,
+                                      MOST_IMAGE_BYTES >> 20);
     }
-    image[size] = '\0'; /* PTX is text */
     *ret_image = image;
     return TUTTI_OK;
 }
@@ -105,7 +129,6 @@ static int load(const struct tutti_cuda *cuda, struct tutti_cu_context *context,
                 struct tutti_cuda_kernels **ret_kernels)
 {
     struct tutti_cuda_kernels *kernels = calloc(1, sizeof *kernels);
-    struct tutti_cu_module *module;
     const void *image;
     void *file = NULL;
     int code, rc;
@@ -115,19 +138,19 @@ static int load(const struct tutti_cuda *cuda, struct tutti_cu_context *context,
     kernels->cuda = cuda;
     kernels->context = context;
     TUTTI_TRY_OR(fail, rc, find_image(&image, &file));
-    code = cuda->module_load(&module, image);
+    code = cuda->module_load(&kernels->module, image);
     free(file);
     if (code != TUTTI_CU_SUCCESS) {
         rc = explain(cuda, code);
         goto fail;
     }
     for (int i = 0; i < TUTTI_CUDA_KERNEL_COUNT; i++) {
-        code = cuda->module_function(&kernels->functions[i], module, names[i]);
+        code = cuda->module_function(&kernels->functions[i], kernels->module, names[i]);
         if (code == TUTTI_CU_SUCCESS)
             continue;
         rc = tutti_note(TUTTI_ERR_DEVICE, "the kernel %s: %s; the kernels are of another version",
                         names[i], tutti_cuda_error(cuda, code));
-        cuda->module_unload(module);
+        cuda->module_unload(kernels->module);
         goto fail;
     }
     *ret_kernels = kernels;
@@ -138,28 +161,27 @@ fail:
     return rc;
 }
 
-static int get_locked(const struct tutti_cuda *cuda, const struct tutti_cuda_kernels **ret_kernels)
+static int get_locked(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels)
 {
     struct tutti_cu_context *context = NULL;
-    struct tutti_cuda_kernels *kernels;
+    struct tutti_cuda_kernels *kernels = loaded;
     int code = cuda->context_current(&context);
 
     if (code != TUTTI_CU_SUCCESS || context == NULL)
         return tutti_note(TUTTI_ERR_DEVICE, "no CUDA context is current");
-    for (kernels = loaded; kernels != NULL; kernels = kernels->next)
-        if (kernels->context == context && kernels->cuda == cuda) {
-            *ret_kernels = kernels;
-            return TUTTI_OK;
-        }
-    TUTTI_TRY(load(cuda, context, &kernels));
-    kernels->next = loaded;
-    loaded = kernels;
+    while (kernels != NULL && (kernels->context != context || kernels->cuda != cuda))
+        kernels = kernels->next;
+    if (kernels == NULL) {
+        TUTTI_TRY(load(cuda, context, &kernels));
+        kernels->next = loaded;
+        loaded = kernels;
+    }
+    kernels->nusers++;
     *ret_kernels = kernels;
     return TUTTI_OK;
 }
 
-int tutti_cuda_kernels_get(const struct tutti_cuda *cuda,
-                           const struct tutti_cuda_kernels **ret_kernels)
+int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels)
 {
     int rc;
 
@@ -167,6 +189,33 @@ int tutti_cuda_kernels_get(const struct tutti_cuda *cuda,
     rc = get_locked(cuda, ret_kernels);
     pthread_mutex_unlock(&lock);
     return rc;
+}
+
+/* A context that is gone has taken its modules along. */
+static void unload(struct tutti_cuda_kernels *kernels)
+{
+    struct tutti_cu_context *context = NULL;
+
+    if (kernels->cuda->context_current(&context) == TUTTI_CU_SUCCESS &&
+        context == kernels->context)
+        kernels->cuda->module_unload(kernels->module);
+    free(kernels);
+}
+
+void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels)
+{
+    struct tutti_cuda_kernels **link = &loaded;
+
+    if (kernels == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    if (--kernels->nusers == 0) {
+        while (*link != kernels)
+            link = &(*link)->next;
+        *link = kernels->next;
+        unload(kernels);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- launching -------------------------------------------------------------------------------- */

@@ -183,7 +183,7 @@ GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, ui
     table->job.srcs = table->srcs;
     table->job.dsts = table->dsts;
     table->job.count = part.count;
-    table->job.scale = gpu_scale_of(d->work, nranks);
+    table->job.scale = gpu_scale_of(d->work->is_average, nranks);
     table->job.premultiplied = TUTTI_GPU_NO_SOURCE;
 }
 

@@ -3,6 +3,7 @@
  * one. */
 #include "device/cuda/platform.cuh"
 
+#include "device/cuda/line_test.cuh"
 #include "device/cuda/local.h"
 #include "device/cuda/reduce.cuh"
 #include "device/cuda/run.cuh"
@@ -38,6 +39,12 @@ GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argumen
 
 /* ---- with other ranks ------------------------------------------------------------------------ */
 
+/* Are lines whole on their way from and to peers? */
+GPU_KERNEL(tutti_gpu_test_lines, TUTTI_GPU_THREADS, tutti_gpu_line_test, test)
+{
+    gpu_test_lines(&test);
+}
+
 /* One work of lines. */
 GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 {
@@ -65,5 +72,15 @@ GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 
     if (gpu_run_begin(&run, &launch))
         gpu_run_group(&run, &launch);
+    gpu_run_end(&run);
+}
+
+/* Between two copies of the driver's: of one block. */
+GPU_KERNEL(tutti_gpu_meeting, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+{
+    gpu_run run;
+
+    if (gpu_run_begin(&run, &launch))
+        gpu_copies_meet(&run, &launch.first);
     gpu_run_end(&run);
 }

@@ -36,24 +36,20 @@ GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps
                                 kind == TUTTI_STEP_RECV_REDUCE_SEND ||
                                 kind == TUTTI_STEP_RECV_REDUCE_COPY_SEND);
     const bool stores = in && kind != TUTTI_STEP_RECV_REDUCE_SEND;
+    const uint32_t type = reduces ? steps->program->run_type : (uint32_t)TUTTI_UINT8;
     const void *srcs[2];
     void *dsts[2];
-    tutti_gpu_reduction job = {};
+    uint32_t ndsts = 0;
+    tutti_gpu_reduction job;
 
     srcs[0] = reduces ? src : in ? in : kind == TUTTI_STEP_SEND ? src : dst;
     srcs[1] = in;
     if (stores)
-        dsts[job.ndsts++] = dst;
+        dsts[ndsts++] = dst;
     if (out)
-        dsts[job.ndsts++] = out;
-    job.type = reduces ? steps->program->run_type : (uint32_t)TUTTI_UINT8;
-    job.op = run->work->op;
-    job.nsrcs = reduces ? 2 : 1;
-    job.srcs = srcs;
-    job.dsts = dsts;
-    job.count = size_bytes / gpu_type_bytes(job.type);
-    job.scale = gpu_average(run, false);
-    job.premultiplied = TUTTI_GPU_NO_SOURCE;
+        dsts[ndsts++] = out;
+    job = gpu_plain_job(type, run->work->op, size_bytes / gpu_type_bytes(type), srcs,
+                        reduces ? 2 : 1, dsts, ndsts);
     gpu_reduce(&job, gpu_crew_of_block());
 }
 

@@ -233,7 +233,7 @@ template <typename lines> struct gpu_ll_reduction {
         const uint64_t size_bytes = given.count * kind::element_bytes;
         const gpu_operation operation = gpu_operation_of(work->type, work->op);
         const typename kind::factor factor =
-            kind::factor_of(work->type, gpu_scale_of(work, run->nranks));
+            kind::factor_of(work->type, gpu_scale_of(work->is_average, run->nranks));
 
         for (uint32_t slot = gpu_ll_slot<lines>(); lines::any(slot < share.count);
              slot += gpu_ll_slots<lines>()) {

@@ -10,11 +10,13 @@
  *
  *  - gpu_barrier orders what the block's threads did before it, for the block's threads, and what a
  *    thread of the block releases afterwards takes along what all of them stored before it;
- *  - gpu_store_release publishes what this thread stored, and saw, before; pairs with gpu_load_acquire;
+ *  - gpu_store_release publishes what this thread stored, and saw, before; pairs with
+ *    gpu_load_acquire;
  *  - gpu_fence orders this thread's accesses before it against those after it, for all who look;
- *  - words of 8 bytes are never seen half written; a gpu_word is stored as two of them, in any order;
- *  - a line (128 bytes, stored by 8 threads of a warp in one gpu_store_line) is seen whole or not at
- *    all only where that has been tested.
+ *  - words of 8 bytes are never seen half written; a gpu_word is stored as two of them, in any
+ *    order;
+ *  - a line (128 bytes, stored by 8 threads of a warp in one gpu_store_line) is seen whole or not
+ *    at all only where that has been tested.
  *
  * "System" is all processors and GPUs; "device" this GPU alone.
  */
@@ -41,9 +43,8 @@ enum { GPU_WARP = 32 };
 
 #define GPU_INLINE static __device__ __forceinline__
 #define GPU_FUNCTION static __device__ __noinline__
-#define GPU_CONSTANT static __device__ __constant__ const
-/* A kernel of at most that many threads a block, with one argument, a struct. Two of its blocks fit on
- * a multiprocessor: one for each of two communicators. */
+/* A kernel of at most that many threads a block, with one argument, a struct. Two of its blocks fit
+ * on a multiprocessor: one for each of two communicators. */
 #define GPU_KERNEL(name, most_threads, type, argument)                \
     extern "C" __global__ void __launch_bounds__(most_threads, 2)    \
     name(const __grid_constant__ type argument)
@@ -64,28 +65,12 @@ GPU_INLINE uint32_t gpu_blocks(void) { return gridDim.x; }
 
 /* All threads of the block. */
 GPU_INLINE void gpu_barrier(void) { __syncthreads(); }
-/* The same; is it true of any, of all of them? */
+/* The same; is it true of any of them? */
 GPU_INLINE bool gpu_barrier_or(bool is_true) { return __syncthreads_or(is_true) != 0; }
-GPU_INLINE bool gpu_barrier_and(bool is_true) { return __syncthreads_and(is_true) != 0; }
 /* All 32 threads of the warp, all of which must come. */
-GPU_INLINE void gpu_warp_barrier(void) { __syncwarp(); }
 GPU_INLINE uint32_t gpu_ballot(bool is_true) { return __ballot_sync(0xffffffffu, is_true); }
 GPU_INLINE bool gpu_warp_all(bool is_true) { return __all_sync(0xffffffffu, is_true) != 0; }
 GPU_INLINE bool gpu_warp_any(bool is_true) { return __any_sync(0xffffffffu, is_true) != 0; }
-/* What that thread of the warp has. */
-GPU_INLINE uint32_t gpu_shuffle(uint32_t value, uint32_t from)
-{
-    return __shfl_sync(0xffffffffu, value, (int)from);
-}
-GPU_INLINE uint64_t gpu_shuffle64(uint64_t value, uint32_t from)
-{
-    return __shfl_sync(0xffffffffu, (unsigned long long)value, (int)from);
-}
-/* What the thread has that is so much further up in the warp, modulo 32. */
-GPU_INLINE uint64_t gpu_shuffle64_xor(uint64_t value, uint32_t mask)
-{
-    return __shfl_xor_sync(0xffffffffu, (unsigned long long)value, (int)mask);
-}
 
 /* ---- memory --------------------------------------------------------------------------- */
 

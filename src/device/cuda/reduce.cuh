@@ -14,6 +14,15 @@
 #include "device/cuda/local.h"
 #include "device/cuda/words.cuh"
 
+/* Sources into destinations, neither scaled nor pre-multiplied. */
+GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
+                                             const void *const *srcs, uint32_t nsrcs,
+                                             void *const *dsts, uint32_t ndsts)
+{
+    return tutti_gpu_reduction{type, op, nsrcs, ndsts, srcs, dsts, count, {1.0, 1},
+                               TUTTI_GPU_NO_SOURCE, 0, 0};
+}
+
 /* What loops need of a job, in registers. */
 template <typename reducer> struct gpu_reducing {
     const void *const *srcs;

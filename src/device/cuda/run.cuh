@@ -3,6 +3,7 @@
 #ifndef TUTTI_DEVICE_CUDA_RUN_CUH
 #define TUTTI_DEVICE_CUDA_RUN_CUH
 
+#include "device/cuda/copies.cuh"
 #include "device/cuda/core.cuh"
 #include "device/cuda/direct.cuh"
 #include "device/cuda/ll.cuh"

@@ -9,24 +9,9 @@
 
 /* ---- staging ----------------------------------------------------------------------------- */
 
-/* What this rank's input is multiplied by: one element. */
-GPU_INLINE uint64_t gpu_scalar(const struct tutti_gpu_work *work)
-{
-    const void *at = work->scalar_address;
-
-    if (!at)
-        return work->scalar;
-    switch (gpu_type_bytes(work->type)) {
-    case 1: return gpu_load((const uint8_t *)at);
-    case 2: return gpu_load((const uint16_t *)at);
-    case 4: return gpu_load((const uint32_t *)at);
-    default: return gpu_load((const uint64_t *)at);
-    }
-}
-
 GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
 {
-    const uint64_t bits = gpu_scalar(work);
+    const uint64_t bits = gpu_scalar_of(work);
 
     switch (work->type) {
     case TUTTI_FLOAT16: return tutti_small_widen((uint32_t)bits & 0xffff, TUTTI_FORMAT_FLOAT16);
@@ -53,14 +38,8 @@ GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64
 {
     const void *srcs[1] = {src};
     void *dsts[1] = {dst};
-    tutti_gpu_reduction job = {};
+    tutti_gpu_reduction job = gpu_plain_job(type, TUTTI_SUM, count, srcs, 1, dsts, 1);
 
-    job.type = type;
-    job.op = TUTTI_SUM;
-    job.nsrcs = job.ndsts = 1;
-    job.srcs = srcs;
-    job.dsts = dsts;
-    job.count = count;
     job.scale = scale;
     job.premultiplied = multiplied;
     job.scalar = scalar;
@@ -88,8 +67,8 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
 
             gpu_convert(&job, gpu_crew_of_block());
         } else if (work->is_premultiplied) {
-            gpu_multiply(work->type, to, from, count, 0, gpu_scalar(work),
-                         gpu_average(run, false));
+            gpu_multiply(work->type, to, from, count, 0, gpu_scalar_of(work),
+                         gpu_scale_of(false, run->nranks));
         } else {
             gpu_copy(to, from, count * bytes, gpu_crew_of_block());
         }
@@ -103,7 +82,7 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
     const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
                                                                              program->output);
     const struct tutti_gpu_work *work = run->work;
-    const struct tutti_scale scale = gpu_average(run, work->is_average);
+    const struct tutti_scale scale = gpu_scale_of(work->is_average, run->nranks);
     const uint8_t *from = steps->staged_output;
 
     for (uint32_t i = 0; i < program->output_blocks; i++) {

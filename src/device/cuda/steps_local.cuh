@@ -183,12 +183,6 @@ GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tut
     return count;
 }
 
-GPU_INLINE struct tutti_scale gpu_average(const struct gpu_run *run, bool is_average)
-{
-    return is_average ? tutti_scale{1.0 / run->nranks, (int64_t)run->nranks}
-                      : tutti_scale{1.0, 1};
-}
-
 /* PUT and GATHER_REDUCE: one source or many, any number of destinations. */
 GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps *steps,
                                      const struct tutti_gpu_step *step,
@@ -197,17 +191,14 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
     const struct tutti_gpu_program *program = steps->program;
     const bool is_put = step->kind == TUTTI_STEP_PUT;
     const int slot = is_put ? TUTTI_AT_REMOTE : TUTTI_AT_REMOTE_DST;
-    tutti_gpu_reduction job = {};
+    const uint32_t type = is_put ? (uint32_t)TUTTI_UINT8 : program->run_type;
+    tutti_gpu_reduction job = gpu_plain_job(type, run->work->op,
+                                            segment->bytes / gpu_type_bytes(type), steps->srcs,
+                                            is_put ? 1 : gpu_among_count(run, step), steps->dsts,
+                                            0);
     bool is_fine = true;
 
-    job.type = is_put ? (uint32_t)TUTTI_UINT8 : program->run_type;
-    job.op = run->work->op;
-    job.nsrcs = is_put ? 1 : gpu_among_count(run, step);
-    job.srcs = steps->srcs;
-    job.dsts = steps->dsts;
-    job.count = segment->bytes / gpu_type_bytes(job.type);
-    job.scale = gpu_average(run, !is_put && program->scales_gathers);
-    job.premultiplied = TUTTI_GPU_NO_SOURCE;
+    job.scale = gpu_scale_of(!is_put && program->scales_gathers, run->nranks);
     if (!is_put)
         gpu_find_sources(run, steps, step, segment, &is_fine);
     else if (gpu_thread() == 0)
@@ -229,23 +220,16 @@ GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_st
                                   const struct tutti_gpu_step *step, uint8_t *dst,
                                   const uint8_t *src, uint64_t size_bytes)
 {
+    const uint32_t type = steps->program->run_type;
     const void *srcs[2] = {dst, src};
     void *dsts[1] = {dst};
-    tutti_gpu_reduction job = {};
+    tutti_gpu_reduction job;
 
     if (step->kind != TUTTI_STEP_REDUCE) {
         gpu_copy(dst, src, size_bytes, gpu_crew_of_block());
         return;
     }
-    job.type = steps->program->run_type;
-    job.op = run->work->op;
-    job.nsrcs = 2;
-    job.ndsts = 1;
-    job.srcs = srcs;
-    job.dsts = dsts;
-    job.count = size_bytes / gpu_type_bytes(job.type);
-    job.scale = gpu_average(run, false);
-    job.premultiplied = TUTTI_GPU_NO_SOURCE;
+    job = gpu_plain_job(type, run->work->op, size_bytes / gpu_type_bytes(type), srcs, 2, dsts, 1);
     gpu_reduce(&job, gpu_crew_of_block());
 }
 

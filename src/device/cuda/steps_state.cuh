@@ -3,6 +3,7 @@
 #ifndef TUTTI_DEVICE_CUDA_STEPS_STATE_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_STATE_CUH
 
+#include "device/cuda/blocks.cuh"
 #include "device/cuda/fifo.cuh"
 #include "device/cuda/reduce.cuh"
 

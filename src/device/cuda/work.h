@@ -80,7 +80,7 @@ struct tutti_gpu_fifo {
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
-/* The first slot of an operation, and of each message, says what it belongs to. */
+/* The first slot of a message says what it belongs to. Schedules have greetings for that. */
 struct tutti_gpu_header {
     uint64_t number;
     uint64_t signature[2];
@@ -118,8 +118,6 @@ struct tutti_gpu_peer {
     uint8_t *window; /* its two windows, one behind the other; mine where it is me */
     uint64_t maps[TUTTI_GPU_MAPS]; /* where I see its allocations; [0] is 0: addresses are the same
                                       for both of us */
-    uint32_t is_line_safe; /* lines that I store there are seen whole */
-    uint32_t unused;
 };
 
 /* Kept by kernels from launch to launch, in device memory, zero at first. */
@@ -129,7 +127,6 @@ struct tutti_gpu_counters {
     uint64_t arrivals;     /* of this launch's blocks at meetings of the grid */
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* seen by any block: all leave */
-    uint64_t launches;     /* that have ended */
     /* of FIFOs: slots ever filled, and slots ever emptied, [channels][nranks] each, behind this */
 };
 #define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
@@ -155,9 +152,11 @@ struct tutti_gpu_report {
     uint64_t mine[2], theirs[2]; /* signatures, of a mismatch */
     uint64_t their_number;
     uint64_t unused_too[7];
-    uint64_t finished;  /* launches that have ended */
-    uint64_t unused_three[15];
+    /* Of the test of lines: how often one of that rank was seen that was not whole. */
+    uint64_t torn[TUTTI_GPU_RANKS];
 };
+/* Of a rank from which not all have come. */
+#define TUTTI_GPU_LINES_MISSING UINT64_MAX
 
 /* In device memory; written by the host when the domain is formed. */
 struct tutti_gpu_domain {
@@ -176,6 +175,7 @@ enum tutti_gpu_work_kind {
     TUTTI_GPU_DIRECT,   /* from the ranks' buffers into the ranks' buffers */
     TUTTI_GPU_STEPS,    /* a schedule, step by step */
     TUTTI_GPU_MESSAGES, /* sends and receives: steps too, but of pairs */
+    TUTTI_GPU_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
 };
 
 /* How a buffer's blocks lie, in elements. */
@@ -203,6 +203,20 @@ struct tutti_gpu_work {
     uint64_t scalar;    /* its first bytes are one element */
     const void *program; /* STEPS and MESSAGES: in device memory */
     uint8_t *scratch;    /* what its program stages and keeps */
+    /* Of COPIES: */
+    uint32_t meeting;    /* how many of this work's came before it */
+    uint32_t npieces;    /* between any two ranks; 0: by their counts, and */
+    uint64_t piece_count; /* elements of a piece */
+};
+
+/* The argument of the kernel that tries lines: so many rounds to and from some peers, which run the
+ * same. One block. */
+struct tutti_gpu_line_test {
+    struct tutti_gpu_domain *domain;
+    uint64_t peers;       /* by bits */
+    uint64_t deadline_ns; /* from its begin on; 0: none */
+    uint32_t rounds;
+    uint32_t unused;
 };
 
 /* The one argument of the communicating kernels: at most 4 KiB. */

@@ -74,8 +74,8 @@ static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, 
     return *ret_is_sure ? (int64_t)(mbytes_per_s / one) : 1;
 }
 
-/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. What else is no GPU is a
- * switch, also where its configuration could not be read and its class is 0. */
+/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. What else is no GPU is
+ * a switch, also where its configuration could not be read and its class is 0. */
 static int64_t class_of_target(const struct links *links, uint32_t target, uint32_t pci)
 {
     if (pci == TUTTI_NO_OBJECT)

@@ -106,7 +106,8 @@ static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gp
     int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
     int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
 
-    return find_gpu(inventory, gpu, target) == TUTTI_NO_DEVICE && class != TUTTI_PCI_NVLINK_TO_CPU &&
+    return find_gpu(inventory, gpu, target) == TUTTI_NO_DEVICE &&
+           class != TUTTI_PCI_NVLINK_TO_CPU &&
            (class >> 8 == TUTTI_PCI_NVSWITCH >> 8 || target >> 20 >= 0xfffffff);
 }
 

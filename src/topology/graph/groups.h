@@ -11,7 +11,8 @@ enum tutti_grouping {
     TUTTI_GROUP_NVLINK, /* gpus that NVLinks join, by way of switches and other gpus too */
     TUTTI_GROUP_NUMA,   /* gpus below one cpu */
     TUTTI_GROUP_HOST,
-    TUTTI_GROUP_RAIL,   /* ports of one rail; where rails are not known by their place in the host */
+    TUTTI_GROUP_RAIL,   /* ports of one rail; where rails are not known by their place in the
+                           host */
     TUTTI_GROUPINGS
 };
 

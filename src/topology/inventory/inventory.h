@@ -177,8 +177,8 @@ bool tutti_inventory_equal(const struct tutti_inventory *a, const struct tutti_i
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 
-/* Put in what another view of the same hosts has, or knows better: devices are the same if they have
- * the same bus id, NUMA number, name or target. On error part of it is in. */
+/* Put in what another view of the same hosts has, or knows better: devices are the same if they
+ * have the same bus id, NUMA number, name or target. On error part of it is in. */
 int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inventory *from);
 
 /* Fill in, as assumed, what a file leaves to the driver, so that a graph can be made of it:

@@ -22,7 +22,8 @@ static bool load_ring(const struct tutti_machine *machine, uint32_t directed, do
     for (uint32_t i = 0; i < nranks; i++) {
         uint32_t a = cycle[i], b = cycle[(i + 1) % nranks];
         const struct tutti_machine_path *path =
-            directed % 2 == 0 ? tutti_machine_path(machine, a, b) : tutti_machine_path(machine, b, a);
+            directed % 2 == 0 ? tutti_machine_path(machine, a, b)
+                              : tutti_machine_path(machine, b, a);
 
         if (path == NULL)
             return false;

@@ -17,6 +17,8 @@ int cuDeviceGetAttribute(int *ret_value, int attribute, tutti_cu_device device);
 int cuDeviceGetName(char *ret_name, int size_bytes, tutti_cu_device device);
 int cuDeviceGetUuid(unsigned char *ret_uuid, tutti_cu_device device);
 int cuDeviceCanAccessPeer(int *ret_can, tutti_cu_device device, tutti_cu_device peer);
+int cuDeviceGetP2PAttribute(int *ret_value, int attribute, tutti_cu_device device,
+                            tutti_cu_device peer);
 
 int cuDevicePrimaryCtxRetain(struct tutti_cu_context **ret_context, tutti_cu_device device);
 int cuDevicePrimaryCtxRelease_v2(tutti_cu_device device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams that are captured: what they are given becomes nodes of a graph. A stream joins a capture by
- * waiting for an event of it. All with the lock. */
+ * Streams that are captured: what they are given becomes nodes of a graph. A stream joins a capture
+ * by waiting for an event of it. All with the lock. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_CAPTURE_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_CAPTURE_H
 
@@ -41,8 +41,8 @@ int sim_capture_add(struct sim_membership *membership, struct sim_work *work);
 int sim_capture_wait(struct tutti_cu_stream *stream, const struct sim_membership *event,
                      bool is_recorded_elsewhere);
 
-/* The following invalidate captures that they must not meet. A call that is unsafe while the calling
- * thread, or any, captures, as its mode has it: */
+/* The following invalidate captures that they must not meet. A call that is unsafe while the
+ * calling thread, or any, captures, as its mode has it: */
 int sim_capture_forbids(void);
 /* Asking a captured stream how far it is, or ending it: */
 int sim_capture_touches(struct tutti_cu_stream *stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: each device has its primary one, and each thread of the process a stack of those that it
- * has made current. */
+ * Contexts: each device has its primary one, and each thread of the process a stack of those that
+ * it has made current. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/memory.h"
 #include "simcuda/cuda/state.h"
@@ -51,6 +51,7 @@ static void end_context(struct tutti_cu_context *context)
 {
     sim_context_wait(context);
     sim_streams_end(context);
+    sim_modules_end(context);
     sim_memory_end(context);
     __atomic_store_n(&context->peers, 0, __ATOMIC_RELAXED);
 }

@@ -20,8 +20,8 @@ static void add_faults(struct sim_work *work, const struct sim_device *from,
         work->copy.mb_per_s = sim_faults.slow_mb_per_s;
 }
 
-/* A copy, and whether the host's memory on one side is none that streams can use by themselves: then
- * the caller must wait. */
+/* A copy, and whether the host's memory on one side is none that streams can use by themselves:
+ * then the caller must wait. */
 static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_cu_address from,
                      size_t size_bytes, struct sim_work **ret_work, bool *ret_must_wait)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { DRIVER_VERSION = 13000 };
+enum { NVSWITCH = 0x068000 }; /* the PCI class of a link's target */
 
 struct sim_settings sim_settings;
 struct sim_device sim_devices[SIM_DEVICES];
@@ -88,6 +89,30 @@ static void add_device(int64_t busid, bool has_peers, const char *name, const ch
     sim_ndevices++;
 }
 
+static bool has_switch(const struct sim_gpu *gpu)
+{
+    for (uint32_t i = 0; i < gpu->nlinks; i++)
+        if (gpu->links[i].class == NVSWITCH)
+            return true;
+    return false;
+}
+
+static bool is_linked(const struct sim_gpu *gpu, const struct sim_gpu *peer, int64_t peer_busid)
+{
+    for (uint32_t i = 0; i < gpu->nlinks; i++)
+        if (gpu->links[i].target == peer_busid)
+            return true;
+    return has_switch(gpu) && has_switch(peer);
+}
+
+static void add_nvlinks(const struct sim_machine *machine)
+{
+    for (uint32_t i = 0; i < machine->ngpus; i++)
+        for (uint32_t j = 0; j < machine->ngpus; j++)
+            if (i != j && is_linked(&machine->gpus[i], &machine->gpus[j], sim_devices[j].busid))
+                sim_devices[i].nvlinks |= (uint64_t)1 << j;
+}
+
 static void add_machine(void)
 {
     struct sim_machine machine;
@@ -103,6 +128,7 @@ static void add_machine(void)
                    "Simulated GPU", tutti_device_text(inventory, gpu->gpu, TUTTI_PROPERTY_UUID),
                    (int)(sm / 10), (int)(sm % 10));
     }
+    add_nvlinks(&machine);
     sim_machine_free(&machine);
 }
 
@@ -116,6 +142,8 @@ static void add_devices(void)
     }
     for (int i = 0; i < n; i++)
         add_device((int64_t)(i + 1) << 12, true, "Simulated GPU", "", 9, 0);
+    for (int i = 0; i < n; i++)
+        sim_devices[i].nvlinks = UINT64_MAX >> (SIM_DEVICES - n) & ~((uint64_t)1 << i);
 }
 
 int cuInit(unsigned flags)
@@ -208,6 +236,12 @@ bool sim_can_access_peer(const struct sim_device *device, const struct sim_devic
 {
     return device != peer && device->has_peers && peer->has_peers &&
            !sim_faults_no_peer(device->ordinal, peer->ordinal);
+}
+
+bool sim_has_nvlink(const struct sim_device *device, const struct sim_device *peer)
+{
+    return (device->nvlinks >> peer->ordinal & 1) != 0 &&
+           !sim_faults_no_nvlink(device->ordinal, peer->ordinal);
 }
 
 /* The device of a handle; NULL: it is none. */
@@ -311,5 +345,21 @@ int cuDeviceCanAccessPeer(int *ret_can, tutti_cu_device device, tutti_cu_device 
     if (device_of(device) == NULL || device_of(peer) == NULL)
         return sim_leave(TUTTI_CU_INVALID_DEVICE);
     *ret_can = sim_can_access_peer(device_of(device), device_of(peer));
+    return sim_leave(0);
+}
+
+int cuDeviceGetP2PAttribute(int *ret_value, int attribute, tutti_cu_device device,
+                            tutti_cu_device peer)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_NOTHING);
+
+    if (code != 0)
+        return code;
+    if (attribute != TUTTI_CU_PEER_NATIVE_ATOMICS)
+        sim_die("cuDeviceGetP2PAttribute: attribute %d is not simulated", attribute);
+    if (device_of(device) == NULL || device_of(peer) == NULL || device == peer)
+        return sim_leave(TUTTI_CU_INVALID_DEVICE);
+    *ret_value = sim_can_access_peer(device_of(device), device_of(peer)) &&
+                 sim_has_nvlink(device_of(device), device_of(peer));
     return sim_leave(0);
 }

@@ -29,6 +29,33 @@ static bool is_device(unsigned number)
     return number < SIM_DEVICES;
 }
 
+static void add_pair(uint64_t lists[], unsigned device, unsigned peer)
+{
+    lists[device] |= (uint64_t)1 << peer;
+    lists[peer] |= (uint64_t)1 << device;
+}
+
+/* One of two devices. */
+static bool read_with_pair(const char *text)
+{
+    static const struct {
+        const char *name;
+        uint64_t *lists;
+    } faults[] = {{"no-peer", sim_faults.no_peers}, {"no-nvlink", sim_faults.no_nvlinks},
+                  {"torn-lines", sim_faults.torn_lines}};
+
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        unsigned numbers[3];
+
+        if (numbers_of(text, faults[i].name, numbers) == 2 && is_device(numbers[0]) &&
+            is_device(numbers[1])) {
+            add_pair(faults[i].lists, numbers[0], numbers[1]);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_with_numbers(const char *text)
 {
     unsigned numbers[3] = {0, 0, TUTTI_CU_LAUNCH_FAILED};
@@ -39,10 +66,6 @@ static bool read_with_numbers(const char *text)
         sim_faults.lost_code = (int)numbers[2];
     } else if (numbers_of(text, "oom", numbers) == 1) {
         sim_faults.failing_allocation = numbers[0];
-    } else if (numbers_of(text, "no-peer", numbers) == 2 && is_device(numbers[0]) &&
-               is_device(numbers[1])) {
-        sim_faults.no_peers[numbers[0]] |= (uint64_t)1 << numbers[1];
-        sim_faults.no_peers[numbers[1]] |= (uint64_t)1 << numbers[0];
     } else if (numbers_of(text, "corrupt-copy", numbers) == 2) {
         sim_faults.corrupt_from = (int)numbers[0];
         sim_faults.corrupt_to = (int)numbers[1];
@@ -66,7 +89,7 @@ static void read_fault(const char *text)
         sim_faults.has_no_vmm_export = true;
     else if (strcmp(text, "torn-lines") == 0)
         sim_lines_set_torn(true);
-    else if (!read_with_numbers(text))
+    else if (!read_with_pair(text) && !read_with_numbers(text))
         sim_die("SIMCUDA_FAULTS: %s is no fault", text);
 }
 
@@ -88,6 +111,16 @@ void sim_faults_read(void)
 bool sim_faults_no_peer(int device, int peer)
 {
     return sim_faults.no_peers[device] >> peer & 1;
+}
+
+bool sim_faults_no_nvlink(int device, int peer)
+{
+    return sim_faults.no_nvlinks[device] >> peer & 1;
+}
+
+bool sim_faults_tears_lines(int device, int peer)
+{
+    return sim_faults.torn_lines[device] >> peer & 1;
 }
 
 bool sim_faults_allocation(void)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Faults on demand: SIMCUDA_FAULTS is a list of these, with commas between.
  *
- *   lost=DEVICE:N[:CODE]     the device is gone when its (N+1)th kernel begins: that one and all that
- *                            run there end, and calls return CODE (719) from then on
+ *   lost=DEVICE:N[:CODE]     the device is gone when its (N+1)th kernel or host function begins: that
+ *                            one and all that run there end, and calls return CODE (719) from then on
  *   oom=N                    the Nth allocation of device memory fails; with N 0: all of them
  *   no-peer=A:B              devices A and B cannot use each other's memory
  *   no-ipc                   handles of other processes cannot be opened
  *   no-vmm-export            memory cannot be exported as a file descriptor
- *   torn-lines               lines are not whole
+ *   no-nvlink=A:B            there is no NVLink between devices A and B: lines are not whole
+ *   torn-lines               lines are whole nowhere
+ *   torn-lines=A:B           or not between devices A and B, though there is an NVLink
  *   corrupt-copy=A:B         copies from device A to device B get one byte wrong
  *   slow-copy=A:B:MB         copies from device A to device B take as long as with so many MB/s
  *   slow-launch=US           each kernel begins so many microseconds late
@@ -23,7 +25,9 @@ struct sim_faults {
     uint64_t lost_after;
     int lost_code;
     int64_t failing_allocation; /* -1: none; 0: all */
-    uint64_t no_peers[64];      /* for each device those that it cannot use, by bits */
+    /* For each device some others, by bits: those that it cannot use, those to which it has no
+     * NVLink, and those between which and it lines are not whole. */
+    uint64_t no_peers[64], no_nvlinks[64], torn_lines[64];
     int corrupt_from, corrupt_to; /* -1: none */
     int slow_from, slow_to;       /* -1: none */
     uint32_t slow_mb_per_s;
@@ -37,6 +41,8 @@ extern struct sim_faults sim_faults;
 /* From the environment; a fault that is none is a loud end. */
 void sim_faults_read(void);
 bool sim_faults_no_peer(int device, int peer);
+bool sim_faults_no_nvlink(int device, int peer);
+bool sim_faults_tears_lines(int device, int peer);
 /* Whether this allocation is one that fails; counts it. With the driver's lock. */
 bool sim_faults_allocation(void);
 

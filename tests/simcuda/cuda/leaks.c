@@ -22,10 +22,10 @@ __attribute__((destructor)) static void count_leaks(void)
     pthread_mutex_lock(&sim_lock);
     fprintf(stderr,
             "simulated driver: left: %u allocations, %u of the host, %u registered, %u opened, "
-            "%u mapped, %u reserved, %u handles, %u streams, %u events, %u graphs\n",
+            "%u mapped, %u reserved, %u handles, %u streams, %u events, %u graphs, %u modules\n",
             ranges_left(SIM_RANGE_DEVICE), ranges_left(SIM_RANGE_HOST),
             ranges_left(SIM_RANGE_REGISTERED), ranges_left(SIM_RANGE_IPC),
             ranges_left(SIM_RANGE_MAPPED), sim_reservations_left(), sim_handles_left(),
-            sim_streams_left(), sim_events_left(), sim_graphs_left());
+            sim_streams_left(), sim_events_left(), sim_graphs_left(), sim_modules_left());
     pthread_mutex_unlock(&sim_lock);
 }

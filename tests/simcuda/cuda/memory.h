@@ -84,6 +84,9 @@ void sim_memory_end(struct tutti_cu_context *context);
 void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
                       size_t size_bytes, bool is_store);
 
+/* Does a kernel of this device store lines there that are seen in parts? Without the lock. */
+bool sim_memory_tears(const struct sim_device *device, const void *at);
+
 /* Reservations and handles that were not given back. */
 uint32_t sim_reservations_left(void);
 uint32_t sim_handles_left(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Modules, functions and launches: whatever image is loaded, the kernels are their twins for the host
- * that this library has. */
+ * Modules, functions and launches: whatever image is loaded, the kernels are their twins for the
+ * host that this library has. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/stream.h"
 #include "simcuda/die.h"
@@ -65,17 +65,10 @@ static bool is_module(const struct tutti_cu_module *module)
     return at != NULL;
 }
 
-int cuModuleUnload(struct tutti_cu_module *module)
+static void drop_module(struct tutti_cu_module **link)
 {
-    struct tutti_cu_module **link = &modules;
-    int code = sim_enter(__func__, SIM_NEEDS_NOTHING);
+    struct tutti_cu_module *module = *link;
 
-    if (code != 0)
-        return code;
-    if (!is_module(module))
-        return sim_leave(TUTTI_CU_INVALID_HANDLE);
-    while (*link != module)
-        link = &(*link)->next;
     *link = module->next;
     while (module->functions != NULL) {
         struct tutti_cu_function *next = module->functions->next;
@@ -84,7 +77,41 @@ int cuModuleUnload(struct tutti_cu_module *module)
         module->functions = next;
     }
     free(module);
+}
+
+int cuModuleUnload(struct tutti_cu_module *module)
+{
+    struct tutti_cu_module **link = &modules;
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT);
+
+    if (code != 0)
+        return code;
+    if (!is_module(module) || module->context != sim_current())
+        return sim_leave(is_module(module) ? TUTTI_CU_INVALID_CONTEXT : TUTTI_CU_INVALID_HANDLE);
+    while (*link != module)
+        link = &(*link)->next;
+    drop_module(link);
     return sim_leave(0);
+}
+
+void sim_modules_end(struct tutti_cu_context *context)
+{
+    struct tutti_cu_module **link = &modules;
+
+    while (*link != NULL)
+        if ((*link)->context == context)
+            drop_module(link);
+        else
+            link = &(*link)->next;
+}
+
+uint32_t sim_modules_left(void)
+{
+    uint32_t n = 0;
+
+    for (const struct tutti_cu_module *module = modules; module != NULL; module = module->next)
+        n++;
+    return n;
 }
 
 int cuModuleGetFunction(struct tutti_cu_function **ret_function, struct tutti_cu_module *module,

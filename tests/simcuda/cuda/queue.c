@@ -50,9 +50,9 @@ static void add_earlier(struct sim_op *op, struct sim_op *earlier)
 
 /* ---- doing ----------------------------------------------------------------------------------- */
 
-/* When the stream has done it. Copies take the time that their rate says, from the event before them to
- * the one behind, so that rates that are measured by events are no chance; all else takes what it
- * takes. */
+/* When the stream has done it. Copies take the time that their rate says, from the event before
+ * them to the one behind, so that rates that are measured by events are no chance; all else takes
+ * what it takes. */
 static uint64_t time_of(struct tutti_cu_stream *stream, const struct sim_work *work)
 {
     bool is_copy = work->kind == SIM_WORK_COPY, is_event = work->kind == SIM_WORK_NOTHING;

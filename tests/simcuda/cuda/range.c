@@ -205,6 +205,28 @@ static const char *objection(const struct sim_device *device, const struct sim_r
     }
 }
 
+/* The device in whose memory it is; NULL: the host's. */
+static const struct sim_device *owner_of(const void *at)
+{
+    const struct sim_device *owner;
+
+    pthread_rwlock_rdlock(&ranges_lock);
+    owner = sim_range_device(sim_range_of((uintptr_t)at));
+    pthread_rwlock_unlock(&ranges_lock);
+    return owner;
+}
+
+/* Links that are not NVLink cut lines into pieces. */
+bool sim_memory_tears(const struct sim_device *device, const void *at)
+{
+    const struct sim_device *owner = owner_of(at);
+
+    if (owner == device)
+        return false;
+    return owner == NULL || !sim_has_nvlink(device, owner) ||
+           sim_faults_tears_lines(device->ordinal, owner->ordinal);
+}
+
 void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
                       size_t size_bytes, bool is_store)
 {

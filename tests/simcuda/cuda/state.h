@@ -54,6 +54,7 @@ struct sim_device {
     int ordinal;
     int64_t busid;
     bool has_peers; /* the machine lets it reach others */
+    uint64_t nvlinks; /* devices to which it has one, by bits */
     char name[64];
     unsigned char uuid[TUTTI_CU_UUID_BYTES];
     int major, minor;
@@ -99,9 +100,15 @@ struct tutti_cu_context *sim_current(void);
 bool sim_context_lives(const struct tutti_cu_context *context);
 /* May the one use the other's memory when asked to? */
 bool sim_can_access_peer(const struct sim_device *device, const struct sim_device *peer);
+/* Is there an NVLink between them, or a switch of these? */
+bool sim_has_nvlink(const struct sim_device *device, const struct sim_device *peer);
 /* The code of a lost device; 0: it is well. */
 int sim_device_lost(const struct sim_device *device);
 void sim_device_lose(struct sim_device *device, int code);
+
+/* A context ends, and its modules with it; those of all contexts that were not unloaded. */
+void sim_modules_end(struct tutti_cu_context *context);
+uint32_t sim_modules_left(void);
 
 /* While a thread runs a stream's host function. */
 void sim_host_function_begins(void);

@@ -7,8 +7,8 @@
 #include "simcuda/cuda/state.h"
 #include "simcuda/cuda/work.h"
 
-/* Something that a stream does. Counted by its holders: the stream until it is done, events, and what
- * waits for it. */
+/* Something that a stream does. Counted by its holders: the stream until it is done, events, and
+ * what waits for it. */
 struct sim_op {
     uint32_t nrefs;
     bool is_done;

@@ -92,6 +92,20 @@ static void check(void *context, const void *at, size_t size_bytes, bool is_stor
     sim_memory_check(share->device, share->kernel, at, size_bytes, is_store);
 }
 
+static bool tears(void *context, const void *at)
+{
+    return sim_memory_tears(((const struct share *)context)->device, at);
+}
+
+/* Is this the one that the device is lost at? */
+static void count_launch(struct sim_device *device)
+{
+    uint64_t n = __atomic_add_fetch(&device->nlaunches, 1, __ATOMIC_RELAXED);
+
+    if (device->ordinal == sim_faults.lost_device && n > sim_faults.lost_after)
+        sim_device_lose(device, sim_faults.lost_code);
+}
+
 static void run_kernel(const struct sim_work *work)
 {
     struct sim_device *device = work->context->device;
@@ -101,13 +115,11 @@ static void run_kernel(const struct sim_work *work)
         .kernel = work->kernel.kernel, .blocks = work->kernel.blocks,
         .threads = work->kernel.threads, .argument = work->kernel.argument,
         .context = &share, .take_place = take_place, .give_place = give_place,
-        .must_end = is_lost, .check = sim_settings.must_check ? check : NULL,
+        .must_end = is_lost, .check = sim_settings.must_check ? check : NULL, .tears = tears,
         .watchdog_ns = sim_settings.watchdog_ns,
     };
-    uint64_t n = __atomic_add_fetch(&device->nlaunches, 1, __ATOMIC_RELAXED);
 
-    if (device->ordinal == sim_faults.lost_device && n > sim_faults.lost_after)
-        sim_device_lose(device, sim_faults.lost_code);
+    count_launch(device);
     if (sim_faults.slow_launch_us != 0)
         usleep(sim_faults.slow_launch_us);
     sim_launch_run(&launch);
@@ -120,6 +132,17 @@ static void run_copy(const struct sim_work *work)
     memmove(work->copy.to, work->copy.from, work->copy.size_bytes);
     if (work->copy.is_corrupt && work->copy.size_bytes > 0)
         ((unsigned char *)work->copy.to)[work->copy.size_bytes / 2] ^= 1;
+}
+
+/* Of a device that is lost none is called. */
+static void run_host_function(const struct sim_work *work)
+{
+    count_launch(work->context->device);
+    if (sim_device_lost(work->context->device) != 0)
+        return;
+    sim_host_function_begins();
+    work->host.function(work->host.argument);
+    sim_host_function_ends();
 }
 
 /* A stream waits for a word of memory; a device that is lost waits for nothing. */
@@ -146,11 +169,7 @@ void sim_work_run(const struct sim_work *work)
     case SIM_WORK_KERNEL: run_kernel(work); break;
     case SIM_WORK_COPY: run_copy(work); break;
     case SIM_WORK_SET: memset(work->set.to, work->set.value, work->set.size_bytes); break;
-    case SIM_WORK_HOST:
-        sim_host_function_begins();
-        work->host.function(work->host.argument);
-        sim_host_function_ends();
-        break;
+    case SIM_WORK_HOST: run_host_function(work); break;
     case SIM_WORK_WAIT: run_wait(work); break;
     case SIM_WORK_GRAPH: sim_exec_run(work->exec); break;
     }

@@ -271,7 +271,8 @@ static void what_is_written_reads_as_the_same_machine(void **state)
         "torus 2 3 2;" LEVEL,
         "nics 3; cores 7; memory 123.456789GB/s; copy 1B/s; reduce 3.14159265358979KiB/s;" LEVEL,
         "memory 40GB/s beyond 1MiB 30GB/s; copy 2GB/s beyond 1B 1GB/s beyond 3GiB 2B/s beyond 5GiB "
-        "3B/s beyond 5.5GiB 4B/s; reduce 7GB/s beyond 0B 6GB/s; load 5GB/s beyond 100KiB 9GB/s; signal 0.3us;"
+        "3B/s beyond 5.5GiB 4B/s; reduce 7GB/s beyond 0B 6GB/s; load 5GB/s beyond 100KiB 9GB/s; "
+        "signal 0.3us;"
         LEVEL,
         "level node bandwidth 9GB/s beyond 1.5MiB 8GB/s core 10GB/s; level top core 3GB/s beyond "
         "64KiB 2GB/s beyond 1000003B 1GB/s bandwidth 2GB/s latency 1us",

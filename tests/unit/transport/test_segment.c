@@ -84,7 +84,8 @@ static void all_members_have_places_of_their_own(void **state)
 
         assert_int_equal(domain->me, i);
         memset(&domain->doors[i], (int)(0x10 + i), sizeof domain->doors[i]);
-        memset(tutti_domain_post(domain, i, 0), (int)(0x20 + i), TUTTI_POSTS * sizeof(struct tutti_post));
+        memset(tutti_domain_post(domain, i, 0), (int)(0x20 + i),
+               TUTTI_POSTS * sizeof(struct tutti_post));
         memset(tutti_domain_window(domain, i, 0), (int)(0x30 + i), 2 * domain->half_bytes);
         for (int channel = 0; channel < 2; channel++)
             for (uint32_t to = 0; to < NMEMBERS; to++)

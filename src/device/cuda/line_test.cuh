@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The test of lines: does all of a line come with its flag? Ranks send each other lines of which they
+ * know every byte, and look at each as soon as its flag is there.
+ *
+ * A warp looks after a peer, or several: it sends them some lines, then waits for theirs, looking at
+ * all in turns, and that is a round. Lines lie where those of works will, in halves that take turns:
+ * who sends for round r + 2 has all of round r + 1, whose sender had read what was sent in round r.
+ *
+ * How often a line was torn is counted where the host looks. Flags are none that an epoch could have,
+ * so what comes late is not taken for anything else.
+ */
+#ifndef TUTTI_DEVICE_CUDA_LINE_TEST_CUH
+#define TUTTI_DEVICE_CUDA_LINE_TEST_CUH
+
+#include "device/cuda/core.cuh"
+#include "device/cuda/words.cuh"
+
+enum {
+    GPU_LINE_LANES = 8,
+    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_GPU_LINE, /* that a warp stores at once */
+};
+/* The last one of each line. */
+#define GPU_FLAG_LANES 0x80808080u
+
+GPU_INLINE uint32_t gpu_lane(void)
+{
+    return gpu_thread() % GPU_WARP;
+}
+
+/* The calling thread's part of the lines of a round in a mailbox: every time in another place. */
+GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t *mailbox,
+                                 uint32_t round)
+{
+    const uint32_t places = (uint32_t)(layout->ll128_bytes / GPU_ROUND_BYTES);
+
+    return mailbox + layout->ll128_at + (round & 1) * layout->ll128_bytes +
+           (uint64_t)(round / 2 % places) * GPU_ROUND_BYTES + gpu_lane() * GPU_WORD_BYTES;
+}
+
+/* What that part is: unlike what lay there before, and with the flag in a line's last 8 bytes. */
+GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
+{
+    const uint32_t number = (round * TUTTI_GPU_RANKS + sender) * GPU_WARP + gpu_lane() + 1;
+    const uint32_t mixed = number * 2654435761u;
+
+    if (GPU_FLAG_LANES >> gpu_lane() & 1)
+        return gpu_word{mixed, ~mixed, round + 1, UINT32_MAX};
+    return gpu_word{mixed, ~mixed, mixed ^ 0x55555555u, mixed + 1};
+}
+
+/* All of the warp: may it go on waiting? */
+GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64_t start_ns,
+                                  uint32_t *polls)
+{
+    gpu_pause();
+    if (++*polls % GPU_POLLS != 0)
+        return true;
+    return !gpu_warp_any(gpu_load_relaxed(&test->domain->report->abort) != 0 ||
+                         (test->deadline_ns != 0 && gpu_now_ns() - start_ns > test->deadline_ns));
+}
+
+/* All of the warp: have all lines of a round come from that peer? Those that have a flag and are not
+ * whole are added to *ret_torn. */
+GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t peer, uint32_t round,
+                              uint64_t *ret_torn)
+{
+    const gpu_word wanted = gpu_round_word(round, peer);
+    const gpu_word word =
+        gpu_load_line(gpu_round_at(&domain->layout, domain->peers[peer].from, round), true);
+    const bool is_flagged = gpu_half(word, 1) == gpu_half(wanted, 1);
+    const uint32_t flags = gpu_ballot(is_flagged) & GPU_FLAG_LANES;
+    const uint32_t wrong = gpu_ballot(!is_flagged || gpu_half(word, 0) != gpu_half(wanted, 0));
+
+    for (uint32_t lane = 0; lane < GPU_WARP; lane += GPU_LINE_LANES)
+        if ((flags >> lane & 0xff) != 0 && (wrong >> lane & 0xff) != 0)
+            ++*ret_torn;
+    return flags == GPU_FLAG_LANES;
+}
+
+/* One thread of the warp that looks after the peer. */
+GPU_INLINE void gpu_test_note(const struct tutti_gpu_domain *domain, uint32_t peer, uint64_t torn)
+{
+    uint64_t *at = &domain->report->torn[peer];
+
+    if (gpu_lane() == 0 && torn != 0)
+        gpu_store_relaxed(at, torn == TUTTI_GPU_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
+}
+
+/* The first from `peer` on that is in the list; else as many as there are ranks. */
+GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_t list, uint32_t peer)
+{
+    while (peer < domain->nranks && (list >> peer & 1) == 0)
+        peer++;
+    return peer;
+}
+
+/* All of the warp: wait for a round's lines of all these peers. False: some have not come. */
+GPU_INLINE bool gpu_test_receive(const struct tutti_gpu_line_test *test, uint64_t peers,
+                                 uint32_t round, uint64_t start_ns)
+{
+    const struct tutti_gpu_domain *domain = test->domain;
+    uint32_t polls = 0;
+
+    for (;;) {
+        for (uint32_t peer = gpu_test_peer(domain, peers, 0); peer < domain->nranks;
+             peer = gpu_test_peer(domain, peers, peer + 1)) {
+            uint64_t torn = 0;
+
+            if (gpu_test_look(domain, peer, round, &torn))
+                peers &= ~(UINT64_C(1) << peer);
+            gpu_test_note(domain, peer, torn);
+        }
+        if (peers == 0)
+            return true;
+        if (gpu_test_may_wait(test, start_ns, &polls))
+            continue;
+        gpu_test_note(domain, gpu_test_peer(domain, peers, 0), TUTTI_GPU_LINES_MISSING);
+        return false;
+    }
+}
+
+/* All threads of the block. */
+GPU_INLINE void gpu_test_lines(const struct tutti_gpu_line_test *test)
+{
+    const struct tutti_gpu_domain *domain = test->domain;
+    const uint32_t warps = gpu_threads() / GPU_WARP;
+    const uint64_t start_ns = gpu_now_ns();
+    uint64_t peers = 0;
+
+    for (uint32_t peer = gpu_thread() / GPU_WARP; peer < domain->nranks; peer += warps)
+        peers |= test->peers & UINT64_C(1) << peer;
+    for (uint32_t round = 0; round < test->rounds; round++) {
+        for (uint32_t peer = gpu_test_peer(domain, peers, 0); peer < domain->nranks;
+             peer = gpu_test_peer(domain, peers, peer + 1))
+            gpu_store_line(gpu_round_at(&domain->layout, domain->peers[peer].to, round),
+                           gpu_round_word(round, domain->rank), true);
+        if (!gpu_test_receive(test, peers, round, start_ns))
+            return;
+    }
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Crews on GPUs. */
+#include "gpu/ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+const struct script *script_of(const struct rank *rank)
+{
+    return rank->seat->crew->context;
+}
+
+const struct tutti_cuda *driver(void)
+{
+    const struct tutti_cuda *cuda = tutti_cuda_get(true);
+
+    if (cuda == NULL)
+        _exit(4);
+    return cuda;
+}
+
+void must(int code)
+{
+    if (code == TUTTI_CU_SUCCESS)
+        return;
+    fprintf(stderr, "the driver: %s\n", tutti_cuda_error(driver(), code));
+    _exit(5);
+}
+
+static void settle_in(struct rank *rank)
+{
+    struct tutti_cu_context *context;
+    tutti_cu_address numbers;
+    tutti_cu_device device;
+    int count;
+
+    must(driver()->device_count(&count));
+    must(driver()->device(&device, rank->seat->rank % count));
+    must(driver()->primary_retain(&context, device));
+    must(driver()->context_set(context));
+    must(driver()->memory_alloc(&numbers, script_of(rank)->count * sizeof *rank->numbers));
+    rank->numbers = (int32_t *)(uintptr_t)numbers;
+}
+
+void meet(struct crew_seat *seat, int mark)
+{
+    crew_add(&seat->board->marks[mark]);
+    if (!crew_await(&seat->board->marks[mark], (uint32_t)seat->nranks))
+        _exit(6);
+}
+
+tuttiResult_t form_and_act(struct crew_seat *seat)
+{
+    struct rank rank = {.seat = seat};
+    const struct script *script = script_of(&rank);
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    tuttiResult_t result;
+
+    if (script->before != NULL)
+        script->before(&rank);
+    settle_in(&rank);
+    config.initTimeoutMs = 20000;
+    config.timeoutMs = seat->crew->timeout_ms;
+    result = tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
+                                     &config);
+    return result != tuttiSuccess ? result : script->act(&rank);
+}
+
+struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
+                        const char *const *environment)
+{
+    return crew_run(&(struct crew){.nranks = NRANKS, .is_threads = is_threads, .forms_itself = true,
+                                   .environment = environment, .timeout_ms = timeout_ms,
+                                   .run = form_and_act, .context = script});
+}
+
+void expect_report(const struct crew_board *board, int rank, tuttiResult_t wanted, const char *said)
+{
+    const struct crew_report *report = &board->reports[rank];
+
+    if (report->result != wanted || strstr(report->text, said) == NULL)
+        fail_msg("rank %d got %s, not %s, or does not say \"%s\": %s", rank,
+                 tuttiGetErrorString(report->result), tuttiGetErrorString(wanted), said,
+                 report->text);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Crews whose ranks are on GPUs: rank r on GPU r, or its remainder where there are fewer. */
+#ifndef TUTTI_TESTS_GPU_RANKS_H
+#define TUTTI_TESTS_GPU_RANKS_H
+
+#include "fault/crew.h"
+#include "wrap/cuda.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NRANKS = 3, LONG_MS = 600000 };
+
+struct rank {
+    struct crew_seat *seat;
+    int32_t *numbers; /* as many as the script says, on the GPU, whose context is current */
+};
+
+struct script {
+    tuttiResult_t (*act)(struct rank *rank); /* with its communicator formed */
+    uint32_t victim;                         /* rank, or call: what the act makes of it */
+    size_t count;                            /* of numbers */
+    void (*before)(struct rank *rank);       /* it is formed; may be NULL */
+};
+
+const struct script *script_of(const struct rank *rank);
+
+const struct tutti_cuda *driver(void);
+/* Of what a test needs and no fault is to meet. */
+void must(int code);
+
+/* Wait until all ranks have come here, though they may have failed. */
+void meet(struct crew_seat *seat, int mark);
+
+/* What seats of crews with a script run. */
+tuttiResult_t form_and_act(struct crew_seat *seat);
+struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
+                        const char *const *environment);
+
+/* Fails the test unless the rank got that, and its text says that. */
+void expect_report(const struct crew_board *board, int rank, tuttiResult_t wanted,
+                   const char *said);
+
+#endif

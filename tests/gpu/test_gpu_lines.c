@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of 128 bytes between GPUs: used where they stay whole, and nowhere else. The log tells what
+ * was found and which way calls took; results are right in any case. */
+#include "fault/crew.h"
+#include "support/stderr_text.h"
+#include "wrap/cuda.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* So much is too large for lines of 16 bytes, and fits into those of 128. */
+enum { NRANKS = 3, COUNT = 5000, TIMES = 3, LONG_MS = 600000 };
+
+/* ---- a rank ---------------------------------------------------------------------------------- */
+
+struct rank {
+    struct crew_seat *seat;
+    int32_t *numbers; /* COUNT of them on its GPU */
+};
+
+static const struct tutti_cuda *driver(void)
+{
+    const struct tutti_cuda *cuda = tutti_cuda_get(1);
+
+    if (cuda == NULL)
+        _exit(4);
+    return cuda;
+}
+
+static void must(int code)
+{
+    if (code == TUTTI_CU_SUCCESS)
+        return;
+    fprintf(stderr, "the driver: %s\n", tutti_cuda_error(driver(), code));
+    _exit(5);
+}
+
+/* Ranks share GPUs where there are fewer. */
+static void settle_in(struct rank *rank)
+{
+    struct tutti_cu_context *context;
+    tutti_cu_address numbers;
+    tutti_cu_device device;
+    int ndevices;
+
+    must(driver()->device_count(&ndevices));
+    must(driver()->device(&device, rank->seat->rank % ndevices));
+    must(driver()->primary_retain(&context, device));
+    must(driver()->context_set(context));
+    must(driver()->memory_alloc(&numbers, COUNT * sizeof *rank->numbers));
+    rank->numbers = (int32_t *)(uintptr_t)numbers;
+}
+
+static void give(const struct rank *rank, int seed)
+{
+    int32_t numbers[COUNT];
+
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = seed * (rank->seat->rank + 1) + i;
+    must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
+}
+
+/* What each number is: `first`, and `step` more than the one before. */
+static void expect(const struct rank *rank, int first, int step)
+{
+    int32_t numbers[COUNT];
+
+    must(driver()->copy((uintptr_t)numbers, (uintptr_t)rank->numbers, sizeof numbers));
+    for (int i = 0; i < COUNT; i++)
+        if (numbers[i] != first + step * i) {
+            fprintf(stderr, "rank %d: number %d is %d\n", rank->seat->rank, i, numbers[i]);
+            _exit(7);
+        }
+}
+
+static tuttiResult_t sum_and_spread(const struct rank *rank, int seed)
+{
+    tuttiComm_t comm = rank->seat->comm;
+    tuttiResult_t result;
+
+    give(rank, seed);
+    result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum, comm, NULL);
+    if (result == tuttiSuccess)
+        expect(rank, seed * (NRANKS * (NRANKS + 1) / 2), NRANKS);
+    for (int root = 0; root < NRANKS && result == tuttiSuccess; root++) {
+        give(rank, seed + 1);
+        result = tuttiBroadcast(rank->numbers, rank->numbers, COUNT, tuttiInt32, root, comm, NULL);
+        if (result == tuttiSuccess)
+            expect(rank, (seed + 1) * (root + 1), 1);
+    }
+    return result;
+}
+
+static tuttiResult_t form_and_call(struct crew_seat *seat)
+{
+    struct rank rank = {.seat = seat};
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    tuttiResult_t result;
+
+    settle_in(&rank);
+    result = tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
+                                     &config);
+    for (int i = 0; i < TIMES && result == tuttiSuccess; i++)
+        result = sum_and_spread(&rank, 100 * i);
+    return result;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+struct machine {
+    const char *ndevices, *faults, *weak;
+};
+
+/* All results are right; what was said on the way. */
+static const char *call_on(const struct machine *machine, bool is_threads, const char *driver_fault)
+{
+    const char *environment[] = {"SIMCUDA_DEVICES", machine->ndevices ? machine->ndevices : "3",
+                                 "SIMCUDA_FAULTS", machine->faults ? machine->faults : "",
+                                 "SIMCUDA_WEAK", machine->weak ? machine->weak : "0",
+                                 "TUTTI_SIM_CUDA_FAULT", driver_fault,
+                                 "TUTTI_DEBUG", "trace", NULL};
+    struct crew_board *board;
+    const char *said;
+
+    stderr_text_begin();
+    board = crew_run(&(struct crew){.nranks = NRANKS, .is_threads = is_threads,
+                                    .forms_itself = true, .environment = environment,
+                                    .timeout_ms = LONG_MS, .run = form_and_call});
+    said = stderr_text_end();
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("%s: rank %d: %s", environment[3], rank, board->reports[rank].text);
+    crew_clear(board);
+    return said;
+}
+
+static void expect_lines(const char *said, const char *word, size_t wanted)
+{
+    size_t found = count_lines_with(said, word);
+
+    if (found != wanted)
+        fail_msg("%zu lines with \"%s\", not %zu: %s", found, word, wanted, said);
+}
+
+/* Of the all-reduce, and of so many roots' broadcasts: do they go by lines? */
+static void expect_ways(const char *said, bool is_sum, int nroots)
+{
+    expect_lines(said, "allreduce of 5000 elements runs by a kernel: LL128", is_sum ? TIMES : 0);
+    expect_lines(said, "allreduce of 5000 elements runs by a kernel: direct", is_sum ? 0 : TIMES);
+    expect_lines(said, "broadcast of 5000 elements runs by a kernel: LL128",
+                 (size_t)(nroots * TIMES));
+    expect_lines(said, "broadcast of 5000 elements runs by a kernel: direct",
+                 (size_t)((NRANKS - nroots) * TIMES));
+}
+
+/* ---- whole lines ------------------------------------------------------------------------------ */
+
+static void calls_go_by_lines_where_these_are_whole(void **state)
+{
+    static const struct machine machines[] = {
+        {.ndevices = "3"}, {.ndevices = "2"}, {.ndevices = "1"}, {.ndevices = "3", .weak = "5"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof machines / sizeof machines[0]; i++) {
+        const char *said = call_on(&machines[i / 2], i % 2 == 0, "");
+
+        expect_lines(said, "are whole between 3 of 3 pairs", 1);
+        expect_lines(said, "are torn on their way", 0);
+        expect_ways(said, true, 3);
+    }
+}
+
+/* ---- torn lines ------------------------------------------------------------------------------- */
+
+static void lines_that_the_test_finds_torn_are_not_used(void **state)
+{
+    static const struct machine one_pair = {.faults = "torn-lines=0:1"};
+    static const struct machine all_pairs = {.faults = "torn-lines"};
+    static const struct machine one_device = {.ndevices = "1", .faults = "torn-lines"};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        const char *said = call_on(&one_pair, is_threads, "");
+
+        expect_lines(said, "between rank 0, GPU 0, and rank 1, GPU 1, are torn on their way", 1);
+        expect_lines(said, "are torn on their way", 1);
+        expect_lines(said, "are whole between 2 of 3 pairs", 1);
+        /* From rank 2 none has to go between the other two. */
+        expect_ways(said, false, 1);
+
+        said = call_on(&all_pairs, is_threads, "");
+        expect_lines(said, "are torn on their way", 3);
+        expect_ways(said, false, 0);
+
+        said = call_on(&one_device, is_threads, "");
+        expect_lines(said, "are torn on their way", 3);
+        expect_ways(said, false, 0);
+    }
+}
+
+static void links_that_promise_nothing_are_not_tried(void **state)
+{
+    static const struct machine without_link = {.faults = "no-nvlink=0:1"};
+    static const struct machine without_links = {
+        .faults = "no-nvlink=0:1,no-nvlink=1:2,no-nvlink=2:0"};
+    static const struct machine without_access = {.faults = "no-peer=1:0"};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        const char *said = call_on(&without_link, is_threads, "");
+
+        expect_lines(said, "are torn on their way", 0);
+        expect_lines(said, "are whole between 2 of 3 pairs", 1);
+        expect_ways(said, false, 1);
+
+        said = call_on(&without_links, is_threads, "");
+        expect_lines(said, "are torn on their way", 0);
+        expect_lines(said, "are whole between 0 of 3 pairs", 1);
+        expect_ways(said, false, 0);
+
+        /* Some go through memory of the host, where lines are not whole. */
+        said = call_on(&without_access, is_threads, "");
+        expect_lines(said, "are torn on their way", 0);
+        expect_lines(said, "are whole between 2 of 3 pairs", 1);
+        expect_ways(said, false, 1);
+    }
+}
+
+/* ---- a test that fails ------------------------------------------------------------------------ */
+
+/* One rank's driver gives it no result. */
+static void ranks_go_through_the_host_where_one_cannot_test(void **state)
+{
+    static const struct machine sound = {.ndevices = "3"};
+
+    (void)state;
+    for (int is_threads = 0; is_threads < 2; is_threads++) {
+        const char *said = call_on(&sound, is_threads, "cuStreamQuery:999@1");
+
+        expect_lines(said, "device memory goes through the host: rank 1:", 1);
+        expect_lines(said, "runs by a kernel", 0);
+    }
+}
+
+/* The others wait for its lines, but not for ever. A device without numbers: the one of rank 1 may be
+ * lost before they are there. */
+static tuttiResult_t form(struct crew_seat *seat)
+{
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+
+    config.device = seat->rank;
+    config.initTimeoutMs = 6000;
+    return tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
+                                   &config);
+}
+
+/* Whatever GPU 1 had begun last, ranks do without kernels then. */
+static void a_gpu_may_be_lost_while_lines_are_tried(void **state)
+{
+    size_t nwaits = 0;
+
+    (void)state;
+    for (int nkernels = 3; nwaits == 0 && nkernels < 20; nkernels++) {
+        char fault[16];
+        const char *environment[] = {"SIMCUDA_FAULTS", fault, "TUTTI_DEBUG", "warn", NULL};
+        struct crew_board *board;
+        const char *said;
+
+        snprintf(fault, sizeof fault, "lost=1:%d", nkernels);
+        stderr_text_begin();
+        board = crew_run(&(struct crew){.nranks = NRANKS, .is_threads = true, .forms_itself = true,
+                                        .environment = environment, .timeout_ms = LONG_MS,
+                                        .run = form});
+        said = stderr_text_end();
+        for (int rank = 0; rank < NRANKS; rank++)
+            if (board->reports[rank].result != tuttiSuccess)
+                fail_msg("%s: rank %d: %s", fault, rank, board->reports[rank].text);
+        crew_clear(board);
+        expect_lines(said, "device memory goes through the host", 1);
+        nwaits = count_lines_with(said, "lines of rank 1 have not come in time");
+    }
+    assert_int_equal(nwaits, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_go_by_lines_where_these_are_whole),
+        cmocka_unit_test(lines_that_the_test_finds_torn_are_not_used),
+        cmocka_unit_test(links_that_promise_nothing_are_not_tried),
+        cmocka_unit_test(ranks_go_through_the_host_where_one_cannot_test),
+        cmocka_unit_test(a_gpu_may_be_lost_while_lines_are_tried),
+    };
+
+    return cmocka_run_group_tests_name("lines between GPUs", tests, NULL, NULL);
+}
