@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which of a rank's buffers its peers' kernels can use where they lie.
  *
- * Where all ranks are threads of one process, in contexts that are open to each other, that is all
- * memory that its device lets the others have. Besides, each rank writes on its board, which all
- * see, what it has allocated for that purpose, each under a number; its peers open what is new there
- * at their own calls, and say on theirs up to which number they have come, and what of it they could
- * not open. A number that all have come to, and that nobody has refused, is good for everybody, so a
- * rank decides by itself what it offers, in its posts; nobody negotiates. All other memory is copied
- * through the rank's window.
+ * Where all ranks are threads of one process, in contexts that are open to each other, that is
+ * all memory that its device lets the others have. Besides, each rank writes on its board, which
+ * all see, what it has allocated for that purpose, each under a number; its peers open what is
+ * new there at their own calls, and say on theirs up to which number they have come, and what of
+ * it they could not open. A number that all have come to, and that nobody has refused, is good
+ * for everybody, so a rank decides by itself what it offers, in its posts; nobody negotiates.
+ * All other memory is copied through the rank's window.
  *
  * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and
- * graphs that are replayed go by maps. What is allocated when all places are taken is not shown until
- * one gets free. What is freed is taken down at once, and its place used again only after all others
- * that are free. */
+ * graphs that are replayed go by maps. What is allocated when all places are taken is not shown
+ * until one gets free. What is freed is taken down at once, and its place used again only after
+ * all others that are free. */
 #include "executor/gpu_private.h"
 
 #include "base/atomic.h"
@@ -99,7 +99,7 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
     gpu->maps = NULL;
 }
 
-/* ---- my board --------------------------------------------------------------------------------------- */
+/* ---- my board -------------------------------------------------------------------------------- */
 
 static bool is_listed(const struct tutti_gpu_part *parts, size_t count, uint64_t serial)
 {
@@ -139,7 +139,8 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
     memcpy(token, &part->token, sizeof token);
     maps->mine[at] = *part;
     maps->numbers[at] = number;
-    /* release: a reader who sees a word of the rest sees the zero before it; pairs with read_place */
+    /* release: a reader who sees a word of the rest sees the zero before it; pairs with
+     * read_place */
     tutti_store_release(&place->number, 0);
     tutti_store_release(&place->begin, part->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
@@ -222,7 +223,7 @@ static void ask_peers(struct tutti_gpu *gpu)
         tell(gpu, before);
 }
 
-/* ---- those of others ----------------------------------------------------------------------------------- */
+/* ---- those of others ------------------------------------------------------------------------- */
 
 static bool read_place(const struct place *shown, struct place *ret_place)
 {
@@ -339,7 +340,7 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
-/* ---- offers ----------------------------------------------------------------------------------------------- */
+/* ---- offers ---------------------------------------------------------------------------------- */
 
 /* Plain device memory: what access between contexts is enabled for. Memory of pools and virtual
  * memory has rights of its own, which nobody can ask for. */

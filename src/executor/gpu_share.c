@@ -55,7 +55,8 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
     struct tutti_gpu_token token;
 
     args.me = count_members(gpu, owner, &args.nmembers);
-    if (args.me == UINT32_MAX || args.nmembers < 2 || !takes_descriptor(token_of(gpu, owner, is_host)))
+    if (args.me == UINT32_MAX || args.nmembers < 2 ||
+        !takes_descriptor(token_of(gpu, owner, is_host)))
         return TUTTI_OK;
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);

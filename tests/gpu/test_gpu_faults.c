@@ -345,7 +345,7 @@ static tuttiResult_t form_without_exports(struct crew_seat *seat)
 static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting(void **state)
 {
     static const char *const environment[] = {"TUTTI_DEBUG", "info", NULL};
-    const struct script script = {sum_some, 0};
+    const struct script script = {sum_some, 0, COUNT, NULL};
     struct crew_board *board;
     const char *said;
 
