@@ -312,7 +312,11 @@ TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *sta
  * use memory of tuttiMemAlloc, which needs no registration. Other device memory is copied through
  * memory of the communicator's own unless all ranks are threads of one process. Local; of effect
  * when all ranks have seen it, some calls later. Host memory needs none: nothing is done.
- * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say). */
+ * `size` bytes from `buff` on must lie in one allocation; all of that is registered, however few
+ * they are. Virtual memory (cuMemMap) is an allocation for each mapping, and must be open to all
+ * GPUs of the process that have ranks of `comm` (cuMemSetAccess).
+ * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say), or of several
+ * allocations. */
 TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle);
 
 /* Take it back, before the memory is freed. Operations on it must be complete. NULL is ignored. */

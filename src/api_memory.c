@@ -66,7 +66,7 @@ static int enlist(tuttiComm_t handle, void *buff, size_t size, void **ret_handle
     /* Memory of the host has nothing to gain: tuttiMemAlloc's is known, all other is read as it is. */
     if (comm->gpu != NULL && size > 0 && tutti_gpu_is_device_memory(comm, buff)) {
         TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
-        rc = tutti_gpu_enlist(comm->cuda, buff);
+        rc = tutti_gpu_enlist(comm->cuda, buff, size);
         tutti_gpu_leave(comm->gpu->gpu);
     }
     if (rc != TUTTI_OK)

@@ -15,13 +15,12 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
 {
     const struct tutti_cuda *cuda = comm->cuda;
     unsigned type = 0;
-    int is_managed = 0, device = -1;
-    int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED,
-                        TUTTI_CU_POINTER_DEVICE_ORDINAL};
-    void *values[] = {&type, &is_managed, &device};
+    int is_managed = 0;
+    int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED};
+    void *values[] = {&type, &is_managed};
 
     /* Memory that the driver does not know has a type of 0. */
-    return cuda->pointer_attributes(3, attributes, values,
+    return cuda->pointer_attributes(2, attributes, values,
                                     (tutti_cu_address)(uintptr_t)buffer) == TUTTI_CU_SUCCESS &&
            (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
 }

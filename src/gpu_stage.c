@@ -15,41 +15,6 @@
 
 /* ---- where staged buffers are ------------------------------------------------------------------ */
 
-static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
-{
-    size_t end = 0, total = 0;
-
-    if (counts == NULL)
-        return blocks * count;
-    for (size_t block = 0; block < blocks; block++) {
-        size_t last = (displs ? displs[block] : total) + counts[block];
-
-        total += counts[block];
-        end = counts[block] > 0 && last > end ? last : end;
-    }
-    return end;
-}
-
-void tutti_stage_measure(const struct tutti_comm *comm, const struct tutti_call *call,
-                         size_t *ret_input_bytes, size_t *ret_output_bytes)
-{
-    uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
-    size_t size = tutti_type_size(call->type);
-    bool is_collective = call->kind < TUTTI_CALL_SEND;
-
-    *ret_input_bytes = *ret_output_bytes = 0;
-    if (is_collective ? tutti_has_input(call->collective, rank, (uint32_t)call->root)
-                      : call->kind == TUTTI_CALL_SEND)
-        *ret_input_bytes = size * extent(is_collective ? tutti_input_blocks(call->collective, nranks)
-                                                       : 1,
-                                         call->count, call->input_counts, call->input_displs);
-    if (is_collective ? tutti_has_output(call->collective, rank, (uint32_t)call->root)
-                      : call->kind == TUTTI_CALL_RECV)
-        *ret_output_bytes =
-            size * extent(is_collective ? tutti_output_blocks(call->collective, nranks) : 1,
-                          call->count, call->output_counts, call->output_displs);
-}
-
 static size_t round_up(size_t bytes)
 {
     return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
@@ -155,7 +120,7 @@ static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
         struct tutti_call staged = *calls[i];
         size_t input_bytes, output_bytes;
 
-        tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
+        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         staged.input = at;
         staged.output = at + round_up(input_bytes);
         TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
@@ -180,7 +145,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
 
-        tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
+        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         TUTTI_TRY(copy_in(comm, calls[i], at + round_up(input_bytes), output_bytes, stream));
         at += staged_bytes(input_bytes, output_bytes);
     }
@@ -235,7 +200,7 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
 
-        tutti_stage_measure(comm, calls[i], &input_bytes, &output_bytes);
+        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         bytes += staged_bytes(input_bytes, output_bytes);
     }
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)

@@ -24,8 +24,4 @@ struct tutti_stage {
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage);
 
-/* How large a call's buffers are as a whole. */
-void tutti_stage_measure(const struct tutti_comm *comm, const struct tutti_call *call,
-                         size_t *ret_input_bytes, size_t *ret_output_bytes);
-
 #endif

@@ -41,6 +41,11 @@ struct tutti_call {
     struct tutti_signature signature;
 };
 
+/* How large its buffers are as a whole for that rank: from the first byte to the last that is
+ * read, or written. 0: it needs none. */
+void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
+                        size_t *ret_input_bytes, size_t *ret_output_bytes);
+
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {
     return call->scalar_address ? call->scalar_address : call->scalar;

@@ -163,7 +163,7 @@ const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu)
 
 bool tutti_gpu_sees_all(const struct tutti_gpu *gpu)
 {
-    return gpu->is_one_process && gpu->is_one_device;
+    return gpu->is_all_open && gpu->is_one_device;
 }
 
 /* ---- letting go --------------------------------------------------------------------------- */

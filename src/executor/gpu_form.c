@@ -213,14 +213,18 @@ static int reserve(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     uint64_t memory_bytes = UINT64_MAX;
-    bool is_shared = false;
+    bool is_shared = false, has_others = false;
     int fd = -1;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (gpu->news[rank].memory_bytes < memory_bytes)
             memory_bytes = gpu->news[rank].memory_bytes;
         is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
+        has_others = has_others || (tutti_gpu_is_here(gpu, rank) &&
+                                    gpu->news[rank].device != gpu->args.device);
     }
+    mine->context = (uint64_t)(uintptr_t)gpu->context;
+    mine->is_primary = has_others && tutti_gpu_has_primary(gpu);
     tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
                                      tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
@@ -385,7 +389,7 @@ static int lines(struct tutti_gpu *gpu)
 
 static int sum_up(struct tutti_gpu *gpu)
 {
-    gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = true;
+    gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = gpu->is_all_open = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (!tutti_gpu_is_here(gpu, rank))
             gpu->is_one_process = false;
@@ -393,7 +397,13 @@ static int sum_up(struct tutti_gpu *gpu)
             gpu->is_one_device = false;
         if (!is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
+        for (int owner = 0; owner < gpu->args.nranks; owner++)
+            gpu->is_all_open = gpu->is_all_open && tutti_gpu_is_open(gpu, rank, owner);
     }
+    gpu->is_all_open = gpu->is_all_open && gpu->is_one_process;
+    if (gpu->is_one_process && !gpu->is_all_open && gpu->args.rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "not all ranks are in primary contexts, so only memory of "
+                  "tuttiMemAlloc, and virtual memory, is used where it lies");
     tutti_gpu_lines_agree(gpu);
     tutti_gpu_copy_agree(gpu);
     gpu->has_domain = true;

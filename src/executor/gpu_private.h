@@ -32,13 +32,15 @@ struct tutti_gpu_news {
     uint64_t magic;
     uint8_t has_kernels, is_failed;
     uint8_t is_copy_bad;    /* what the driver copies from others does not come through right */
-    uint8_t unused[5];
+    uint8_t is_primary;     /* `context`: looked at where another GPU of the process is there */
+    uint8_t unused[4];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
     uint32_t places;        /* blocks that run at once on the device */
     uint32_t offered;       /* of these, to this communicator's ranks of the process there */
     uint64_t memory_bytes;  /* that this rank would have */
+    uint64_t context;       /* in its process */
     uint64_t copy_bytes;    /* from which on it would leave calls to copy engines; 0: none */
     uint64_t own_address, host_address;       /* of its two areas, in its process */
     struct tutti_gpu_token own_token, host_token;
@@ -102,6 +104,7 @@ struct tutti_gpu {
     struct tutti_gpu_claim *claim;      /* the places of its device (gpu_places.c) */
     bool shares_device;                 /* with another rank of the domain in this process */
     bool is_one_process, is_one_device, all_reach_all; /* of all ranks */
+    bool is_all_open;                   /* one process, and all can use each other's plain memory */
     bool is_all_apart;                  /* each is a process, once copy_bytes are agreed */
     uint64_t copy_bytes;                /* calls so large are left to copy engines; 0: none */
     uint64_t whole;                     /* bit r: lines are, between rank r and all others */
@@ -139,6 +142,11 @@ size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
 /* Open the areas of all others that this rank can, device or host memory; resumable. What cannot be
  * had stays 0: that is no error. */
 int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
+/* Is this rank's context its device's primary one? Makes that where it is not there, as letting
+ * others in does. */
+bool tutti_gpu_has_primary(const struct tutti_gpu *gpu);
+/* Both are of one process: may kernels of rank `from` use plain memory of rank `owner`? */
+bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner);
 void tutti_gpu_unshare(struct tutti_gpu *gpu);
 
 /* An area of mine that ranks of this process may still use when I am gone; and when I go, take back
@@ -227,9 +235,10 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu);
 /* See what is new, here and with the others. Not while a stream of this thread is captured. */
 int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
 
-/* By which map all peers see a buffer of this rank, and where in it; TUTTI_GPU_NOT_MAPPED. */
-void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, uint32_t *ret_map,
-                      uint64_t *ret_offset);
+/* By which map all peers see a buffer of this rank, all of it, and where in that;
+ * TUTTI_GPU_NOT_MAPPED. */
+void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
+                      uint32_t *ret_map, uint64_t *ret_offset);
 
 /* ---- gpu_places.c ---------------------------------------------------------------------- */
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_ROUNDING_BYTES ((size_t)1 << 30)
+
 enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
 
 static const struct tutti_gpu_token *token_of(const struct tutti_gpu *gpu, int owner, bool is_host)
@@ -48,17 +50,20 @@ static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *
 
 static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
 {
-    struct tutti_pass_args args = {.fd = -1, .deadline_ns = gpu->args.deadline_ns};
+    struct tutti_pass_args args = {.fd = -1,
+                                   .deadline_ns = tutti_pass_deadline(gpu->args.deadline_ns)};
     struct tutti_gpu_token token;
 
     args.me = count_members(gpu, owner, &args.nmembers);
-    if (args.me == UINT32_MAX || args.nmembers < 2 || !takes_descriptor(token_of(gpu, owner, is_host)))
+    if (args.me == UINT32_MAX || args.nmembers < 2 ||
+        !takes_descriptor(token_of(gpu, owner, is_host)))
         return TUTTI_OK;
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
-    if (args.me == 0)
-        TUTTI_TRY(tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
-                                          &args.fd));
+    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
+                                                &args.fd) != TUTTI_OK)
+        args.fd = -1;
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
@@ -87,6 +92,29 @@ static int pass_on(struct tutti_gpu *gpu)
     return left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
+/* ---- contexts ---------------------------------------------------------------------------- */
+
+bool tutti_gpu_has_primary(const struct tutti_gpu *gpu)
+{
+    struct tutti_cu_context *primary;
+
+    if (gpu->holds_primary)
+        return true;
+    if (gpu->cuda->primary_retain(&primary, gpu->args.device) != TUTTI_CU_SUCCESS)
+        return false;
+    gpu->cuda->primary_release(gpu->args.device);
+    return primary == gpu->context;
+}
+
+bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
+{
+    const struct tutti_gpu_news *theirs = &gpu->news[owner];
+
+    /* Access between devices is enabled for primary contexts alone. */
+    return theirs->context == gpu->news[from].context ||
+           (theirs->is_primary && theirs->device != gpu->news[from].device);
+}
+
 /* ---- opening ---------------------------------------------------------------------------- */
 
 /* Of a rank of this process: may my device use it? */
@@ -97,6 +125,9 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
                                       .size_bytes = news->own_token.size_bytes,
                                       .kind = news->own_token.kind, .fd = -1};
 
+    if (!is_host && memory.kind == TUTTI_GPU_MEMORY_PLAIN &&
+        !tutti_gpu_is_open(gpu, gpu->args.rank, owner))
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
     if (!is_host && news->device != gpu->args.device) {
         struct tutti_cu_context *theirs;
         int can = 0, code;
@@ -121,6 +152,14 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
     return TUTTI_OK;
 }
 
+/* All areas are as large, but for what their drivers round up. */
+static bool has_right_size(const struct tutti_gpu *gpu, const struct tutti_gpu_token *token)
+{
+    size_t wanted = tutti_gpu_area_bytes(&gpu->grid.layout);
+
+    return token->size_bytes >= wanted && token->size_bytes - wanted < MOST_ROUNDING_BYTES;
+}
+
 static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
 {
     struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
@@ -134,6 +173,10 @@ static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
         *at = is_host ? gpu->host.address : gpu->own.address;
         return TUTTI_OK;
     }
+    if (!has_right_size(gpu, token))
+        return tutti_note(TUTTI_ERR_DEVICE, "it has %llu bytes, not %zu",
+                          (unsigned long long)token->size_bytes,
+                          tutti_gpu_area_bytes(&gpu->grid.layout));
     if (tutti_gpu_is_here(gpu, owner))
         return admit(gpu, owner, is_host, at);
     if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)

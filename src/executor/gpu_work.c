@@ -94,6 +94,7 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
                         struct tutti_gpu_work *ret_work)
 {
     const struct tutti_call *call = item->call;
+    size_t input_bytes, output_bytes;
     struct tutti_gpu_work work = {
         .kind = (uint8_t)choose(gpu, call),
         .collective = (uint8_t)call->collective,
@@ -113,8 +114,9 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
         TUTTI_TRY(tutti_gpu_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
     }
     memcpy(&work.scalar, call->scalar, sizeof work.scalar);
-    tutti_gpu_locate(gpu, call->input, &work.input_map, &work.input_offset);
-    tutti_gpu_locate(gpu, call->output, &work.output_map, &work.output_offset);
+    tutti_call_measure(call, gpu->args.nranks, gpu->args.rank, &input_bytes, &output_bytes);
+    tutti_gpu_locate(gpu, call->input, input_bytes, &work.input_map, &work.input_offset);
+    tutti_gpu_locate(gpu, call->output, output_bytes, &work.output_map, &work.output_offset);
     TUTTI_TRY(lay_blocks(gpu, call->count, call->input_counts, call->input_displs, is_captured,
                          &work.in));
     TUTTI_TRY(lay_blocks(gpu, call->count, call->output_counts, call->output_displs, is_captured,

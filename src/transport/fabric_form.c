@@ -2,7 +2,6 @@
  * Forming a fabric: records tell who is where, verdicts what worked. */
 #include "transport/fabric_private.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "transport/pass.h"
 
@@ -11,9 +10,6 @@
 #include <string.h>
 
 #define VERDICT_MAGIC 0x56545554u
-/* Making the segment takes milliseconds once all ranks are here; the rest of the
- * time allowed is kept for TCP. */
-#define PASS_PATIENCE_NS (30 * TUTTI_NS_PER_S)
 
 static int check_own_abort(const struct tutti_fabric *fabric)
 {
@@ -68,11 +64,9 @@ static void decline(struct tutti_fabric *fabric, const char *reason)
 
 static int begin_passing(struct tutti_fabric *fabric)
 {
-    struct tutti_pass_args args = {.nmembers = fabric->nmembers, .me = fabric->my_index};
-    uint64_t now = tutti_now_ns();
-    uint64_t left = fabric->deadline_ns > now ? fabric->deadline_ns - now : 0;
+    struct tutti_pass_args args = {.nmembers = fabric->nmembers, .me = fabric->my_index,
+                                   .deadline_ns = tutti_pass_deadline(fabric->deadline_ns)};
 
-    args.deadline_ns = now + (left / 2 < PASS_PATIENCE_NS ? left / 2 : PASS_PATIENCE_NS);
     tutti_secret_derive(fabric->secret, "segment", fabric->records[fabric->members[0]].nonce,
                         args.secret);
     args.fd = -1;

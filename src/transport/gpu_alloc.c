@@ -19,7 +19,7 @@ struct allocation {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *allocations; /* newest first */
+static struct allocation *allocations; /* oldest first */
 static uint64_t generation, last_serial;
 
 static struct allocation **find(tutti_cu_address begin)
@@ -33,10 +33,13 @@ static struct allocation **find(tutti_cu_address begin)
 
 static void add(struct allocation *allocation)
 {
+    struct allocation **end = &allocations;
+
     pthread_mutex_lock(&lock);
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = allocation;
     allocation->part.serial = ++last_serial;
-    allocation->next = allocations;
-    allocations = allocation;
     tutti_store_release(&generation, generation + 1);
     pthread_mutex_unlock(&lock);
 }
@@ -91,11 +94,17 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
         free(allocation);
         return rc;
     }
+    allocation->part.device = device;
     allocation->part.begin = allocation->memory.address;
     allocation->part.size_bytes = allocation->memory.size_bytes;
-    if (tutti_gpu_memory_export(cuda, &allocation->memory, &allocation->part.token,
-                                &allocation->part.fd) != TUTTI_OK)
-        allocation->part.fd = -1;
+    allocation->part.token = (struct tutti_gpu_token){.kind = allocation->memory.kind,
+                                                      .size_bytes = allocation->memory.size_bytes};
+    allocation->part.fd = -1;
+    allocation->part.is_passable =
+        tutti_gpu_memory_export(cuda, &allocation->memory, &allocation->part.token,
+                                &allocation->part.fd) == TUTTI_OK;
+    if (!allocation->part.is_passable)
+        tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
     admit_all(cuda, device, &allocation->memory);
     add(allocation);
     *ret_address = (void *)(uintptr_t)allocation->part.begin;
@@ -130,18 +139,25 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
 /* ---- those of others ----------------------------------------------------------------------------- */
 
 /* How to pass on memory that somebody else has allocated, all of it. */
-static int describe(const struct tutti_cuda *cuda, const void *address, struct tutti_gpu_part *part)
+static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
+                    struct tutti_gpu_part *part)
 {
     struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .fd = -1};
     int is_plain = 0, code, rc;
-    int attributes[] = {TUTTI_CU_POINTER_IS_LEGACY_IPC_CAPABLE};
-    void *values[] = {&is_plain};
+    int attributes[] = {TUTTI_CU_POINTER_IS_LEGACY_IPC_CAPABLE, TUTTI_CU_POINTER_DEVICE_ORDINAL};
+    void *values[] = {&is_plain, &part->device};
 
     code = cuda->address_range(&memory.address, &memory.size_bytes,
                                (tutti_cu_address)(uintptr_t)address);
     if (code != TUTTI_CU_SUCCESS)
         return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
-    cuda->pointer_attributes(1, attributes, values, memory.address);
+    if (size_bytes > memory.size_bytes - ((tutti_cu_address)(uintptr_t)address - memory.address))
+        return tutti_note(TUTTI_ERR_DEVICE, "%zu bytes at %p go beyond the allocation there, of "
+                          "%zu bytes at %p", size_bytes, address, memory.size_bytes,
+                          (void *)(uintptr_t)memory.address);
+    code = cuda->pointer_attributes(2, attributes, values, memory.address);
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
     if (!is_plain) {
         if (cuda->memory_retain == NULL ||
             cuda->memory_retain(&memory.handle, (void *)(uintptr_t)memory.address) !=
@@ -155,10 +171,11 @@ static int describe(const struct tutti_cuda *cuda, const void *address, struct t
         cuda->memory_release(memory.handle);
     part->begin = memory.address;
     part->size_bytes = memory.size_bytes;
+    part->is_passable = rc == TUTTI_OK;
     return rc;
 }
 
-int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address)
+int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes)
 {
     struct allocation *fresh = calloc(1, sizeof *fresh), *known;
     int rc;
@@ -167,7 +184,7 @@ int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to register %p", address);
     fresh->part.fd = -1;
     fresh->listings = 1;
-    rc = describe(cuda, address, &fresh->part);
+    rc = describe(cuda, address, size_bytes, &fresh->part);
     if (rc != TUTTI_OK) {
         drop(fresh);
         return rc;
@@ -213,13 +230,15 @@ uint64_t tutti_gpu_alloc_generation(void)
     return tutti_load_acquire(&generation);
 }
 
-size_t tutti_gpu_alloc_list(struct tutti_gpu_part *ret_parts, size_t most)
+size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpu_part *ret_parts, size_t most)
 {
     size_t count = 0;
 
     pthread_mutex_lock(&lock);
     for (const struct allocation *at = allocations; at != NULL && count < most; at = at->next)
-        ret_parts[count++] = at->part;
+        if (at->part.device == device && (at->part.is_passable || !for_processes))
+            ret_parts[count++] = at->part;
     pthread_mutex_unlock(&lock);
     return count;
 }

@@ -15,9 +15,10 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
 /* TUTTI_ERR_ARGUMENT: not an address that tutti_gpu_alloc gave. */
 int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address);
 
-/* List somebody else's memory, until it is taken off the list as often. TUTTI_ERR_DEVICE, noted: its
- * kind cannot be passed on. */
-int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address);
+/* List somebody else's memory, all of the allocation that these bytes lie in, until it is taken off
+ * the list as often. TUTTI_ERR_DEVICE, noted: its kind cannot be passed on, or the bytes lie in
+ * several. */
+int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes);
 void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address);
 
 /* Grows with every change of the list. */
@@ -26,13 +27,17 @@ uint64_t tutti_gpu_alloc_generation(void);
 /* One of the list. */
 struct tutti_gpu_part {
     uint64_t serial; /* never the same for two */
+    tutti_cu_device device;
     tutti_cu_address begin;
     size_t size_bytes;
+    bool is_passable; /* to other processes: */
     struct tutti_gpu_token token;
     int fd; /* of this process, for those of the kinds that take one; else -1 */
 };
 
-/* The newest of them, at most `most`; returns how many. */
-size_t tutti_gpu_alloc_list(struct tutti_gpu_part *ret_parts, size_t most);
+/* Those of `device`, with `for_processes` only what can be passed on to these; the oldest first, at
+ * most `most`. Returns how many. */
+size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpu_part *ret_parts, size_t most);
 
 #endif

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static size_t round_up(size_t size_bytes, size_t unit)
@@ -219,8 +220,12 @@ static int open_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, i
 
 static int open_host(const struct tutti_cuda *cuda, int fd, struct tutti_gpu_memory *memory)
 {
+    struct stat status;
     int code;
 
+    /* Pages behind its end could be mapped, but not touched. */
+    if (fstat(fd, &status) != 0 || (uint64_t)status.st_size < memory->size_bytes)
+        return TUTTI_CU_INVALID_VALUE;
     memory->host = mmap(NULL, memory->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory->host == MAP_FAILED)
         return TUTTI_CU_OUT_OF_MEMORY;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define GUESTS 16
+#define PATIENCE_NS (30 * TUTTI_NS_PER_S)
 
 /* One caller of the first member, or the caller itself. */
 struct guest {
@@ -42,6 +43,14 @@ static void derive_name(struct tutti_pass *pass)
     for (int i = 0; i < 16; i++)
         length += (size_t)snprintf(pass->name + length, sizeof pass->name - length, "%02x",
                                    hidden[i]);
+}
+
+uint64_t tutti_pass_deadline(uint64_t forming_deadline_ns)
+{
+    uint64_t now = tutti_now_ns();
+    uint64_t left = forming_deadline_ns > now ? forming_deadline_ns - now : 0;
+
+    return now + (left / 2 < PATIENCE_NS ? left / 2 : PATIENCE_NS);
 }
 
 int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass)

@@ -19,6 +19,10 @@ struct tutti_pass_args {
     int fd;
 };
 
+/* Until when to wait for the others: passing takes milliseconds once all are there, and who does
+ * without it needs the rest of the time that forming has. */
+uint64_t tutti_pass_deadline(uint64_t forming_deadline_ns);
+
 /* Begin. Member 0 listens. */
 int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass);
 

@@ -334,6 +334,36 @@ static void processes_whose_memory_cannot_be_shared_go_through_the_host(void **s
     sum_with("no-ipc,no-vmm-export", false);
 }
 
+/* Rank 1's driver exports nothing; the others' memory is none the worse. */
+static tuttiResult_t form_without_exports(struct crew_seat *seat)
+{
+    if (seat->rank == 1)
+        setenv("TUTTI_SIM_CUDA_FAULT", "cuMemExportToShareableHandle:801", 1);
+    return form_and_act(seat);
+}
+
+static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting(void **state)
+{
+    static const char *const environment[] = {"TUTTI_DEBUG", "info", NULL};
+    const struct script script = {sum_some, 0, COUNT, NULL};
+    struct crew_board *board;
+    const char *said;
+
+    (void)state;
+    stderr_text_begin();
+    board = crew_run(&(struct crew){.nranks = NRANKS, .forms_itself = true,
+                                    .environment = environment, .timeout_ms = LONG_MS,
+                                    .run = form_without_exports, .context = &script});
+    said = stderr_text_end();
+    for (int rank = 0; rank < NRANKS; rank++)
+        expect_report(board, rank, tuttiSuccess, "");
+    crew_clear(board);
+    assert_int_equal(count_lines_with(said, "memory of rank 1's GPU has not come: memory "), 1);
+    assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 1);
+    assert_int_equal(count_lines_with(said, "not all GPUs reach GPU"), 1);
+    assert_int_equal(count_lines_with(said, "GPUs reach each other:"), 1);
+}
+
 /* ---- GPUs without memory --------------------------------------------------------------------- */
 
 /* Freeing waits for the kernels of whoever is still there. */
@@ -414,6 +444,7 @@ int main(void)
         cmocka_unit_test(gpus_without_access_to_each_other_meet_in_host_memory),
         cmocka_unit_test(ways_far_slower_than_host_memory_lead_through_it),
         cmocka_unit_test(processes_whose_memory_cannot_be_shared_go_through_the_host),
+        cmocka_unit_test(a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting),
         cmocka_unit_test(ranks_that_run_out_of_memory_when_they_form_go_through_the_host),
         cmocka_unit_test(a_gpu_that_is_lost_is_named_and_the_others_end),
     };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { COUNT = 600, LARGE = 20000, REPLAYS = 20 };
+enum { COUNT = 600, LARGE = 20000, REPLAYS = 20, MANY = 70 };
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
@@ -298,11 +298,61 @@ static void captures_that_forbid_much_are_left_alone(void **state)
     world_run(LAUNCH_PROCESSES, 2, capture_while_waiting, NULL);
 }
 
+/* ---- while memory comes ---------------------------------------------------------------------- */
+
+static void sum_numbers(struct member *member, int32_t *numbers, tuttiStream_t stream)
+{
+    EXPECT_OK(member, tuttiAllReduce(numbers, numbers, LARGE, tuttiInt32, tuttiSum, member->comm,
+                                     stream));
+}
+
+/* Calls are so large that peers use each other's buffers; the captured one refers to such a buffer.
+ * More memory comes than peers have maps for. */
+static void crowd_maps(struct member *member)
+{
+    tuttiStream_t stream = numbers_stream(member);
+    void *captured = NULL, *others[MANY] = {NULL};
+    struct tutti_cu_exec *exec;
+
+    EXPECT_OK(member, tuttiMemAlloc(&captured, LARGE * sizeof(int32_t)));
+    for (int i = 0; i < 5; i++)
+        sum_numbers(member, captured, stream);
+    numbers_settle(member, stream);
+    begin(member, stream);
+    sum_numbers(member, captured, stream);
+    exec = end(member, stream);
+    for (int i = 0; i < MANY && !member_is_unhappy(member); i++) {
+        EXPECT_OK(member, tuttiMemAlloc(&others[i], LARGE * sizeof(int32_t)));
+        numbers_write(member, others[i], LARGE, member->rank + i, 1);
+        sum_numbers(member, others[i], stream);
+        numbers_write(member, captured, LARGE, member->rank + 1, 1);
+        play(member, exec, stream);
+        numbers_settle(member, stream);
+        numbers_expect(member, captured, LARGE, triangle(member->nranks), member->nranks, "replay");
+        numbers_expect(member, others[i], LARGE, triangle(member->nranks - 1) + member->nranks * i,
+                       member->nranks, "new memory");
+    }
+    member_meet(member);
+    drop(member, exec);
+    numbers_drop_stream(member, stream);
+    for (int i = 0; i < MANY; i++)
+        EXPECT_OK(member, tuttiMemFree(others[i]));
+    EXPECT_OK(member, tuttiMemFree(captured));
+}
+
+static void what_a_graph_refers_to_stays_mapped_however_much_comes(void **state)
+{
+    (void)state;
+    at_place(&(struct place){LAUNCH_PROCESSES, 3, 2, -1}, true, crowd_maps);
+    at_place(&(struct place){LAUNCH_MIXED, 4, 2, -1}, true, crowd_maps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_replay_takes_what_is_in_memory_then),
         cmocka_unit_test(replays_and_calls_take_turns_on_a_stream),
+        cmocka_unit_test(what_a_graph_refers_to_stays_mapped_however_much_comes),
         cmocka_unit_test(large_calls_are_replayed),
         cmocka_unit_test(captures_that_forbid_much_are_left_alone),
     };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How large a call's buffers are. */
+#include "executor/call.h"
+
+static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
+{
+    size_t end = 0, total = 0;
+
+    if (counts == NULL)
+        return blocks * count;
+    for (size_t block = 0; block < blocks; block++) {
+        size_t last = (displs ? displs[block] : total) + counts[block];
+
+        total += counts[block];
+        end = counts[block] > 0 && last > end ? last : end;
+    }
+    return end;
+}
+
+void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
+                        size_t *ret_input_bytes, size_t *ret_output_bytes)
+{
+    uint32_t n = (uint32_t)nranks, me = (uint32_t)rank, root = (uint32_t)call->root;
+    size_t size = tutti_type_size(call->type);
+    bool is_collective = call->kind < TUTTI_CALL_SEND;
+
+    *ret_input_bytes = *ret_output_bytes = 0;
+    if (is_collective ? tutti_has_input(call->collective, me, root)
+                      : call->kind == TUTTI_CALL_SEND)
+        *ret_input_bytes =
+            size * extent(is_collective ? tutti_input_blocks(call->collective, n) : 1, call->count,
+                          call->input_counts, call->input_displs);
+    if (is_collective ? tutti_has_output(call->collective, me, root)
+                      : call->kind == TUTTI_CALL_RECV)
+        *ret_output_bytes =
+            size * extent(is_collective ? tutti_output_blocks(call->collective, n) : 1, call->count,
+                          call->output_counts, call->output_displs);
+}
