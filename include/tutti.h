@@ -26,9 +26,9 @@
  *    graph. A call on device memory with stream NULL waits for the context's default stream first.
  *    Ranks that share a GPU in one process need streams of their own, or NULL.
  *  - GPUs. A rank is on the GPU that config.device names, else on that of the CUDA context that is
- *    current when its communicator is made, in a split on its parent's. Ranks on GPUs and on CPUs may
- *    be of one communicator. Where all are on GPUs, all ranks must pass memory of the same side in a
- *    call; one without buffers and stream goes where the one before went.
+ *    current when its communicator is made, in a split on its parent's. Ranks on GPUs and on CPUs
+ *    may be of one communicator. Where all are on GPUs, all ranks must pass memory of the same side
+ *    in a call; one without buffers and stream goes where the one before went.
  *  - Threads. Different communicators may be used by different threads at the
  *    same time. Calls on one communicator must be made by one thread at a time,
  *    except tuttiCommAbort and tuttiCommGetAsyncError, which any thread may call.
@@ -186,16 +186,16 @@ TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
 
 /* Allocate `size` bytes of memory that is the fastest to communicate from, zeroed. Where a CUDA
  * context is current on the calling thread it is memory of that device, which the other GPUs of the
- * process may use, and which ranks in other processes map at the first calls on it; else memory of the
- * host, as of tuttiMemAllocHost. Free it with tuttiMemFree. Size 0 gives NULL. Thread-safe.
+ * process may use, and which ranks in other processes map at the first calls on it; else memory of
+ * the host, as of tuttiMemAllocHost. Free it with tuttiMemFree. Size 0 gives NULL. Thread-safe.
  * tuttiInvalidArgument: ptr is NULL, or no memory can have that size;
  * tuttiSystemError, tuttiUnhandledCudaError: out of memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);
 
-/* The same, always of the host: page-aligned, in huge pages where the kernel has them (from 2 MiB on,
- * and then committed at once), and lent to the other ranks of the host, which map it at the first
- * calls on it. That needs a file descriptor for each allocation from 64 KiB on, up to 128 in a
- * process; a child made by fork shares it, rather than having a copy. */
+/* The same, always of the host: page-aligned, in huge pages where the kernel has them (from 2 MiB
+ * on, and then committed at once), and lent to the other ranks of the host, which map it at the
+ * first calls on it. That needs a file descriptor for each allocation from 64 KiB on, up to 128 in
+ * a process; a child made by fork shares it, rather than having a copy. */
 TUTTI_API tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size);
 
 /* Free what these two gave; NULL is ignored. Operations on it must be complete. Thread-safe.
@@ -332,7 +332,8 @@ typedef struct {
      * reduce_scatter, alltoall, gather, scatter, barrier. NULL: all of them. */
     const char *collectives;
     /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4,
-     * and maxBytes (4 MiB, at most 1 GiB). Each rank allocates two buffers of maxBytes meanwhile. */
+     * and maxBytes (4 MiB, at most 1 GiB). Each rank allocates two buffers of maxBytes
+     * meanwhile. */
     size_t minBytes, maxBytes;
     /* About how long it may take, in ms (10000). What is not measured by then is left out. */
     int budgetMs;
@@ -473,8 +474,9 @@ TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 
 /* ---- host streams ------------------------------------------------------------------ */
 
-/* Make an in-order queue served by a thread of its own, which runs on the CPUs that TUTTI_STREAM_CPUS
- * lists, else on those of the calling thread. Thread-safe, as all functions here. */
+/* Make an in-order queue served by a thread of its own, which runs on the CPUs that
+ * TUTTI_STREAM_CPUS lists, else on those of the calling thread. Thread-safe, as all functions
+ * here. */
 TUTTI_API tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream);
 
 /* Wait for the operations of the stream, then free it. NULL is ignored. */

@@ -52,7 +52,7 @@ tuttiResult_t tuttiMemFree(void *ptr)
     return tutti_public(tutti_memory_free(ptr));
 }
 
-/* ---- registration ----------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
 static int enlist(tuttiComm_t handle, void *buff, size_t size, void **ret_handle)
 {
@@ -63,7 +63,8 @@ static int enlist(tuttiComm_t handle, void *buff, size_t size, void **ret_handle
     if (ret_handle == NULL || (buff == NULL && size > 0))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommRegister: %s is NULL on rank %d",
                           ret_handle == NULL ? "handle" : "buff", comm->rank);
-    /* Memory of the host has nothing to gain: tuttiMemAlloc's is known, all other is read as it is. */
+    /* Memory of the host has nothing to gain: tuttiMemAlloc's is known, all other is read as it
+     * is. */
     if (comm->gpu != NULL && size > 0 && tutti_gpu_is_device_memory(comm, buff)) {
         TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
         rc = tutti_gpu_enlist(comm->cuda, buff, size);

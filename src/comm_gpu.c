@@ -80,7 +80,7 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_
     return create(comm, &args);
 }
 
-/* ---- meeting ----------------------------------------------------------------------------------- */
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 static int begin_exchange(struct tutti_comm *comm)
 {
@@ -151,7 +151,7 @@ int tutti_comm_gpu_form(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void tutti_comm_gpu_drain(struct tutti_comm *comm)
 {

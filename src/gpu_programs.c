@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* Programs stay in device memory, for kernels and graphs may need them at any time; so there is an end
- * to them. All ranks count the same calls, so they come to it at the same one. */
+/* Programs stay in device memory, for kernels and graphs may need them at any time; so there is an
+ * end to them. All ranks count the same calls, so they come to it at the same one. */
 enum { MOST_CALLS = 1024, ENTRIES = 2 * MOST_CALLS };
 
 /* One program, or none: then kernels go their own way. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Seeing to it that what was enqueued ends: kernels watch their deadline and the abort word, but only
- * the host learns that a peer has died, or has given up. A thread looks while something is on its way,
- * and sleeps while nothing is. */
+ * Seeing to it that what was enqueued ends: kernels watch their deadline and the abort word, but
+ * only the host learns that a peer has died, or has given up. A thread looks while something is on
+ * its way, and sleeps while nothing is. */
 #include "comm_gpu.h"
 
 #include "base/clock.h"
@@ -14,8 +14,8 @@
  * on. */
 enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
 
-/* For kernels of a communicator that has failed, to end. They do at once, but what the caller has put
- * before them on their stream may not. */
+/* For kernels of a communicator that has failed, to end. They do at once, but what the caller has
+ * put before them on their stream may not. */
 #define GRACE_NS (10 * TUTTI_NS_PER_S)
 
 /* Has something happened that ends everything? Else, is everything complete? */
@@ -94,8 +94,8 @@ void tutti_gpu_watch_end(struct tutti_comm *comm)
     side->has_watcher = side->is_ending = false;
 }
 
-/* Kernels that have begun end: by what they wait for, by the abort word, by their deadline. A GPU that is
- * lost says so instead. */
+/* Kernels that have begun end: by what they wait for, by the abort word, by their deadline. A GPU
+ * that is lost says so instead. */
 static void wait_for_kernels(struct tutti_comm *comm)
 {
     uint64_t until_ns = tutti_now_ns() + GRACE_NS;
@@ -106,8 +106,8 @@ static void wait_for_kernels(struct tutti_comm *comm)
             continue;
         }
         comm->gpu->is_stuck = true;
-        tutti_log(TUTTI_LOG_WARN, "rank %d: its communicator has failed, but a stream does not come to "
-                  "what it had enqueued there: that memory stays allocated", comm->rank);
+        tutti_log(TUTTI_LOG_WARN, "rank %d: its communicator has failed, but a stream does not "
+                  "come to what it had enqueued there: that memory stays allocated", comm->rank);
     }
 }
 

@@ -48,9 +48,9 @@ TUTTI_PARAM_TEXT(CUDA_KERNELS, "TUTTI_CUDA_KERNELS", "",
 TUTTI_PARAM_INT(GPU_MEMORY, "TUTTI_GPU_MEMORY_BYTES", "64M", 256 << 10, INT64_C(1) << 34,
     "Memory of its GPU that each rank of a communicator keeps for what ranks send each other.")
 TUTTI_PARAM_INT(GPU_COPY_ENGINES, "TUTTI_GPU_COPY_ENGINE_BYTES", "0", 0, INT64_C(1) << 40,
-    "Collectives on GPUs that only copy are left to the copy engines where ranks send each other at "
-    "least so much: multiprocessors stay free. 0: kernels copy. The greatest of all ranks' values "
-    "counts, and 0 on any of them. See [ranks on GPUs](gpu.md#copy-engines).")
+    "Collectives on GPUs that only copy are left to the copy engines where ranks send each other "
+    "at least so much: multiprocessors stay free. 0: kernels copy. The greatest of all ranks' "
+    "values counts, and 0 on any of them. See [ranks on GPUs](gpu.md#copy-engines).")
 TUTTI_PARAM_TEXT(NVML_LIBRARY, "TUTTI_NVML_LIBRARY", "",
     "NVIDIA's management library, by which GPUs and their NVLinks are found. Default: "
     "`libnvidia-ml.so.1`, which comes with the driver.")

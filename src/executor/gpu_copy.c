@@ -17,7 +17,8 @@
 #include <string.h>
 
 /* What a call may put on its stream: beyond some number the caller would wait for room there, and
- * with several ranks in one thread for a rank that it has not come to yet. And threads that meet. */
+ * with several ranks in one thread for a rank that it has not come to yet. And threads that
+ * meet. */
 enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
 
 /* ---- when ----------------------------------------------------------------------------------- */

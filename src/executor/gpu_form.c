@@ -12,8 +12,8 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
-/* That keep a GPU's links busy: more would only take places from others. As many threads as NCCL 2 has
- * in its 32 channels. */
+/* That keep a GPU's links busy: more would only take places from others. As many threads as NCCL 2
+ * has in its 32 channels. */
 enum { BLOCKS_OF_LINK = 64 };
 
 enum phase {
@@ -169,7 +169,8 @@ static int meet(struct tutti_gpu *gpu)
 }
 
 /* How many ranks are on the GPU of `rank`, and how many of these in its process? */
-static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all, uint32_t *ret_here)
+static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all,
+                          uint32_t *ret_here)
 {
     const struct tutti_gpu_news *news = &gpu->news[rank];
 
@@ -282,7 +283,8 @@ static int write_tables(struct tutti_gpu *gpu)
     size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
     size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
     struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
-    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout, .nranks = (uint32_t)gpu->args.nranks,
+    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout,
+                                      .nranks = (uint32_t)gpu->args.nranks,
                                       .rank = (uint32_t)gpu->args.rank};
     tutti_cu_address report = 0;
     int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;

@@ -60,7 +60,8 @@ int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
-    /* Also on the same stream: there it costs nothing, and handles do not tell whether it is that. */
+    /* Also on the same stream: there it costs nothing, and handles do not tell whether it is
+     * that. */
     if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
@@ -111,9 +112,10 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
     return TUTTI_OK;
 }
 
-/* ---- launching -------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
-/* The messages of a group are one work, at the place of the first; its collectives have one each. */
+/* The messages of a group are one work, at the place of the first; its collectives have one
+ * each. */
 static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                     bool is_captured, struct tutti_gpu_work *works, uint32_t *ret_nworks)
 {
@@ -263,7 +265,7 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
     return tutti_gpu_note(gpu, stream);
 }
 
-/* ---- what became of it ------------------------------------------------------------------------- */
+/* ---- what became of it ----------------------------------------------------------------------- */
 
 static const char *text_of(const uint64_t words[2], char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {

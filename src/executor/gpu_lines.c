@@ -10,8 +10,8 @@
 
 enum { STEP_BEGIN, STEP_RUNNING };
 
-/* The more ranks, the fewer rounds of each; the fewest where each may take as long as processes' turns
- * on a GPU. */
+/* The more ranks, the fewer rounds of each; the fewest where each may take as long as processes'
+ * turns on a GPU. */
 enum { ROUNDS_OF_ALL = 256, MOST_ROUNDS = 64, LEAST_ROUNDS = 8 };
 
 /* Who comes later than that will not come. */
@@ -129,7 +129,8 @@ static uint64_t patience_ns(const struct tutti_gpu *gpu)
     return left_ns / 2 < PATIENCE_NS ? left_ns / 2 : PATIENCE_NS;
 }
 
-/* Behind the kernel: lines begin as zeros. Nobody sends any before all have said what they found. */
+/* Behind the kernel: lines begin as zeros. Nobody sends any before all have said what they
+ * found. */
 static int clean(const struct tutti_gpu *gpu, uint64_t peers)
 {
     const struct tutti_gpu_layout *layout = &gpu->grid.layout;
@@ -189,7 +190,7 @@ int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
                                     : tutti_gpu_fail(gpu, code, "the test of lines");
 }
 
-/* ---- what follows ----------------------------------------------------------------------------- */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
 {
@@ -200,8 +201,8 @@ static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
 static void report_pair(const struct tutti_gpu *gpu, int rank, int other)
 {
     if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))
-        tutti_log(TUTTI_LOG_WARN, "lines of 128 bytes between rank %d, GPU %d, and rank %d, GPU %d, "
-                  "are torn on their way: not used", rank, gpu->news[rank].device, other,
+        tutti_log(TUTTI_LOG_WARN, "lines of 128 bytes between rank %d, GPU %d, and rank %d, GPU "
+                  "%d, are torn on their way: not used", rank, gpu->news[rank].device, other,
                   gpu->news[other].device);
 }
 

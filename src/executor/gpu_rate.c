@@ -110,8 +110,8 @@ static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, u
             continue;
         *ret_slow |= UINT64_C(1) << rank;
         tutti_log(TUTTI_LOG_WARN, "rank %d: GPU %d copies %.3g GB/s from rank %d's GPU, but %.3g "
-                  "from the host's memory, so the two go through that", gpu->args.rank, gpu->args.device,
-                  gb_per_s(meter, ms), rank, gb_per_s(meter, host_ms));
+                  "from the host's memory, so the two go through that", gpu->args.rank,
+                  gpu->args.device, gb_per_s(meter, ms), rank, gb_per_s(meter, host_ms));
     }
     return TUTTI_OK;
 }

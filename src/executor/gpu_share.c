@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The areas of the other ranks: those of this process are there already, those of others are opened. */
+ * The areas of the other ranks: those of this process are there already, those of others are
+ * opened. */
 #include "executor/gpu_private.h"
 
 #include "base/log.h"
@@ -31,8 +32,8 @@ static bool is_with(const struct tutti_gpu *gpu, int rank, int owner)
     return tutti_identity_same_process(&gpu->news[rank].identity, &gpu->news[owner].identity);
 }
 
-/* Those who get `owner`'s descriptor: whoever is in another process. Returns my index among them, the
- * owner being 0; or UINT32_MAX. */
+/* Those who get `owner`'s descriptor: whoever is in another process. Returns my index among them,
+ * the owner being 0; or UINT32_MAX. */
 static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *ret_nmembers)
 {
     uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;

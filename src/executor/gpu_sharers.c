@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks of one process that share a GPU, and the streams they call on. A call of two ranks on one stream
- * never ends: the kernel of the first waits for the second's, which the stream begins behind it. */
+ * Ranks of one process that share a GPU, and the streams they call on. A call of two ranks on one
+ * stream never ends: the kernel of the first waits for the second's, which the stream begins behind
+ * it. */
 #include "executor/gpu_private.h"
 
 #include <pthread.h>
@@ -31,8 +32,8 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
     pthread_mutex_unlock(&lock);
 }
 
-/* Of the same communicator, and at least as far on the same stream. Default streams are one for each
- * context, or thread. */
+/* Of the same communicator, and at least as far on the same stream. Default streams are one for
+ * each context, or thread. */
 static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *other,
                           const struct tutti_cu_stream *stream, uint64_t number)
 {
@@ -57,7 +58,7 @@ int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream
     pthread_mutex_unlock(&lock);
     if (rank < 0)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls number %llu on a stream behind the same call of "
-                      "rank %d, which waits for it: ranks that share a GPU need streams of their own, "
-                      "or NULL", gpu->args.rank, (unsigned long long)number, rank);
+    return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls number %llu on a stream behind the same call "
+                      "of rank %d, which waits for it: ranks that share a GPU need streams of "
+                      "their own, or NULL", gpu->args.rank, (unsigned long long)number, rank);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a launch needs besides its argument (counts of v-forms, the works of a group) lies in page-locked
- * memory of the host that kernels read: slabs, used in turns. A slab is used again when the launches
- * that read it have ended; what a captured launch reads stays for as long as the communicator. */
+ * What a launch needs besides its argument (counts of v-forms, the works of a group) lies in
+ * page-locked memory of the host that kernels read: slabs, used in turns. A slab is used again when
+ * the launches that read it have ended; what a captured launch reads stays for as long as the
+ * communicator. */
 #include "executor/gpu_private.h"
 
 #include <stdlib.h>
@@ -49,7 +50,8 @@ static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
     return TUTTI_OK;
 }
 
-/* What is touched belongs to the launch that is being put together, which may need more than one. */
+/* What is touched belongs to the launch that is being put together, which may need more than
+ * one. */
 static bool is_free(const struct tutti_gpu *gpu, const struct tutti_gpu_slab *slab)
 {
     return !slab->is_captured && !slab->is_touched &&

@@ -10,7 +10,8 @@
 /* The pattern travels where lines with flags will, which begin as zeros. */
 static size_t test_bytes(const struct tutti_gpu *gpu)
 {
-    size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes), window = (size_t)gpu->grid.layout.window_bytes;
+    size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes);
+    size_t window = (size_t)gpu->grid.layout.window_bytes;
 
     return lines < window ? lines : window;
 }
@@ -48,8 +49,8 @@ int tutti_gpu_test_store(struct tutti_gpu *gpu)
                        bytes);
     free(pattern);
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
-        rc = copy(gpu,
-                  (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).to + gpu->grid.layout.ll_at,
+        rc = copy(gpu, (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).to +
+                           gpu->grid.layout.ll_at,
                   window_of(gpu, gpu->args.rank), bytes);
     return rc == TUTTI_OK ? tutti_gpu_settle_desk(gpu) : rc;
 }

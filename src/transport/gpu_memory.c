@@ -124,7 +124,8 @@ int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device
     struct tutti_gpu_memory memory;
     int code;
 
-    /* Virtual memory also goes without waiting for all that runs on the device, as cuMemFree does. */
+    /* Virtual memory also goes without waiting for all that runs on the device, as cuMemFree
+     * does. */
     if (!(has_virtual(cuda, device) &&
           alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
         alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of a GPU, or of the host as GPUs see it, that other processes of the host can map.
  *
- * Three kinds, by what the driver offers: virtual memory, passed on as a file descriptor, whose pages
- * live as long as somebody maps them; plain device memory, passed on as an IPC handle; page-locked
- * host memory, passed on as a memfd.
+ * Three kinds, by what the driver offers: virtual memory, passed on as a file descriptor, whose
+ * pages live as long as somebody maps them; plain device memory, passed on as an IPC handle;
+ * page-locked host memory, passed on as a memfd.
  *
  * All functions want the GPU's context to be the thread's current one. Thread-safe. */
 #ifndef TUTTI_TRANSPORT_GPU_MEMORY_H
@@ -39,8 +39,8 @@ struct tutti_gpu_token {
 };
 
 /* Allocate device memory of `device`, the current context's, zeroed by `stream`. It
- * can be opened by other processes where the driver allows that. Out of memory is TUTTI_ERR_DEVICE, naming the
- * device. */
+ * can be opened by other processes where the driver allows that. Out of memory is TUTTI_ERR_DEVICE,
+ * naming the device. */
 int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
                            struct tutti_cu_stream *stream,
                            struct tutti_gpu_memory *ret_memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVIDIA's driver API (libcuda): loaded at run time, so that one build runs with and without it. Its
- * functions, structs and numbers that we use are declared here, as its header has them. The CUDA
- * runtime is not used: what callers make with it (streams, memory) are the driver's objects.
+ * NVIDIA's driver API (libcuda): loaded at run time, so that one build runs with and without it.
+ * Its functions, structs and numbers that we use are declared here, as its header has them. The
+ * CUDA runtime is not used: what callers make with it (streams, memory) are the driver's objects.
  */
 #ifndef TUTTI_WRAP_CUDA_H
 #define TUTTI_WRAP_CUDA_H
@@ -94,7 +94,11 @@ enum { TUTTI_CU_EVENT_DISABLE_TIMING = 2 };
 enum { TUTTI_CU_HOST_PORTABLE = 1, TUTTI_CU_HOST_MAPPED = 2 };  /* flags of alloc and register */
 enum { TUTTI_CU_IPC_LAZY_PEER_ACCESS = 1 };
 enum { TUTTI_CU_CAPTURE_NONE = 0, TUTTI_CU_CAPTURE_ACTIVE = 1, TUTTI_CU_CAPTURE_INVALIDATED = 2 };
-enum { TUTTI_CU_CAPTURE_GLOBAL = 0, TUTTI_CU_CAPTURE_THREAD_LOCAL = 1, TUTTI_CU_CAPTURE_RELAXED = 2 };
+enum {
+    TUTTI_CU_CAPTURE_GLOBAL = 0,
+    TUTTI_CU_CAPTURE_THREAD_LOCAL = 1,
+    TUTTI_CU_CAPTURE_RELAXED = 2,
+};
 enum { TUTTI_CU_WAIT_AT_LEAST = 0, TUTTI_CU_WAIT_EQUAL = 1 };
 /* CUfunction_attribute */
 enum { TUTTI_CU_FUNCTION_MAX_THREADS = 0, TUTTI_CU_FUNCTION_REGISTERS = 4 };
@@ -156,7 +160,8 @@ struct tutti_cuda {
     int (*stream_destroy)(struct tutti_cu_stream *stream);
     int (*stream_query)(struct tutti_cu_stream *stream);
     int (*stream_synchronize)(struct tutti_cu_stream *stream);
-    int (*stream_wait)(struct tutti_cu_stream *stream, struct tutti_cu_event *event, unsigned flags);
+    int (*stream_wait)(struct tutti_cu_stream *stream, struct tutti_cu_event *event,
+                       unsigned flags);
     int (*stream_is_capturing)(struct tutti_cu_stream *stream, int *ret_status);
     int (*exchange_capture_mode)(int *mode);
     int (*host_function)(struct tutti_cu_stream *stream, void (*function)(void *), void *argument);
@@ -185,7 +190,8 @@ struct tutti_cuda {
                       struct tutti_cu_stream *stream);
 
     int (*ipc_export)(struct tutti_cu_ipc_memory *ret_handle, tutti_cu_address address);
-    int (*ipc_open)(tutti_cu_address *ret_address, struct tutti_cu_ipc_memory handle, unsigned flags);
+    int (*ipc_open)(tutti_cu_address *ret_address, struct tutti_cu_ipc_memory handle,
+                    unsigned flags);
     int (*ipc_close)(tutti_cu_address address);
 
     int (*module_load)(struct tutti_cu_module **ret_module, const void *image);
@@ -232,8 +238,8 @@ struct tutti_cuda {
 };
 
 /* The process's one, loaded at the first call that finds it (TUTTI_CUDA_LIBRARY if that is set) and
- * never unloaded: NULL where there is none that works, or while nobody in this process has loaded it
- * and `must_load` is not set. Thread-safe. */
+ * never unloaded: NULL where there is none that works, or while nobody in this process has loaded
+ * it and `must_load` is not set. Thread-safe. */
 const struct tutti_cuda *tutti_cuda_get(bool must_load);
 
 /* What a code means; never NULL. */

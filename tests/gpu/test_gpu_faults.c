@@ -314,8 +314,8 @@ static void ways_far_slower_than_host_memory_lead_through_it(void **state)
     for (int is_threads = 0; is_threads < 2; is_threads++) {
         const char *said = sum_with("slow-copy=0:2:1000", is_threads);
 
-        assert_int_equal(count_lines_with(said, "rank 2: GPU 2 copies 1 GB/s from rank 0's GPU, but 25"),
-                         1);
+        assert_int_equal(count_lines_with(said, "rank 2: GPU 2 copies 1 GB/s from rank 0's GPU, "
+                                                "but 25"), 1);
         assert_int_equal(count_lines_with(said, "so the two go through that"), 1);
         assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 0,"), 1);
         assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 0);

@@ -158,7 +158,7 @@ static void expect_ways(const char *said, bool is_sum, int nroots)
                  (size_t)((NRANKS - nroots) * TIMES));
 }
 
-/* ---- whole lines ------------------------------------------------------------------------------ */
+/* ---- whole lines ----------------------------------------------------------------------------- */
 
 static void calls_go_by_lines_where_these_are_whole(void **state)
 {
@@ -176,7 +176,7 @@ static void calls_go_by_lines_where_these_are_whole(void **state)
     }
 }
 
-/* ---- torn lines ------------------------------------------------------------------------------- */
+/* ---- torn lines ------------------------------------------------------------------------------ */
 
 static void lines_that_the_test_finds_torn_are_not_used(void **state)
 {
@@ -232,7 +232,7 @@ static void links_that_promise_nothing_are_not_tried(void **state)
     }
 }
 
-/* ---- a test that fails ------------------------------------------------------------------------ */
+/* ---- a test that fails ----------------------------------------------------------------------- */
 
 /* One rank's driver gives it no result. */
 static void ranks_go_through_the_host_where_one_cannot_test(void **state)
@@ -248,8 +248,8 @@ static void ranks_go_through_the_host_where_one_cannot_test(void **state)
     }
 }
 
-/* The others wait for its lines, but not for ever. A device without numbers: the one of rank 1 may be
- * lost before they are there. */
+/* The others wait for its lines, but not for ever. A device without numbers: the one of rank 1 may
+ * be lost before they are there. */
 static tuttiResult_t form(struct crew_seat *seat)
 {
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a kernel: blocks begin where there is a place for them, their threads take turns, and where
- * all of them only wait for others the processor is left to those. */
+ * Running a kernel: blocks begin where there is a place for them, their threads take turns, and
+ * where all of them only wait for others the processor is left to those. */
 #include "simcuda/launch.h"
 
 #include "simcuda/block.h"

@@ -169,7 +169,8 @@ static bool is_torn(const struct runner *self, const void *at)
     return lines_are_torn || (launch->tears != NULL && launch->tears(launch->context, at));
 }
 
-/* The line's end now, and the rest when others have had time to look, though its thread may go on. */
+/* The line's end now, and the rest when others have had time to look, though its thread may go
+ * on. */
 static void store_torn(struct runner *self, uint64_t *at, struct sim_word word)
 {
     while (self->ntorn == SIM_TORN) {

@@ -54,8 +54,10 @@ static void atomics_go_over_nvlink_alone(void **state)
     passes_apart(check_all, (struct settings){{"SIMCUDA_DEVICES=3"}});
     passes_apart(check_all,
                  (struct settings){{"TUTTI_SIM_TOPOLOGY=" SIM_TOPOLOGIES "/nvswitch-8.xml"}});
-    passes_apart(check_all, (struct settings){{"TUTTI_SIM_TOPOLOGY=" SIM_TOPOLOGIES "/mesh-4.xml"}});
-    passes_apart(check_none, (struct settings){{"TUTTI_SIM_TOPOLOGY=" SIM_TOPOLOGIES "/pcie-2.xml"}});
+    passes_apart(check_all,
+                 (struct settings){{"TUTTI_SIM_TOPOLOGY=" SIM_TOPOLOGIES "/mesh-4.xml"}});
+    passes_apart(check_none,
+                 (struct settings){{"TUTTI_SIM_TOPOLOGY=" SIM_TOPOLOGIES "/pcie-2.xml"}});
     passes_apart(check_all_but_one_pair,
                  (struct settings){{"SIMCUDA_DEVICES=3", "SIMCUDA_FAULTS=no-nvlink=0:2"}});
     passes_apart(check_all_but_one_pair,

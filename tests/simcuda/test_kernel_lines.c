@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test of lines, on simulated GPUs: it finds lines that are torn, and no others; and it ends. */
+ * The test of lines, on simulated GPUs: it finds lines that are torn, and no others; and it
+ * ends. */
 #include "simcuda/domain.h"
 #include "simcuda/launch.h"
 #include "simcuda/sim_kernel.h"
@@ -37,7 +38,8 @@ static void try_lines(struct domain *domain, uint32_t absent, uint64_t peers,
     sim_kernel_run_all(calls, domain->nranks - absent);
 }
 
-/* Of the last 8 bytes of lines in what that rank has sent to the other, those that are something. */
+/* Of the last 8 bytes of lines in what that rank has sent to the other, those that are
+ * something. */
 static uint32_t count_flags(const struct domain *domain, uint32_t from, uint32_t to)
 {
     const struct tutti_gpu_layout *layout = &domain->layout;

@@ -108,7 +108,7 @@ static int find_image(const void **ret_image, void **ret_file)
     return TUTTI_OK;
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static int explain(const struct tutti_cuda *cuda, int code)
 {
@@ -218,7 +218,7 @@ void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- launching -------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 int tutti_cuda_kernels_occupancy(const struct tutti_cuda_kernels *kernels, uint32_t threads)
 {

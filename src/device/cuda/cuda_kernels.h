@@ -32,7 +32,8 @@ struct tutti_cuda_kernels;
 int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels);
 
 /* By each who got them, once, when none of its launches is under way. The last one unloads them, if
- * their context is still there to be made current; forgotten they are in any case. NULL is ignored. */
+ * their context is still there to be made current; forgotten they are in any case. NULL is
+ * ignored. */
 void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels);
 
 /* How many blocks of so many threads of any communicating kernel run at once on one multiprocessor;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test of lines: does all of a line come with its flag? Ranks send each other lines of which they
- * know every byte, and look at each as soon as its flag is there.
+ * The test of lines: does all of a line come with its flag? Ranks send each other lines of which
+ * they know every byte, and look at each as soon as its flag is there.
  *
- * A warp looks after a peer, or several: it sends them some lines, then waits for theirs, looking at
- * all in turns, and that is a round. Lines lie where those of works will, in halves that take turns:
- * who sends for round r + 2 has all of round r + 1, whose sender had read what was sent in round r.
+ * A warp looks after a peer, or several: it sends them some lines, then waits for theirs, looking
+ * at all in turns, and that is a round. Lines lie where those of works will, in halves that take
+ * turns: who sends for round r + 2 has all of round r + 1, whose sender had read what was sent in
+ * round r.
  *
- * How often a line was torn is counted where the host looks. Flags are none that an epoch could have,
- * so what comes late is not taken for anything else.
+ * How often a line was torn is counted where the host looks. Flags are none that an epoch could
+ * have, so what comes late is not taken for anything else.
  */
 #ifndef TUTTI_DEVICE_CUDA_LINE_TEST_CUH
 #define TUTTI_DEVICE_CUDA_LINE_TEST_CUH
@@ -59,8 +60,8 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64
                          (test->deadline_ns != 0 && gpu_now_ns() - start_ns > test->deadline_ns));
 }
 
-/* All of the warp: have all lines of a round come from that peer? Those that have a flag and are not
- * whole are added to *ret_torn. */
+/* All of the warp: have all lines of a round come from that peer? Those that have a flag and are
+ * not whole are added to *ret_torn. */
 GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t peer, uint32_t round,
                               uint64_t *ret_torn)
 {
@@ -87,7 +88,8 @@ GPU_INLINE void gpu_test_note(const struct tutti_gpu_domain *domain, uint32_t pe
 }
 
 /* The first from `peer` on that is in the list; else as many as there are ranks. */
-GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_t list, uint32_t peer)
+GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_t list,
+                                  uint32_t peer)
 {
     while (peer < domain->nranks && (list >> peer & 1) == 0)
         peer++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Faults on demand: SIMCUDA_FAULTS is a list of these, with commas between.
  *
- *   lost=DEVICE:N[:CODE]     the device is gone when its (N+1)th kernel or host function begins: that
- *                            one and all that run there end, and calls return CODE (719) from then on
+ *   lost=DEVICE:N[:CODE]     the device is gone when its (N+1)th kernel or host function begins:
+ *                            that one and all that run there end, and calls return CODE (719) from
+ *                            then on
  *   oom=N                    the Nth allocation of device memory fails; with N 0: all of them
  *   no-peer=A:B              devices A and B cannot use each other's memory
  *   no-ipc                   handles of other processes cannot be opened

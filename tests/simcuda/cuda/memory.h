@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of the simulated driver.
  *
- * What devices have is pages of anonymous files, which other processes can map too. All addresses that
- * the driver hands out for it come from one reserved piece of the address space, in order, and none
- * comes twice: what is used after it was freed is a crash in a kernel and an error in a call.
+ * What devices have is pages of anonymous files, which other processes can map too. All addresses
+ * that the driver hands out for it come from one reserved piece of the address space, in order, and
+ * none comes twice: what is used after it was freed is a crash in a kernel and an error in a call.
  * Allocations end where a page ends, and the page behind may not be touched.
  */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_MEMORY_H
@@ -61,7 +61,8 @@ int sim_range_check(uintptr_t at, size_t size_bytes, struct sim_range **ret_rang
 /* The device whose memory it is; NULL: the host's. */
 struct sim_device *sim_range_device(const struct sim_range *range);
 
-/* A piece of the reserved addresses, whole pages, and one more behind that nobody gets. 0: no more. */
+/* A piece of the reserved addresses, whole pages, and one more behind that nobody gets. 0: no
+ * more. */
 uintptr_t sim_addresses(size_t size_bytes, size_t alignment);
 bool sim_is_reserved(uintptr_t at);
 /* Nobody may touch these pages any more. */

@@ -182,7 +182,8 @@ void sim_range_remove(struct sim_range *range)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* What is wrong about a device's access to a range; NULL: nothing. Rights change while kernels run. */
+/* What is wrong about a device's access to a range; NULL: nothing. Rights change while kernels
+ * run. */
 static const char *objection(const struct sim_device *device, const struct sim_range *range)
 {
     uint64_t bit = (uint64_t)1 << device->ordinal;

@@ -88,8 +88,8 @@ enum sim_needs {
     SIM_NOT_IN_CAPTURE = 2,  /* calls that captures forbid, by their mode */
 };
 
-/* At the beginning of each call: 0 with the lock held, or what to return at once. A call from a host
- * function of a stream is a loud end. */
+/* At the beginning of each call: 0 with the lock held, or what to return at once. A call from a
+ * host function of a stream is a loud end. */
 int sim_enter(const char *function, int needs);
 /* At the end: gives the lock back; returns its argument. */
 int sim_leave(int code);

@@ -112,7 +112,8 @@ SAME_PLACE(tutti_cu_memory_kind, type, CUmemAllocationProp, type);
 SAME_PLACE(tutti_cu_memory_kind, handle_types, CUmemAllocationProp, requestedHandleTypes);
 SAME_PLACE(tutti_cu_memory_kind, location, CUmemAllocationProp, location);
 SAME_PLACE(tutti_cu_memory_kind, windows, CUmemAllocationProp, win32HandleMetaData);
-SAME_PLACE(tutti_cu_memory_kind, flags.compression, CUmemAllocationProp, allocFlags.compressionType);
+SAME_PLACE(tutti_cu_memory_kind, flags.compression, CUmemAllocationProp,
+           allocFlags.compressionType);
 SAME_PLACE(tutti_cu_memory_kind, flags.gpudirect_rdma, CUmemAllocationProp,
            allocFlags.gpuDirectRDMACapable);
 SAME_PLACE(tutti_cu_memory_kind, flags.usage, CUmemAllocationProp, allocFlags.usage);
