@@ -118,13 +118,21 @@ static int load(const char *file, bool is_wanted)
     return rc;
 }
 
-/* Has somebody in this process loaded it? Then it must not be another one than theirs. */
-static bool is_loaded(const char *file)
+/* Has somebody in this process loaded it, and begun to use it? Then it must not be another one than
+ * theirs. To begin is for them: it takes long, and no child of a fork could use the driver. */
+static bool is_in_use(const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+    struct tutti_cu_context *context;
+    int (*current)(struct tutti_cu_context **ret_context);
+    bool is_begun = false;
 
-    tutti_library_close(library);
-    return library != NULL;
+    if (library != NULL) {
+        *(void **)&current = dlsym(library, "cuCtxGetCurrent");
+        is_begun = current != NULL && current(&context) != TUTTI_CU_NOT_INITIALIZED;
+        tutti_library_close(library);
+    }
+    return is_begun;
 }
 
 const struct tutti_cuda *tutti_cuda_get(bool must_load)
@@ -134,7 +142,7 @@ const struct tutti_cuda *tutti_cuda_get(bool must_load)
     bool is_ready;
 
     pthread_mutex_lock(&lock);
-    if (state == UNTRIED && (must_load || is_loaded(file)))
+    if (state == UNTRIED && (must_load || is_in_use(file)))
         state = load(file, wanted[0] != '\0') == TUTTI_OK ? READY : FAILED;
     is_ready = state == READY;
     pthread_mutex_unlock(&lock);
