@@ -186,8 +186,11 @@ int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
     gpu->step = STEP_BEGIN;
-    return code == TUTTI_CU_SUCCESS ? read_result(gpu, ret_torn)
-                                    : tutti_gpu_fail(gpu, code, "the test of lines");
+    if (code == TUTTI_CU_SUCCESS)
+        return read_result(gpu, ret_torn);
+    /* Its kernel may still run, and the others free what it uses as soon as they hear of this. */
+    tutti_gpu_settle_desk(gpu);
+    return tutti_gpu_fail(gpu, code, "the test of lines");
 }
 
 /* ---- what follows ---------------------------------------------------------------------------- */
