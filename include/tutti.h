@@ -308,15 +308,14 @@ TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *sta
 
 /* ---- registration ----------------------------------------------------------------- */
 
-/* Let the ranks of `comm` use the allocation of device memory that holds `buff` where it lies, as they
- * use memory of tuttiMemAlloc, which needs no registration. Other device memory is copied through
- * memory of the communicator's own unless all ranks are threads of one process. Local; of effect
- * when all ranks have seen it, some calls later. Host memory needs none: nothing is done.
+/* Let the ranks of `comm` use the allocation of device memory that holds `buff` where it lies, as
+ * they use memory of tuttiMemAlloc, which needs no registration. Other device memory is copied
+ * through memory of the communicator's own unless all ranks are threads of one process. Local; of
+ * effect when all ranks have seen it, some calls later. Host memory needs none: nothing is done.
  * `size` bytes from `buff` on must lie in one allocation; all of that is registered, however few
  * they are. Virtual memory (cuMemMap) is an allocation for each mapping, and must be open to all
- * GPUs of the process that have ranks of `comm` (cuMemSetAccess).
- * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say), or of several
- * allocations. */
+ * GPUs of the process that have ranks of `comm` (cuMemSetAccess). tuttiInvalidArgument: memory that
+ * cannot be shared (of a stream-ordered pool, say), or of several allocations. */
 TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle);
 
 /* Take it back, before the memory is freed. Operations on it must be complete. NULL is ignored. */

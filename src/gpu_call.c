@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory: where their buffers are, and how they are enqueued, alone or in groups. */
+ * Calls on device memory: where their buffers are, and how they are enqueued, alone or in
+ * groups. */
 #include "comm_gpu.h"
 
 #include "base/clock.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where buffers are ------------------------------------------------------------------------ */
+/* ---- where buffers are ----------------------------------------------------------------------- */
 
 bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer)
 {
@@ -25,8 +26,8 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
            (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
 }
 
-/* Without any buffer the stream tells, else what the last call with one was like: ranks that have no
- * part in an all-to-all, say, must go where the others go. */
+/* Without any buffer the stream tells, else what the last call with one was like: ranks that have
+ * no part in an all-to-all, say, must go where the others go. */
 static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t stream)
 {
     if (comm->gpu == NULL)
@@ -63,12 +64,12 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
     else
         remember_side(comm, *ret_is_on_gpu);
     if (*ret_is_on_gpu && comm->gpu == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d is "
-                          "on the CPU: no CUDA context was current when its communicator was made; "
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d "
+                          "is on the CPU: no CUDA context was current when its communicator was made; "
                           "set config.device", function, comm->rank);
     if (*ret_is_on_gpu && stream != NULL && tutti_stream_is_ours(stream))
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but "
-                          "the stream is one for host memory; pass a CUDA stream, or NULL",
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, "
+                          "but the stream is one for host memory; pass a CUDA stream, or NULL",
                           function, comm->rank);
     return TUTTI_OK;
 }
@@ -85,13 +86,13 @@ int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
                                         (tutti_cu_address)(uintptr_t)call->scalar_address) ==
              TUTTI_CU_SUCCESS && type != 0))
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but the "
-                      "scalar of its operation is in host memory that the device does not see; put "
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but "
+                      "the scalar of its operation is in host memory that the device does not see; put "
                       "it into device memory, or make the operation with "
                       "tuttiScalarHostImmediate", function, comm->rank);
 }
 
-/* ---- enqueueing --------------------------------------------------------------------------------- */
+/* ---- enqueueing ------------------------------------------------------------------------------ */
 
 struct entry {
     struct tutti_call call;
@@ -161,7 +162,8 @@ static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
     return TUTTI_OK;
 }
 
-/* With the GPU's context current. A stream that cannot be used is refused before the call is counted. */
+/* With the GPU's context current. A stream that cannot be used is refused before the call is
+ * counted. */
 static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
                    struct tutti_cu_stream *stream)
 {
@@ -190,7 +192,7 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
     return rc == TUTTI_OK && stream == NULL ? tutti_gpu_wait(comm) : rc;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static int copy_vector(size_t nranks, const size_t **array, size_t **ret_copy)
 {

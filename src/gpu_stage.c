@@ -6,14 +6,14 @@
  *     the stage's thread                    run the calls ---'
  *
  * The host function hands the calls, as one batch, to a host stream of the communicator's own, and
- * returns. So no thread of the driver waits, and no thread of the caller's. The word is set whatever
- * becomes of the calls: streams go on, the communicator tells what went wrong. */
+ * returns. So no thread of the driver waits, and no thread of the caller's. The word is set
+ * whatever becomes of the calls: streams go on, the communicator tells what went wrong. */
 #include "gpu_stage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where staged buffers are ------------------------------------------------------------------ */
+/* ---- where staged buffers are ---------------------------------------------------------------- */
 
 static size_t round_up(size_t bytes)
 {
@@ -31,7 +31,7 @@ static bool is_late(const struct tutti_call *call)
     return call->is_premultiplied && call->scalar_address != NULL;
 }
 
-/* ---- copies on the stream ------------------------------------------------------------------------ */
+/* ---- copies on the stream -------------------------------------------------------------------- */
 
 static int copy(struct tutti_comm *comm, const void *to, const void *from, size_t bytes,
                 struct tutti_cu_stream *stream)
@@ -63,7 +63,7 @@ static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const
     return TUTTI_OK;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 static void push(struct tutti_stage *stage, struct tutti_batch *batch)
 {
@@ -169,8 +169,9 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
         code = cuda->host_function(stream, hand_over, stage);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->wait_value(stream, word, 1, TUTTI_CU_WAIT_EQUAL);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
-                                    : tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
+    if (code == TUTTI_CU_SUCCESS)
+        return TUTTI_OK;
+    return tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
 }
 
 /* What was enqueued, as far as it came, uses the stage. */
@@ -195,8 +196,8 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
 
     if (comm->cuda->wait_value == NULL)
         return tutti_fail(TUTTI_ERR_DEVICE, "rank %d: this CUDA driver lacks "
-                          "cuStreamWaitValue32, by which streams wait for the host; a newer one has "
-                          "it", comm->rank);
+                          "cuStreamWaitValue32, by which streams wait for the host; a newer one "
+                          "has it", comm->rank);
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
 
@@ -217,8 +218,8 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
             note(comm, stage, stream);
         return rc;
     }
-    /* Replays are calls of which nobody tells before their turn comes on the stream; once there may be
-     * some, all calls are counted then. */
+    /* Replays are calls of which nobody tells before their turn comes on the stream; once there may
+     * be some, all calls are counted then. */
     comm->gpu->has_captured = comm->gpu->has_captured || is_captured;
     stage->is_issued_late = comm->gpu->has_captured;
     if (!stage->is_issued_late)

@@ -16,7 +16,7 @@ struct tutti_stage {
     struct tutti_cu_event *event; /* behind what copies the results in */
     bool is_recorded, is_captured;
     bool is_issued_late;         /* by the host function, not by the call */
-    struct tutti_batch *batch;   /* if not captured: who takes it, atomically, pushes it; NULL: done */
+    struct tutti_batch *batch;   /* not captured: who takes it, atomically, pushes it; NULL: done */
     struct tutti_batch *pattern; /* captured: what is issued each time */
 };
 

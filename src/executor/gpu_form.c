@@ -453,8 +453,8 @@ static void judge(struct tutti_gpu *gpu)
         gpu->phase = tutti_gpu_lines_are_possible(gpu) ? PHASE_LINES : PHASE_SUM_UP;
 }
 
-/* Without a domain nobody needs what it would have taken. Freeing memory may wait for what its device
- * does, so nobody makes calls before all are through. */
+/* Without a domain nobody needs what it would have taken. Freeing memory may wait for what its
+ * device does, so nobody makes calls before all are through. */
 static int give_back(struct tutti_gpu *gpu)
 {
     tutti_gpu_unshare(gpu);

@@ -111,7 +111,7 @@ struct tutti_gpu {
 
     /* Calling. */
     struct tutti_cu_stream *own_stream; /* for calls that are complete when they return */
-    struct tutti_cu_stream *desk;       /* for tables and tests: it never waits for kernels of ours */
+    struct tutti_cu_stream *desk;       /* for tables and tests: never waits for kernels of ours */
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
@@ -128,8 +128,8 @@ struct tutti_gpu {
 
 /* ---- gpu_layout.c ---------------------------------------------------------------------- */
 
-/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included, for programs
- * that at most `most_blocks` blocks run. */
+/* Mailboxes of `nranks` ranks that take about `memory_bytes` of each, windows included, for
+ * programs that at most `most_blocks` blocks run. */
 void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
                        struct tutti_gpu_grid *ret_grid);
 /* Bytes of an area; where in it are the mailbox that `writer` writes, and the windows. */
@@ -156,15 +156,16 @@ void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *m
 
 /* ---- gpu_test.c ------------------------------------------------------------------------ */
 
-/* Store into every mailbox that I write; then, when all have done so, look at those I read, and at the
- * windows. The second sets a bit for each rank from which nothing right has come, and says whether
- * the driver's copies are at fault. */
+/* Store into every mailbox that I write; then, when all have done so, look at those I read, and at
+ * the windows. The second sets a bit for each rank from which nothing right has come, and says
+ * whether the driver's copies are at fault. */
 int tutti_gpu_test_store(struct tutti_gpu *gpu);
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
 
 /* ---- gpu_rate.c ------------------------------------------------------------------------ */
 
-/* Set a bit for each rank on another GPU whose memory is not worth reaching. Uses the second window. */
+/* Set a bit for each rank on another GPU whose memory is not worth reaching. Uses the second
+ * window. */
 int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
 
 /* ---- gpu_lines.c ----------------------------------------------------------------------- */
@@ -173,8 +174,8 @@ int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
 uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu);
 /* Is there any such pair, of those that reach each other's device memory? */
 bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu);
-/* Send lines to my part of these pairs, and look at theirs: which ranks' come torn, by bits. All ranks
- * at the same time; TUTTI_AGAIN. */
+/* Send lines to my part of these pairs, and look at theirs: which ranks' come torn, by bits. All
+ * ranks at the same time; TUTTI_AGAIN. */
 int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn);
 /* By what all have found: between whom lines may go. */
 void tutti_gpu_lines_agree(struct tutti_gpu *gpu);
@@ -244,8 +245,9 @@ void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t si
 
 struct tutti_gpu_claim;
 
-/* Claim places of the device `uuid`, of `total`, for all ranks of this communicator that this process
- * has there: each learns the same number. Then say how many it is that they need, at most as many. */
+/* Claim places of the device `uuid`, of `total`, for all ranks of this communicator that this
+ * process has there: each learns the same number. Then say how many it is that they need, at most
+ * as many. */
 int tutti_gpu_places_claim(struct tutti_gpu *gpu, const uint8_t *uuid, uint32_t total,
                            uint32_t *ret_places);
 void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places);

@@ -67,7 +67,7 @@ static void admit_all(const struct tutti_cuda *cuda, tutti_cu_device owner,
     }
 }
 
-/* ---- allocations of ours ------------------------------------------------------------------------ */
+/* ---- allocations of ours --------------------------------------------------------------------- */
 
 int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret_address)
 {
@@ -136,7 +136,7 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
     return TUTTI_OK;
 }
 
-/* ---- those of others ----------------------------------------------------------------------------- */
+/* ---- those of others ------------------------------------------------------------------------- */
 
 /* How to pass on memory that somebody else has allocated, all of it. */
 static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
@@ -223,7 +223,7 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
         drop(gone);
 }
 
-/* ---- the list -------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 uint64_t tutti_gpu_alloc_generation(void)
 {

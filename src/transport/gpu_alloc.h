@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory of this process that peers may be let into: what tuttiMemAlloc gives where a CUDA context
- * is current, and what tuttiCommRegister names. One list per process; thread-safe.
+ * Device memory of this process that peers may be let into: what tuttiMemAlloc gives where a CUDA
+ * context is current, and what tuttiCommRegister names. One list per process; thread-safe.
  *
  * Functions that allocate or register want the memory's context to be the current one. */
 #ifndef TUTTI_TRANSPORT_GPU_ALLOC_H
@@ -8,8 +8,8 @@
 
 #include "transport/gpu_memory.h"
 
-/* Allocate zeroed memory on the current context's device, which all devices of this process that can
- * reach it may use, and other processes where the driver allows that. */
+/* Allocate zeroed memory on the current context's device, which all devices of this process that
+ * can reach it may use, and other processes where the driver allows that. */
 int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret_address);
 
 /* TUTTI_ERR_ARGUMENT: not an address that tutti_gpu_alloc gave. */

@@ -238,8 +238,8 @@ struct tutti_cuda {
 };
 
 /* The process's one, loaded at the first call that finds it (TUTTI_CUDA_LIBRARY if that is set) and
- * never unloaded: NULL where there is none that works, or while nobody in this process has begun to use
- * it and `must_load` is not set. Thread-safe. */
+ * never unloaded: NULL where there is none that works, or while nobody in this process has begun to
+ * use it and `must_load` is not set. Thread-safe. */
 const struct tutti_cuda *tutti_cuda_get(bool must_load);
 
 /* What a code means; never NULL. */

@@ -249,7 +249,7 @@ static void large_calls_are_replayed(void **state)
     at_all_places(replay_large);
 }
 
-/* ---- beside other calls ------------------------------------------------------------------------ */
+/* ---- beside other calls ---------------------------------------------------------------------- */
 
 /* While a call waits for the other ranks another is captured, in the mode that forbids much to all
  * threads; the library's own is no exception that anybody would have to know of. */
