@@ -65,8 +65,8 @@ int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const v
         remember_side(comm, *ret_is_on_gpu);
     if (*ret_is_on_gpu && comm->gpu == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d "
-                          "is on the CPU: no CUDA context was current when its communicator was made; "
-                          "set config.device", function, comm->rank);
+                          "is on the CPU: no CUDA context was current when its communicator was "
+                          "made; set config.device", function, comm->rank);
     if (*ret_is_on_gpu && stream != NULL && tutti_stream_is_ours(stream))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, "
                           "but the stream is one for host memory; pass a CUDA stream, or NULL",
@@ -87,8 +87,8 @@ int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
              TUTTI_CU_SUCCESS && type != 0))
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but "
-                      "the scalar of its operation is in host memory that the device does not see; put "
-                      "it into device memory, or make the operation with "
+                      "the scalar of its operation is in host memory that the device does not see; "
+                      "put it into device memory, or make the operation with "
                       "tuttiScalarHostImmediate", function, comm->rank);
 }
 
