@@ -24,10 +24,12 @@ asan: build-asan
 	    -E "test_mutants|test_16384_ranks"
 
 # The slow tests and those between two hosts would take too long here; checker and simulator have
-# one thread.
+# one thread. Processes do not share what is watched, and arithmetic has no threads: of types and
+# operations those of ranks that are threads are enough.
 tsan: build-tsan
 	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
-	    -LE "slow|network|schedule|simulator|tools|nightly"
+	    -LE "slow|network|schedule|simulator|tools|nightly" \
+	    -E "(types|operations)\.(processes|mixed)"
 
 # Print docs/environment.md anew.
 docs: build-dev
