@@ -2,6 +2,7 @@
  * Crews on GPUs. */
 #include "gpu/ranks.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,6 +52,39 @@ void meet(struct crew_seat *seat, int mark)
     crew_add(&seat->board->marks[mark]);
     if (!crew_await(&seat->board->marks[mark], (uint32_t)seat->nranks))
         _exit(6);
+}
+
+static void *give_up(void *argument)
+{
+    struct crew_seat *seat = argument;
+
+    if (!crew_await(&seat->board->marks[MARK_CALLED], NRANKS - 1) ||
+        tuttiCommAbort(seat->comm) != tuttiSuccess)
+        _exit(8);
+    return NULL;
+}
+
+tuttiResult_t abort_meanwhile(struct rank *rank,
+                              tuttiResult_t (*enqueue)(struct rank *rank, tuttiStream_t stream),
+                              tuttiResult_t (*act)(struct rank *rank))
+{
+    struct crew_seat *seat = rank->seat;
+    struct tutti_cu_stream *stream;
+    tuttiResult_t result = tuttiSuccess;
+    pthread_t thread;
+
+    if (seat->rank == 0 && pthread_create(&thread, NULL, give_up, seat) != 0)
+        _exit(8);
+    if (seat->rank != 2) {
+        must(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
+        result = enqueue(rank, (tuttiStream_t)(void *)stream);
+        crew_add(&seat->board->marks[MARK_CALLED]);
+        must(driver()->stream_synchronize(stream));
+    }
+    if (seat->rank == 0)
+        pthread_join(thread, NULL);
+    meet(seat, MARK_ENDED);
+    return result != tuttiSuccess ? result : act(rank);
 }
 
 tuttiResult_t form_and_act(struct crew_seat *seat)

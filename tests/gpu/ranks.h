@@ -11,6 +11,9 @@
 
 enum { NRANKS = 3, LONG_MS = 600000 };
 
+/* Marks of the board; the others are the test's. */
+enum { MARK_CALLED, MARK_ENDED, MARK_OWN };
+
 struct rank {
     struct crew_seat *seat;
     int32_t *numbers; /* as many as the script says, on the GPU, whose context is current */
@@ -31,6 +34,12 @@ void must(int code);
 
 /* Wait until all ranks have come here, though they may have failed. */
 void meet(struct crew_seat *seat, int mark);
+
+/* Rank 2 does not call; rank 0 gives up while what it and rank 1 have enqueued waits. All go on by
+ * `act`, which ends for that reason. */
+tuttiResult_t abort_meanwhile(struct rank *rank,
+                              tuttiResult_t (*enqueue)(struct rank *rank, tuttiStream_t stream),
+                              tuttiResult_t (*act)(struct rank *rank));
 
 /* What seats of crews with a script run. */
 tuttiResult_t form_and_act(struct crew_seat *seat);

@@ -4,7 +4,6 @@
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,9 +15,6 @@
 
 /* Numbers of each rank: four pieces of a window and more. A call has as many meetings and two. */
 enum { EACH = 130000, ALL = NRANKS * EACH, MEETINGS = 6 };
-
-/* Marks of the board. */
-enum { MARK_CALLED, MARK_ENDED, MARK_DONE };
 
 #define VARIABLE "TUTTI_GPU_COPY_ENGINE_BYTES"
 static const char *const all_copies[] = {VARIABLE, "1", NULL};
@@ -204,43 +200,22 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
 
 /* ---- giving up, dying, failing --------------------------------------------------------------- */
 
-static void *give_up(void *argument)
+static tuttiResult_t enqueue(struct rank *rank, tuttiStream_t stream)
 {
-    struct crew_seat *seat = argument;
+    size_t mine = (size_t)rank->seat->rank * EACH;
 
-    if (!crew_await(&seat->board->marks[MARK_CALLED], NRANKS - 1) ||
-        tuttiCommAbort(seat->comm) != tuttiSuccess)
-        _exit(8);
-    return NULL;
+    return tuttiAllGather(rank->numbers + mine, rank->numbers, EACH, tuttiInt32, rank->seat->comm,
+                          stream);
 }
 
-/* Rank 2 does not call; rank 0 gives up while what it and rank 1 have on their streams waits. */
-static tuttiResult_t abort_meanwhile(struct rank *rank)
+static tuttiResult_t abort_copies(struct rank *rank)
 {
-    struct crew_seat *seat = rank->seat;
-    size_t mine = (size_t)seat->rank * EACH;
-    struct tutti_cu_stream *stream;
-    tuttiResult_t result = tuttiSuccess;
-    pthread_t thread;
-
-    if (seat->rank == 0 && pthread_create(&thread, NULL, give_up, seat) != 0)
-        _exit(8);
-    if (seat->rank != 2) {
-        must(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
-        result = tuttiAllGather(rank->numbers + mine, rank->numbers, EACH, tuttiInt32, seat->comm,
-                                (tuttiStream_t)(void *)stream);
-        crew_add(&seat->board->marks[MARK_CALLED]);
-        must(driver()->stream_synchronize(stream));
-    }
-    if (seat->rank == 0)
-        pthread_join(thread, NULL);
-    meet(seat, MARK_ENDED);
-    return result != tuttiSuccess ? result : gather_for_ever(rank);
+    return abort_meanwhile(rank, enqueue, gather_for_ever);
 }
 
 static void giving_up_ends_what_waits_on_the_streams_of_all_ranks(void **state)
 {
-    const struct script script = {abort_meanwhile, 0, ALL, NULL};
+    const struct script script = {abort_copies, 0, ALL, NULL};
 
     (void)state;
     for (int is_threads = 0; is_threads < 2; is_threads++) {

@@ -4,7 +4,6 @@
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,8 +15,8 @@
 
 enum { COUNT = 1000 };
 
-/* Marks of the board. */
-enum { MARK_CALLED, MARK_ENDED, MARK_FREED };
+/* A mark of the board. */
+enum { MARK_FREED = MARK_OWN };
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
@@ -181,44 +180,22 @@ static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state
 
 /* ---- giving up ------------------------------------------------------------------------------- */
 
-static void *give_up(void *argument)
+/* What ranks 0 and 1 gave may be enough for a first call of rank 2. */
+static tuttiResult_t enqueue(struct rank *rank, tuttiStream_t stream)
 {
-    struct crew_seat *seat = argument;
-
-    if (!crew_await(&seat->board->marks[MARK_CALLED], NRANKS - 1) ||
-        tuttiCommAbort(seat->comm) != tuttiSuccess)
-        _exit(8);
-    return NULL;
+    prepare(rank);
+    return tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum,
+                          rank->seat->comm, stream);
 }
 
-/* Rank 2 does not call; rank 0 gives up while its kernel and that of rank 1 wait. What they gave
- * may be enough for a first call of rank 2. */
-static tuttiResult_t abort_meanwhile(struct rank *rank)
+static tuttiResult_t abort_sums(struct rank *rank)
 {
-    struct crew_seat *seat = rank->seat;
-    struct tutti_cu_stream *stream;
-    tuttiResult_t result = tuttiSuccess;
-    pthread_t thread;
-
-    if (seat->rank == 0 && pthread_create(&thread, NULL, give_up, seat) != 0)
-        _exit(8);
-    if (seat->rank != 2) {
-        must(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
-        prepare(rank);
-        result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum,
-                                seat->comm, (tuttiStream_t)(void *)stream);
-        crew_add(&seat->board->marks[MARK_CALLED]);
-        must(driver()->stream_synchronize(stream));
-    }
-    if (seat->rank == 0)
-        pthread_join(thread, NULL);
-    meet(seat, MARK_ENDED);
-    return result != tuttiSuccess ? result : sum_for_ever(rank);
+    return abort_meanwhile(rank, enqueue, sum_for_ever);
 }
 
 static void giving_up_ends_the_kernels_of_all_ranks(void **state)
 {
-    const struct script script = {abort_meanwhile, 0, COUNT, NULL};
+    const struct script script = {abort_sums, 0, COUNT, NULL};
 
     (void)state;
     for (int number = 0; number < WAYS; number++) {

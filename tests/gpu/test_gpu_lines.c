@@ -1,60 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lines of 128 bytes between GPUs: used where they stay whole, and nowhere else. The log tells what
  * was found and which way calls took; results are right in any case. */
-#include "fault/crew.h"
+#include "gpu/ranks.h"
 #include "support/stderr_text.h"
-#include "wrap/cuda.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 /* So much is too large for lines of 16 bytes, and fits into those of 128. */
-enum { NRANKS = 3, COUNT = 5000, TIMES = 3, LONG_MS = 600000 };
+enum { COUNT = 5000, TIMES = 3 };
 
-/* ---- a rank ---------------------------------------------------------------------------------- */
-
-struct rank {
-    struct crew_seat *seat;
-    int32_t *numbers; /* COUNT of them on its GPU */
-};
-
-static const struct tutti_cuda *driver(void)
-{
-    const struct tutti_cuda *cuda = tutti_cuda_get(1);
-
-    if (cuda == NULL)
-        _exit(4);
-    return cuda;
-}
-
-static void must(int code)
-{
-    if (code == TUTTI_CU_SUCCESS)
-        return;
-    fprintf(stderr, "the driver: %s\n", tutti_cuda_error(driver(), code));
-    _exit(5);
-}
-
-/* Ranks share GPUs where there are fewer. */
-static void settle_in(struct rank *rank)
-{
-    struct tutti_cu_context *context;
-    tutti_cu_address numbers;
-    tutti_cu_device device;
-    int ndevices;
-
-    must(driver()->device_count(&ndevices));
-    must(driver()->device(&device, rank->seat->rank % ndevices));
-    must(driver()->primary_retain(&context, device));
-    must(driver()->context_set(context));
-    must(driver()->memory_alloc(&numbers, COUNT * sizeof *rank->numbers));
-    rank->numbers = (int32_t *)(uintptr_t)numbers;
-}
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 static void give(const struct rank *rank, int seed)
 {
@@ -96,17 +56,12 @@ static tuttiResult_t sum_and_spread(const struct rank *rank, int seed)
     return result;
 }
 
-static tuttiResult_t form_and_call(struct crew_seat *seat)
+static tuttiResult_t call_some(struct rank *rank)
 {
-    struct rank rank = {.seat = seat};
-    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
-    tuttiResult_t result;
+    tuttiResult_t result = tuttiSuccess;
 
-    settle_in(&rank);
-    result = tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
-                                     &config);
     for (int i = 0; i < TIMES && result == tuttiSuccess; i++)
-        result = sum_and_spread(&rank, 100 * i);
+        result = sum_and_spread(rank, 100 * i);
     return result;
 }
 
@@ -124,13 +79,12 @@ static const char *call_on(const struct machine *machine, bool is_threads, const
                                  "SIMCUDA_WEAK", machine->weak ? machine->weak : "0",
                                  "TUTTI_SIM_CUDA_FAULT", driver_fault,
                                  "TUTTI_DEBUG", "trace", NULL};
+    const struct script script = {call_some, 0, COUNT, NULL};
     struct crew_board *board;
     const char *said;
 
     stderr_text_begin();
-    board = crew_run(&(struct crew){.nranks = NRANKS, .is_threads = is_threads,
-                                    .forms_itself = true, .environment = environment,
-                                    .timeout_ms = LONG_MS, .run = form_and_call});
+    board = play(&script, is_threads, LONG_MS, environment);
     said = stderr_text_end();
     for (int rank = 0; rank < NRANKS; rank++)
         if (board->reports[rank].result != tuttiSuccess)
