@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { COUNT = 600, LARGE = 20000, REPLAYS = 20, MANY = 70 };
+enum { COUNT = 600, LARGE = 20000, REPLAYS = 20, MANY = 40 };
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 

@@ -80,7 +80,7 @@ static void calls_on_several_streams_run_in_the_order_of_the_calls(void **state)
  * may. */
 static void cross(struct member *member)
 {
-    enum { COMMS = 4, MANY = 60000, ROUNDS = 3 };
+    enum { COMMS = 4, MANY = 24000, ROUNDS = 2 };
     tuttiComm_t comms[COMMS] = {member->comm};
     tuttiStream_t streams[COMMS];
     int32_t *numbers[COMMS];
@@ -256,7 +256,7 @@ static void ranks_need_not_group_their_calls_alike(void **state)
 /* More than the launch's memory holds at once. */
 static void send_many(struct member *member)
 {
-    enum { MANY = 500 };
+    enum { MANY = 250 };
     int next = (member->rank + 1) % member->nranks;
     int before = (member->rank + member->nranks - 1) % member->nranks;
     int32_t *given = numbers_make(member, MANY, member->rank, 3);
