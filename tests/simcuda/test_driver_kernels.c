@@ -134,6 +134,7 @@ static void blocks_that_do_not_wait_for_others_take_turns(void **state)
 static void check_lost(void)
 {
     struct try_meet forever;
+    uint64_t *arrived;
     struct try_add add;
     tutti_cu_address address;
     struct tutti_cu_context *context;
@@ -142,10 +143,13 @@ static void check_lost(void)
     use_device(1);
     add = (struct try_add){zeros(8), 1};
     use_device(0);
-    forever = (struct try_meet){zeros(8), 3, 1}; /* by two blocks: the third never comes */
+    WORKS(driver()->host_alloc((void **)&arrived, sizeof *arrived,
+                               TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED));
+    *arrived = 0;
+    forever = (struct try_meet){arrived, 3, 1}; /* by two blocks: the third never comes */
     stream = make_stream();
     WORKS(launch("try_meet", 2, 32, stream, &forever));
-    while (peek(forever.counter) < 2)
+    while (__atomic_load_n(arrived, __ATOMIC_ACQUIRE) < 2)
         sched_yield();
     WORKS(launch("try_add", 1, 32, make_stream(), &add));
     GIVES(700, driver()->stream_synchronize(stream));
