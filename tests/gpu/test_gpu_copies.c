@@ -261,7 +261,7 @@ static void a_gpu_that_is_lost_between_two_pieces_is_named_and_the_others_end(vo
 
     (void)state;
     for (int meeting = 0; meeting < MEETINGS; meeting++) {
-        char fault[16];
+        char fault[24];
         const char *environment[] = {VARIABLE, "1", "SIMCUDA_FAULTS", fault, NULL};
         struct crew_board *board;
 

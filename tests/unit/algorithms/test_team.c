@@ -75,7 +75,7 @@ static struct tutti_schedule *emit(uint32_t nranks, uint32_t rank, bool is_fused
 
 static void prove(uint32_t nranks, bool is_fused)
 {
-    struct tutti_schedule *schedules[MOST_RANKS];
+    struct tutti_schedule *schedules[MOST_RANKS] = {NULL};
     struct tutti_check_report why;
 
     for (uint32_t rank = 0; rank < nranks; rank++)
