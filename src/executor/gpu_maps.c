@@ -288,7 +288,7 @@ static int learn_place(struct tutti_gpu *gpu, int rank, int at)
     struct tutti_gpu_maps *maps = gpu->maps;
     struct tutti_gpu_memory *opened = &maps->opened[rank][at];
     uint32_t bit = UINT32_C(1) << at;
-    tutti_cu_address address;
+    tutti_cu_address address = 0;
     struct place place;
 
     if (!read_place(&board_of(gpu, rank)->places[at], &place))

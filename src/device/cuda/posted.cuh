@@ -121,11 +121,12 @@ GPU_INLINE void gpu_direct_post(const struct gpu_run *run, uint32_t peer)
                    work->output_offset + output, gpu_posted_output_map(run), GPU_SIGNAL_POSTED);
 }
 
-/* The address of what a peer has at `offset` in that map; 0 if it cannot be used. */
+/* The address of what a peer has at `offset` in that map; 0 if it cannot be used. The host may have
+ * written the map since this kernel began: before it let the peer offer it. */
 GPU_INLINE uint64_t gpu_mapped(const struct gpu_run *run, uint32_t peer, uint32_t map,
                                uint64_t offset)
 {
-    return map < TUTTI_GPU_MAPS ? run->peers[peer].maps[map] + offset : 0;
+    return map < TUTTI_GPU_MAPS ? gpu_load_relaxed(&run->peers[peer].maps[map]) + offset : 0;
 }
 
 GPU_INLINE bool gpu_direct_read_post(const struct gpu_run *run, gpu_direct_table *table,
