@@ -21,15 +21,15 @@ nightly: build-nightly
 # Without what only computes for long: the same code runs in shorter tests.
 asan: build-asan
 	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly \
-	    -E "test_mutants|test_16384_ranks"
+	    -E "test_mutants|test_16384_ranks|\.524288|test_gpu_copies\.(sizes|streams|graphs)"
 
 # The slow tests and those between two hosts would take too long here; checker and simulator have
-# one thread. Processes do not share what is watched, and arithmetic has no threads: of types and
-# operations those of ranks that are threads are enough.
+# one thread. Processes share nothing that is watched, and arithmetic has no threads: their rows of
+# collectives on the CPU are left out.
 tsan: build-tsan
 	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
 	    -LE "slow|network|schedule|simulator|tools|nightly" \
-	    -E "(types|operations)\.(processes|mixed)"
+	    -E "test_collectives\.(.*\.processes|operations|types\.mixed)"
 
 # Print docs/environment.md anew.
 docs: build-dev
