@@ -2,6 +2,8 @@
  * Crews on GPUs. */
 #include "gpu/ranks.h"
 
+#include "support/stderr_text.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,4 +122,29 @@ void expect_report(const struct crew_board *board, int rank, tuttiResult_t wante
         fail_msg("rank %d got %s, not %s, or does not say \"%s\": %s", rank,
                  tuttiGetErrorString(report->result), tuttiGetErrorString(wanted), said,
                  report->text);
+}
+
+const char *play_aloud(const struct script *script, bool is_threads, const char *const *environment)
+{
+    struct crew_board *board;
+    const char *said;
+
+    stderr_text_begin();
+    board = play(script, is_threads, LONG_MS, environment);
+    said = stderr_text_end();
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("rank %d: %s: %s", rank, board->reports[rank].text, said);
+    crew_clear(board);
+    return said;
+}
+
+void expect_loss(const struct crew_board *board)
+{
+    expect_report(board, 1, tuttiUnhandledCudaError, "GPU 1");
+    for (int rank = 0; rank < NRANKS; rank += 2)
+        if (board->reports[rank].result != tuttiRemoteError &&
+            board->reports[rank].result != tuttiUnhandledCudaError)
+            fail_msg("rank %d got %s: %s", rank, tuttiGetErrorString(board->reports[rank].result),
+                     board->reports[rank].text);
 }

@@ -46,6 +46,13 @@ tuttiResult_t form_and_act(struct crew_seat *seat);
 struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
                         const char *const *environment);
 
+/* The same where all ranks must come through; what was said on the way, until the next time. */
+const char *play_aloud(const struct script *script, bool is_threads,
+                       const char *const *environment);
+
+/* The GPU of rank 1 is lost: it says so, and the others end. */
+void expect_loss(const struct crew_board *board);
+
 /* Fails the test unless the rank got that, and its text says that. */
 void expect_report(const struct crew_board *board, int rank, tuttiResult_t wanted,
                    const char *said);

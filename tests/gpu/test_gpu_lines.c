@@ -14,7 +14,7 @@
 /* So much is too large for lines of 16 bytes, and fits into those of 128. */
 enum { COUNT = 5000, TIMES = 3 };
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void give(const struct rank *rank, int seed)
 {
@@ -80,17 +80,8 @@ static const char *call_on(const struct machine *machine, bool is_threads, const
                                  "TUTTI_SIM_CUDA_FAULT", driver_fault,
                                  "TUTTI_DEBUG", "trace", NULL};
     const struct script script = {call_some, 0, COUNT, NULL};
-    struct crew_board *board;
-    const char *said;
 
-    stderr_text_begin();
-    board = play(&script, is_threads, LONG_MS, environment);
-    said = stderr_text_end();
-    for (int rank = 0; rank < NRANKS; rank++)
-        if (board->reports[rank].result != tuttiSuccess)
-            fail_msg("%s: rank %d: %s", environment[3], rank, board->reports[rank].text);
-    crew_clear(board);
-    return said;
+    return play_aloud(&script, is_threads, environment);
 }
 
 static void expect_lines(const char *said, const char *word, size_t wanted)
