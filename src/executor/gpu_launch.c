@@ -60,8 +60,8 @@ int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
-    /* Also on the same stream: there it costs nothing, and handles do not tell whether it is
-     * that. */
+    /* Also on the same stream, where it orders nothing anew: handles do not tell whether it is the
+     * same. */
     if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
