@@ -52,6 +52,7 @@ enum tutti_source {
 enum tutti_property_form {
     TUTTI_FORM_NUMBER, /* decimal; 0x is read too */
     TUTTI_FORM_HEX,    /* 0x... */
+    TUTTI_FORM_ID,     /* 0x...; of other text, such as a redaction leaves, a number is made */
     TUTTI_FORM_REAL,
     TUTTI_FORM_BUSID,  /* dddd:bb:dd.f, lower case */
     TUTTI_FORM_GTS,    /* "16.0 GT/s PCIe"; a real */
@@ -65,7 +66,7 @@ enum tutti_property_form {
     X(VERSION, "version", TUTTI_ON(SYSTEM), NUMBER, "of NCCL's form; AMD's has 2")                 \
     X(MODEL_NAME, "model", TUTTI_ON(SYSTEM) | TUTTI_ON(CPU) | TUTTI_ON(GPU), TEXT,                 \
       "what a person calls it")                                                                    \
-    X(HOST_HASH, "host_hash", TUTTI_ON(CPU), HEX, "tells hosts of one system apart")               \
+    X(HOST_HASH, "host_hash", TUTTI_ON(CPU), ID, "tells hosts of one system apart")               \
     X(NUMA, "numaid", TUTTI_ON(CPU), NUMBER, "the NUMA node's number")                             \
     X(PACKAGE, "package", TUTTI_ON(CPU), NUMBER, "the socket that it is of")                       \
     X(AFFINITY, "affinity", TUTTI_ON(CPU), MASK, "its CPUs")                                       \
@@ -96,7 +97,7 @@ enum tutti_property_form {
     X(GDR, "gdr", TUTTI_ON(GPU) | TUTTI_ON(NET), NUMBER, "1: NICs reach the GPU's memory")         \
     X(P2P, "p2p", TUTTI_ON(GPU), NUMBER, "0: other GPUs do not reach its memory over PCI")         \
     X(UUID, "uuid", TUTTI_ON(GPU), TEXT, "the driver's lasting name of it")                        \
-    X(FABRIC, "fabric", TUTTI_ON(GPU), HEX,                                                        \
+    X(FABRIC, "fabric", TUTTI_ON(GPU), ID,                                                        \
       "GPUs of several hosts behind one NVSwitch have it alike")                                   \
     X(TARGET, "target", TUTTI_ON(NVLINK) | TUTTI_ON(PCILINK), BUSID, "the other end")              \
     X(LINKS, "count", TUTTI_ON(NVLINK) | TUTTI_ON(C2C), NUMBER, "links side by side")              \
@@ -106,7 +107,7 @@ enum tutti_property_form {
     X(LATENCY, "latency", TUTTI_ON(NET), REAL, "us")                                               \
     X(SPEED, "speed", TUTTI_ON(NET), NUMBER, "Mbit/s")                                             \
     X(PORT, "port", TUTTI_ON(NET), NUMBER, "of the device, from 1 on")                             \
-    X(GUID, "guid", TUTTI_ON(NET), HEX, "alike on the ports of one card")                          \
+    X(GUID, "guid", TUTTI_ON(NET), ID, "alike on the ports of one card")                          \
     X(MAXCONN, "maxconn", TUTTI_ON(NET), NUMBER, "connections at most")                            \
     X(COLL, "coll", TUTTI_ON(NET), NUMBER, "1: the network reduces")                               \
     X(RAIL, "rail", TUTTI_ON(NET), NUMBER, "ports of one rail reach each other")                   \
@@ -122,7 +123,7 @@ enum tutti_property { TUTTI_PROPERTIES(TUTTI_PROPERTY_ENUM) TUTTI_PROPERTY_COUNT
 struct tutti_value {
     enum tutti_source found_by; /* NOBODY: the device does not have the property */
     union {
-        int64_t number; /* NUMBER, HEX, BUSID */
+        int64_t number; /* NUMBER, HEX, ID, BUSID */
         double real;    /* REAL, GTS */
         char *text;     /* MASK, TEXT */
     };

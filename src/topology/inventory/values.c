@@ -238,12 +238,24 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
     return TUTTI_OK;
 }
 
+/* A positive number that is alike for like texts (FNV-1a). Whether two ids are the same is all that is
+ * ever asked of them, so files from which people removed the true ones still describe their machine. */
+static int64_t number_of_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (int64_t)(hash >> 1) | 1;
+}
+
 static int set_written(struct tutti_inventory *inventory, uint32_t device,
                        enum tutti_property property, enum tutti_source source,
                        const char *written)
 {
     static const char *const examples[] = {
         [TUTTI_FORM_NUMBER] = "number, such as 8", [TUTTI_FORM_HEX] = "number, such as 0x10de",
+        [TUTTI_FORM_ID] = "id, such as 0x10de",
         [TUTTI_FORM_REAL] = "number, such as 1.5", [TUTTI_FORM_GTS] = "speed, such as \"16 GT/s\"",
         [TUTTI_FORM_BUSID] = "PCI address, such as 0000:3b:00.0",
     };
@@ -258,6 +270,10 @@ static int set_written(struct tutti_inventory *inventory, uint32_t device,
               : form == TUTTI_FORM_GTS   ? parse_speed(written, &real)
               : form == TUTTI_FORM_BUSID ? tutti_busid_parse(written, &number)
                                          : tutti_number_parse(written, &number);
+    if (!is_good && form == TUTTI_FORM_ID && written[0] != '\0') {
+        number = number_of_text(written);
+        is_good = true;
+    }
     if (!is_good)
         return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no %s", table[property].name,
                           written, examples[form]);
@@ -359,11 +375,7 @@ int tutti_real_write(double real, char *ret_text, size_t size_bytes)
 static int write_hex(enum tutti_property property, int64_t number, char *ret_text,
                      size_t size_bytes)
 {
-    int digits = property == TUTTI_PROPERTY_CLASS || property == TUTTI_PROPERTY_TCLASS ? 6
-                 : property == TUTTI_PROPERTY_HOST_HASH || property == TUTTI_PROPERTY_GUID ||
-                           property == TUTTI_PROPERTY_FABRIC
-                     ? 1
-                     : 4;
+    int digits = property == TUTTI_PROPERTY_CLASS || property == TUTTI_PROPERTY_TCLASS ? 6 : 4;
 
     return snprintf(ret_text, size_bytes, "0x%0*" PRIx64, digits, (uint64_t)number);
 }
@@ -391,6 +403,8 @@ static int write_value(const struct tutti_inventory *inventory, uint32_t device,
         return snprintf(ret_text, size_bytes, "%" PRId64, value->number);
     case TUTTI_FORM_HEX:
         return write_hex(property, value->number, ret_text, size_bytes);
+    case TUTTI_FORM_ID:
+        return snprintf(ret_text, size_bytes, "0x%" PRIx64, (uint64_t)value->number);
     case TUTTI_FORM_REAL:
         return write_real(value->real, ret_text, size_bytes);
     case TUTTI_FORM_BUSID:
