@@ -4,19 +4,19 @@
  *
  * A communicator joins `nranks` ranks: threads of one process, processes of one
  * host, processes of many hosts, in any mix. Each rank calls the same
- * collectives in the same order. Whoever knows NCCL knows this header: argument
- * order, group semantics, data types, operations and result codes are NCCL's.
+ * collectives in the same order. Argument order, group semantics, data types,
+ * operations and result codes are NCCL's.
  *
  * Conventions that hold for every function, unless it says otherwise:
  *
- *  - Results. tuttiSuccess, or a code whose meaning is given at tuttiResult_t;
- *    tuttiGetLastError() has one line that names the argument and the cure.
+ *  - Results. A function returns tuttiSuccess, or a code that tuttiResult_t describes;
+ *    tuttiGetLastError() then has one line that names the argument and the cure.
  *    Output arguments change only on success.
- *  - Counts are in elements of the given data type, never bytes. 0 is ordinary.
- *  - Buffers are host or device memory aligned to the size of one element, and belong to
- *    the library from the call until the operation is complete. Both buffers of a call are on the
- *    same side. Input and
- *    output must not overlap, except exactly in place as each function says.
+ *  - Counts are in elements of the given data type, never bytes. A count of 0 is valid.
+ *  - Buffers are host or device memory aligned to the size of one element, and belong to the
+ *    library from the call until the operation is complete. Both buffers of a call must be host
+ *    memory, or both device memory. Input and output must not overlap, except exactly in place as
+ *    each function says.
  *    A buffer may be NULL when its count is 0.
  *  - Streams. With stream NULL the operation is complete when the call returns
  *    (inside a group: when the outermost tuttiGroupEnd returns). With a stream
@@ -25,21 +25,26 @@
  *    CUstream cast to tuttiStream_t: the operation is enqueued there, and may be captured in a
  *    graph. A call on device memory with stream NULL waits for the context's default stream first.
  *    Ranks that share a GPU in one process need streams of their own, or NULL.
- *  - GPUs. A rank is on the GPU that config.device names, else on that of the CUDA context that is
- *    current when its communicator is made, in a split on its parent's. Ranks on GPUs and on CPUs
- *    may be of one communicator. Where all are on GPUs, all ranks must pass memory of the same side
- *    in a call; one without buffers and stream goes where the one before went.
- *  - Threads. Different communicators may be used by different threads at the
- *    same time. Calls on one communicator must be made by one thread at a time,
- *    except tuttiCommAbort and tuttiCommGetAsyncError, which any thread may call.
+ *  - GPUs. A rank is on the GPU that config.device names. Without config.device it is on the GPU of
+ *    the CUDA context that is current when its communicator is made, or in a split on that of its
+ *    parent. One communicator may have ranks on GPUs and ranks on CPUs. If all its ranks are on
+ *    GPUs, all must pass host memory in a call, or all device memory; a call without buffers and
+ *    stream runs where the previous call ran, on the host or on the GPUs.
+ *  - Threads. Different communicators may be used by different threads at the same time. One
+ *    communicator may be used by one thread at a time: while a thread is inside a call on it, a
+ *    call of another thread does nothing and returns tuttiInvalidUsage, and the message names the
+ *    call of the first. Threads may take turns. A call with a stream ends when it returns, even if
+ *    its operation is still running. Any thread may call tuttiCommAbort, tuttiCommGetAsyncError,
+ *    tuttiCommCount, tuttiCommUserRank, tuttiCommGetName, tuttiCommHostCount,
+ *    tuttiCommGetRankInfo and tuttiGetLastError at any time.
  *  - Order. Operations on one communicator run in the order of their calls,
- *    also when they are issued on different streams. Where the ranks' GPUs reach each other,
- *    those on host memory and those on device memory have an order each.
+ *    also when they are issued on different streams. If the ranks' GPUs can access each other's
+ *    memory, operations on host memory and operations on device memory are ordered separately.
  *  - Determinism. All ranks receive identical bits, and the same call on the
  *    same communicator gives the same bits on every run.
- *  - No wait is endless. Every operation ends in success or in an error that
- *    names the rank and the collective: when a peer dies, when ranks call
- *    different collectives, or when a deadline (tuttiConfig_t) passes. Such an
+ *  - Every wait ends. An operation ends in success, or in an error that names the rank and the
+ *    collective: when a peer dies, when ranks call different collectives, or when a deadline
+ *    (tuttiConfig_t) passes; a deadline can be turned off. Such an
  *    error leaves the communicator aborted: destroy it. Errors of arguments
  *    (tuttiInvalidArgument) leave it as it was.
  */
@@ -54,11 +59,15 @@
 extern "C" {
 #endif
 
+/* The version of this header; docs/versioning.md says what it promises. */
 #define TUTTI_MAJOR 0
+/* The same. */
 #define TUTTI_MINOR 1
+/* The same. */
 #define TUTTI_PATCH 0
 /* Encoded as NCCL does: major * 10000 + minor * 100 + patch. */
 #define TUTTI_VERSION(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
+/* The code of this header; tuttiGetVersion gives the library's. */
 #define TUTTI_VERSION_CODE TUTTI_VERSION(TUTTI_MAJOR, TUTTI_MINOR, TUTTI_PATCH)
 
 #if defined(__GNUC__)
@@ -89,6 +98,7 @@ typedef enum {
     tuttiNumResults = 9
 } tuttiResult_t;
 
+/* Types of elements, with NCCL's numbers. */
 typedef enum {
     tuttiInt8 = 0, tuttiChar = 0,
     tuttiUint8 = 1,
@@ -126,18 +136,21 @@ typedef enum {
     tuttiScalarHostImmediate = 1 /* read before tuttiRedOpCreatePreMulSum returns */
 } tuttiScalarResidence_t;
 
+/* Size of a tuttiUniqueId. */
 #define TUTTI_UNIQUE_ID_BYTES 128
 
 /* Names a communicator to be formed: where its ranks meet, and the secret that
  * they share. Move it to all ranks by any means; whoever holds it can join.
  * Plain bytes, without pointers. */
 typedef struct {
-    char internal[TUTTI_UNIQUE_ID_BYTES];
+    char internal[TUTTI_UNIQUE_ID_BYTES]; /* of meaning to the library alone */
 } tuttiUniqueId;
 
 /* ---- configuration -------------------------------------------------------- */
 
+/* Marks an initialised tuttiConfig_t. */
 #define TUTTI_CONFIG_MAGIC 0x54757474u
+/* An int of tuttiConfig_t that takes its default. */
 #define TUTTI_CONFIG_UNDEF_INT INT_MIN
 
 /* How a communicator behaves. Always start from TUTTI_CONFIG_INITIALIZER and
@@ -145,25 +158,28 @@ typedef struct {
  * variables named below override it. Later versions add fields at the end; `size`
  * tells the library which ones the caller knows. */
 typedef struct {
-    size_t size;
-    unsigned int magic;
-    unsigned int version;
+    size_t size;          /* the initializer sets this and the next two fields */
+    unsigned int magic;   /* TUTTI_CONFIG_MAGIC */
+    unsigned int version; /* TUTTI_VERSION_CODE of the caller's header */
     /* 1 (default): initialisation returns when the communicator is ready.
-     * 0: it returns tuttiInProgress and goes on in calls of
-     * tuttiCommGetAsyncError, which tells when it is ready. */
+     * 0: it returns tuttiInProgress, and calls of tuttiCommGetAsyncError continue it until
+     * they report that the communicator is ready. */
     int blocking;
     /* Deadline for forming the communicator in ms (default 120000). TUTTI_INIT_TIMEOUT_MS. */
     int initTimeoutMs;
     /* Deadline for each operation in ms (default 1800000; 0: none). TUTTI_TIMEOUT_MS. */
     int timeoutMs;
-    /* Shown in messages; copied. NULL: none. */
+    /* Shown in messages and by tuttiCommGetName; copied, up to 63 characters. NULL: none. For a
+     * communicator from the environment or a store it must be the same on all ranks, which find
+     * each other by it. */
     const char *commName;
-    /* The GPU of this rank, as CUDA counts them; -1: none, the rank is on the CPU. Default: in a
-     * split that of the parent, else that of the CUDA context that is current on the calling
-     * thread, none if there is none. */
+    /* The GPU of this rank, by its CUDA number; -1: none, the rank is on the CPU. Default: in a
+     * split the GPU of the parent, otherwise the GPU of the CUDA context that is current on the
+     * calling thread, or none without a context. */
     int device;
 } tuttiConfig_t;
 
+/* Every field undefined: all defaults. */
 #define TUTTI_CONFIG_INITIALIZER                                              \
     {                                                                         \
         sizeof(tuttiConfig_t), TUTTI_CONFIG_MAGIC, TUTTI_VERSION_CODE,        \
@@ -175,6 +191,10 @@ typedef struct {
 
 /* The library's version code (TUTTI_VERSION_CODE of its build). */
 TUTTI_API tuttiResult_t tuttiGetVersion(int *version);
+
+/* The version for people: "0.1.0", with the revision of the source in parentheses where the build
+ * knows it. A constant; never NULL. Thread-safe. */
+TUTTI_API const char *tuttiGetVersionString(void);
 
 /* A constant, readable name for `result`. Never NULL. Thread-safe. */
 TUTTI_API const char *tuttiGetErrorString(tuttiResult_t result);
@@ -192,21 +212,24 @@ TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
  * tuttiSystemError, tuttiUnhandledCudaError: out of memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);
 
-/* The same, always of the host: page-aligned, in huge pages where the kernel has them (from 2 MiB
- * on, and then committed at once), and lent to the other ranks of the host, which map it at the
- * first calls on it. That needs a file descriptor for each allocation from 64 KiB on, up to 128 in
- * a process; a child made by fork shares it, rather than having a copy. */
+/* As tuttiMemAlloc, but always memory of the host: page-aligned, in huge pages where the kernel has
+ * them (from 2 MiB on, and then committed at once). It is lent to the other ranks of the host,
+ * which map it at the first calls on it. Lending needs a file descriptor for each allocation from
+ * 64 KiB on, up to 128 in a process. A child made by fork shares the memory, rather than having a
+ * copy. */
 TUTTI_API tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size);
 
-/* Free what these two gave; NULL is ignored. Operations on it must be complete. Thread-safe.
- * tuttiInvalidArgument: not an address that they gave. */
+/* Free memory of tuttiMemAlloc or tuttiMemAllocHost; NULL is ignored. Operations on it must be
+ * complete, also those that an open group holds: these are not looked for. Thread-safe.
+ * tuttiInvalidArgument: not an address that one of them gave. */
 TUTTI_API tuttiResult_t tuttiMemFree(void *ptr);
 
 /* ---- forming communicators -------------------------------------------------- */
 
-/* Make a new id and open the address at which its ranks will meet. Call it once,
- * in a process that is to hold one of the ranks; that process serves the
- * meeting while its rank initialises. Thread-safe.
+/* Make a new id and open the address at which its ranks will meet. Call it once for each
+ * communicator, in a process that will hold one of the ranks, and pass the id to all others: an id
+ * serves one communicator. The process that made the id accepts the other ranks while its rank
+ * initialises. Thread-safe.
  * tuttiSystemError: no usable network interface. */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId *uniqueId);
 
@@ -214,12 +237,15 @@ TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId *uniqueId);
  * all ranks have joined. Inside a group, joining happens at tuttiGroupEnd, so
  * that one thread may hold several ranks; *comm is set by then.
  * tuttiInvalidArgument: rank or nranks out of range, corrupted id;
- * tuttiInvalidUsage: ranks disagree on nranks, or two claim one number;
+ * tuttiInvalidUsage: ranks disagree on nranks, two claim one number, or this process made the id
+ * and it has been used;
+ * tuttiRemoteError: a rank gave up, or nobody serves the id any more: it has been used, or the
+ * process that made it has ended;
  * tuttiTimeout: the root is unreachable or silent, or ranks are missing (named). */
 TUTTI_API tuttiResult_t tuttiCommInitRank(tuttiComm_t *comm, int nranks, tuttiUniqueId commId,
                                           int rank);
 
-/* The same, with a configuration (NULL: the default). */
+/* As tuttiCommInitRank, with a configuration (NULL: the default). */
 TUTTI_API tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t *comm, int nranks, tuttiUniqueId commId,
                                                 int rank, const tuttiConfig_t *config);
 
@@ -232,19 +258,30 @@ TUTTI_API tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int
 /* Join the communicator that the environment describes, as set by tutti-run
  * (TUTTI_RANK, TUTTI_NRANKS, TUTTI_ROOT, TUTTI_SECRET), torchrun (RANK, WORLD_SIZE, MASTER_ADDR,
  * MASTER_PORT), Open MPI (OMPI_COMM_WORLD_*), MPICH (PMI_*) or Slurm (SLURM_*), in this order.
- * docs/launchers.md says what each needs. An environment that names none is a
- * communicator of one rank. A malformed one: tuttiInvalidUsage, naming the variable. */
+ * docs/launchers.md says what each needs. Without any of these variables the communicator has one
+ * rank. tuttiInvalidUsage: a variable is missing or malformed (named).
+ *
+ * Call it once for each communicator; no barrier is needed between calls. The n-th call of a rank
+ * with a config.commName, or without one, joins the n-th call of the other ranks with the same
+ * name. So calls with the same name must come from one thread, in the same order on all ranks. To
+ * form communicators in several threads at once, or several in a group, give each a commName of its
+ * own, the same on all ranks. tuttiInvalidUsage: another living thread of the process has used the
+ * name; the order of threads could differ between ranks and mix their communicators. */
 TUTTI_API tuttiResult_t tuttiCommInitFromEnv(tuttiComm_t *comm, const tuttiConfig_t *config);
 
 /* Join through a store that all ranks reach: "file:DIRECTORY" (a directory on a
- * shared file system, made if absent, used by one communicator at a time and
- * emptied by it) or "tcp:HOST:PORT" (rank 0 listens there). `secret` is any text that all ranks
- * share and strangers do not know; NULL means only the store's address. */
+ * shared file system, made if absent, used by one job at a time and emptied by it), "unix:NAME" (a
+ * socket of this host without a file; rank 0 listens there) or "tcp:HOST:PORT" (rank 0 listens
+ * there). `secret` is any text that all ranks share and strangers do not know; NULL means only the
+ * store's address. A store serves any number of communicators; calls meet by config.commName and in
+ * order, as in tuttiCommInitFromEnv.
+ * tuttiInvalidUsage: another job uses the store, or another thread forms communicators of that name
+ * there; with TUTTI_ENCRYPT a "tcp:" store without a secret; and as tuttiCommInitRank. */
 TUTTI_API tuttiResult_t tuttiCommInitStore(tuttiComm_t *comm, int nranks, int rank,
                                            const char *store, const char *secret,
                                            const tuttiConfig_t *config);
 
-/* An all-gather of the embedder's own: contribute `bytes` bytes at `input`; on
+/* An all-gather that the caller provides: contribute `bytes` bytes at `input`; on
  * return `output` holds those of all ranks, rank 0 first. Returns 0, or nonzero on failure. It may
  * block, and is called a few times, in the same order on all ranks. */
 typedef int (*tuttiAllGatherFn_t)(void *context, const void *input, void *output, size_t bytes);
@@ -255,6 +292,7 @@ TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t *comm, int nranks, int
                                               tuttiAllGatherFn_t allGather, void *context,
                                               const tuttiConfig_t *config);
 
+/* The color of a rank that joins no new communicator of a split. */
 #define TUTTI_SPLIT_NOCOLOR (-1)
 
 /* Split `comm`: ranks with equal `color` (>= 0) form a new communicator, ordered
@@ -264,14 +302,17 @@ TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t *comm, int nranks, int
 TUTTI_API tuttiResult_t tuttiCommSplit(tuttiComm_t comm, int color, int key, tuttiComm_t *newcomm,
                                        const tuttiConfig_t *config);
 
-/* ---- their end ---------------------------------------------------------------- */
+/* ---- ending communicators ---------------------------------------------------------------- */
 
 /* Wait until all operations of this rank, also those on streams, are complete and all ranks have
- * called this. Afterwards only queries and tuttiCommDestroy are allowed. Collective. */
+ * called this. Afterwards only queries and tuttiCommDestroy are allowed. Collective.
+ * tuttiInvalidUsage: an open group holds calls on it, or another thread is inside a call on it. */
 TUTTI_API tuttiResult_t tuttiCommFinalize(tuttiComm_t comm);
 
 /* Free the communicator; operations still on streams are completed first. Not collective: it does
- * not wait for peers, whose operations with this rank must be complete. NULL is ignored. */
+ * not wait for peers, whose operations with this rank must be complete. NULL is ignored.
+ * tuttiInvalidUsage: an open group, of this thread or another one, holds calls on it, or another
+ * thread is inside a call on it; the communicator is as before. */
 TUTTI_API tuttiResult_t tuttiCommDestroy(tuttiComm_t comm);
 
 /* End all operations of the communicator, here and on its other ranks, with
@@ -287,6 +328,33 @@ TUTTI_API tuttiResult_t tuttiCommCount(tuttiComm_t comm, int *count);
 /* This rank's number. */
 TUTTI_API tuttiResult_t tuttiCommUserRank(tuttiComm_t comm, int *rank);
 
+/* The name of config.commName; "" without one. *name is valid until the communicator is
+ * destroyed. Any thread. */
+TUTTI_API tuttiResult_t tuttiCommGetName(tuttiComm_t comm, const char **name);
+
+/* Number of hosts that its ranks run on. Ranks are on one host when they have one operating system
+ * and one network namespace, or one TUTTI_HOST_ID. Any thread. tuttiInvalidUsage: the communicator
+ * is still being formed. */
+TUTTI_API tuttiResult_t tuttiCommHostCount(tuttiComm_t comm, int *hosts);
+
+/* Bytes of a host's name, with its terminating zero. */
+#define TUTTI_HOST_NAME_MAX 64
+
+/* Where a rank runs. Later versions add fields at the end. */
+typedef struct {
+    size_t size;    /* in: sizeof(tuttiRankInfo_t), so that the library knows the caller's fields */
+    int host;       /* number of its host from 0; hosts are numbered by their lowest ranks */
+    int localRank;  /* its number among the ranks of that host, from 0, in the order of ranks */
+    int localCount; /* number of ranks on that host */
+    int pid;        /* its process id in its own pid namespace */
+    char hostName[TUTTI_HOST_NAME_MAX]; /* name of that host, up to the first dot */
+} tuttiRankInfo_t;
+
+/* Where `rank` runs; any rank of the communicator may be asked about, without communication. Fills
+ * *info, which is the caller's. Any thread. tuttiInvalidArgument: rank out of range, info->size not
+ * set; tuttiInvalidUsage: the communicator is still being formed. */
+TUTTI_API tuttiResult_t tuttiCommGetRankInfo(tuttiComm_t comm, int rank, tuttiRankInfo_t *info);
+
 /* The state of the communicator: tuttiSuccess, tuttiInProgress while a
  * non-blocking initialisation goes on (it goes on in this call), or the error that aborted it.
  * Never blocks. Any thread, but one at a time while initialisation goes on. */
@@ -297,28 +365,31 @@ typedef struct {
     size_t size;               /* in: sizeof(tuttiMemStats_t) */
     size_t privateBytes;       /* heap of this rank */
     size_t sharedBytes;        /* this rank's part of the host's segment, as touched so far */
-    size_t sharedReservedBytes;/* address space of the host's segment */
+    size_t sharedReservedBytes; /* address space of the host's segment */
     int connections;           /* open connections of this rank */
     int sockets;               /* TCP sockets among them */
     size_t deviceBytes;        /* memory of this rank's GPU */
 } tuttiMemStats_t;
 
-/* Memory and connections of this rank now. */
+/* Memory and connections of this rank now. It counts as a call on the communicator: one thread at a
+ * time. */
 TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *stats);
 
 /* ---- registration ----------------------------------------------------------------- */
 
-/* Let the ranks of `comm` use the allocation of device memory that holds `buff` where it lies, as
- * they use memory of tuttiMemAlloc, which needs no registration. Other device memory is copied
- * through memory of the communicator's own unless all ranks are threads of one process. Local; of
- * effect when all ranks have seen it, some calls later. Host memory needs none: nothing is done.
- * `size` bytes from `buff` on must lie in one allocation; all of that is registered, however few
- * they are. Virtual memory (cuMemMap) is an allocation for each mapping, and must be open to all
- * GPUs of the process that have ranks of `comm` (cuMemSetAccess). tuttiInvalidArgument: memory that
- * cannot be shared (of a stream-ordered pool, say), or of several allocations. */
+/* Let the ranks of `comm` access the allocation of device memory that holds `buff` directly, as
+ * they access memory of tuttiMemAlloc, which needs no registration. Other device memory is copied
+ * through memory of the communicator, unless all ranks are threads of one process. Local; it takes
+ * effect some calls later, when all ranks have seen it. Host memory needs no registration, and
+ * nothing is done for it. The `size` bytes at `buff` must lie in one allocation, and all of that
+ * allocation is registered. In virtual memory (cuMemMap) each mapping is an allocation, and must be
+ * accessible to all GPUs of the process that have ranks of `comm` (cuMemSetAccess).
+ * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say), or of several
+ * allocations. */
 TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle);
 
-/* Take it back, before the memory is freed. Operations on it must be complete. NULL is ignored. */
+/* Undo tuttiCommRegister, before the memory is freed. Operations on it must be complete. NULL is
+ * ignored. */
 TUTTI_API tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void *handle);
 
 /* ---- tuning --------------------------------------------------------------------- */
@@ -326,32 +397,61 @@ TUTTI_API tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void *handle);
 /* What tuttiCommTune shall measure. Start from TUTTI_TUNE_CONFIG_INITIALIZER; 0 and NULL are the
  * defaults. Later versions add fields at the end. */
 typedef struct {
-    size_t size;
+    size_t size; /* as the initializer sets it */
     /* Comma-separated, as in TUTTI_ALGORITHM: allreduce, reduce, broadcast, allgather,
      * reduce_scatter, alltoall, gather, scatter, barrier. NULL: all of them. */
     const char *collectives;
-    /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4,
-     * and maxBytes (4 MiB, at most 1 GiB). Each rank allocates two buffers of maxBytes
-     * meanwhile. */
-    size_t minBytes, maxBytes;
-    /* About how long it may take, in ms (10000). What is not measured by then is left out. */
+    /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4, up
+     * to maxBytes. */
+    size_t minBytes;
+    /* The largest size (4 MiB, at most 1 GiB). Each rank allocates two buffers of it meanwhile. */
+    size_t maxBytes;
+    /* Approximate limit of the time that it takes, in ms (10000). Sizes that are not measured by
+     * then are left out. */
     int budgetMs;
 } tuttiTuneConfig_t;
 
+/* All defaults. */
 #define TUTTI_TUNE_CONFIG_INITIALIZER { sizeof(tuttiTuneConfig_t), NULL, 0, 0, 0 }
 
-/* Measure which algorithms are the fastest on this communicator, and use them from now on; calls
- * for which TUTTI_ALGORITHM or TUTTI_TUNE name an algorithm stay with it. `file`, unless NULL,
- * remembers the choices under a name of processor, cores, ranks, hosts and transports: what it
- * holds for other machines and collectives is kept, and TUTTI_TUNE_TABLE names it in later runs
- * (docs/tuning.md). Collective, not inside a group; returns on all ranks when the choices are in
- * use. The arguments of rank 0 count, on others they are ignored; so does its file system.
+/* Measure which algorithms are the fastest on this communicator, and use them from now on. Calls
+ * for which TUTTI_ALGORITHM or TUTTI_TUNE name an algorithm still use that one. The choices are
+ * written to `file`, unless it is NULL, under a name made of processor, cores, ranks, hosts and
+ * transports. Choices in it for other machines and collectives are kept. Later runs read the file
+ * if TUTTI_TUNE_TABLE names it (docs/tuning.md). Collective, not inside a group; returns on all
+ * ranks when the choices are in use. The arguments of rank 0 apply, and its file system; those of
+ * other ranks are ignored.
  * tuttiInvalidArgument: config is not initialised, an unknown collective, an empty range of sizes;
  * tuttiInvalidUsage: inside a group, or the file cannot be read or written. Both on all ranks. */
 TUTTI_API tuttiResult_t tuttiCommTune(tuttiComm_t comm, const char *file,
                                       const tuttiTuneConfig_t *config);
 
-/* ---- reductions of one's own ---------------------------------------------------- */
+/* How a call runs. Later versions add fields at the end. */
+typedef struct {
+    size_t size;         /* in: sizeof(tuttiExplanation_t) */
+    char algorithm[96];  /* "ring", "hybrid[doublings=3]": options follow if they differ from
+                            the defaults; "file": one of TUTTI_SCHEDULE; on GPUs "LL", "LL128",
+                            "direct" */
+    char transport[32];  /* between the ranks: "threads", "cma", "shm", "shm+tcp", "tcp", "gpu";
+                            "self" where there is one rank */
+    char reason[96];     /* what chose the algorithm: "by TUTTI_TUNE, line 3" */
+} tuttiExplanation_t;
+
+/* Report how a call would run on `comm`, without running it. `collective` is a name as in
+ * TUTTI_ALGORITHM (allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather,
+ * scatter, barrier), or allgatherv, reduce_scatterv or alltoallv. `count`, `datatype`, `op` and
+ * `root` are those of the call; of a form with a count per rank, `count` is their mean. `op` and
+ * `root` are ignored where the call has none. `buffer` is an address in the memory that the ranks
+ * would pass: device memory, memory of tuttiMemAlloc, or other memory. It is not read, and NULL
+ * means ordinary memory of the host. All ranks get the same answer if they pass the same kind of
+ * memory. Local, does not block. tuttiInvalidArgument: an unknown name, type or operation, a root
+ * that is no rank, or explanation->size is not set. */
+TUTTI_API tuttiResult_t tuttiCommExplain(tuttiComm_t comm, const char *collective,
+                                         const void *buffer, size_t count,
+                                         tuttiDataType_t datatype, tuttiRedOp_t op, int root,
+                                         tuttiExplanation_t *explanation);
+
+/* ---- custom reductions ---------------------------------------------------- */
 
 /* Make `op`: the sum of every rank's input multiplied by that rank's `scalar`,
  * one element of `datatype`. Valid for this communicator and data type until
@@ -394,8 +494,14 @@ TUTTI_API tuttiResult_t tuttiAllGather(const void *sendbuff, void *recvbuff, siz
 
 /* As tuttiAllGather with a count per rank: rank i gives recvcounts[i] elements,
  * which are placed at recvbuff + displs[i] elements everywhere. `recvcounts` and `displs` have
- * nranks entries, are read before the call returns; recvcounts must be equal on all ranks, displs
- * may differ. displs NULL: packed. In place: sendbuff == recvbuff + displs[rank]. */
+ * nranks entries, which are read before the call returns. displs NULL: packed. In place:
+ * sendbuff == recvbuff + displs[rank].
+ *
+ * All ranks must pass the same recvcounts; displs may differ. Ranks that pass other recvcounts
+ * get tuttiInvalidUsage from this call, with the first entry that differs and both values; a peer
+ * that cannot be told the reason gets tuttiRemoteError. Blocks that overlap in recvbuff are
+ * refused with tuttiInvalidArgument; empty blocks overlap nothing. A call whose counts are all
+ * zero still waits for its peers. */
 TUTTI_API tuttiResult_t tuttiAllGatherV(const void *sendbuff, void *recvbuff,
                                         const size_t *recvcounts, const size_t *displs,
                                         tuttiDataType_t datatype, tuttiComm_t comm,
@@ -408,8 +514,8 @@ TUTTI_API tuttiResult_t tuttiReduceScatter(const void *sendbuff, void *recvbuff,
                                            tuttiComm_t comm, tuttiStream_t stream);
 
 /* As tuttiReduceScatter with a count per rank: rank i receives recvcounts[i]
- * elements, found at sendbuff + displs[i]. Both arrays as in tuttiAllGatherV.
- * In place: recvbuff == sendbuff + displs[rank]. */
+ * elements, found at sendbuff + displs[i]. Both arrays as in tuttiAllGatherV, with the same
+ * errors, but blocks of sendbuff may overlap. In place: recvbuff == sendbuff + displs[rank]. */
 TUTTI_API tuttiResult_t tuttiReduceScatterV(const void *sendbuff, void *recvbuff,
                                             const size_t *recvcounts, const size_t *displs,
                                             tuttiDataType_t datatype, tuttiRedOp_t op,
@@ -423,10 +529,15 @@ TUTTI_API tuttiResult_t tuttiAlltoAll(const void *sendbuff, void *recvbuff, size
                                       tuttiStream_t stream);
 
 /* Send sendcounts[i] elements at sendbuff + sdispls[i] to rank i, receive
- * recvcounts[i] at recvbuff + rdispls[i] from it. recvcounts[i] must equal
- * what rank i sends here. Arrays of nranks entries, read before the call returns; displacements in
- * elements, NULL: packed. In place (sendbuff == recvbuff) needs equal counts and displacements
- * for sending and receiving. */
+ * recvcounts[i] at recvbuff + rdispls[i] from it. Arrays of nranks entries, read before the call
+ * returns; displacements in elements, NULL: packed. In place (sendbuff == recvbuff) needs equal
+ * counts and displacements for sending and receiving.
+ *
+ * recvcounts[i] must equal what rank i sends here, also where one of the two is zero. Else both
+ * ranks get tuttiInvalidUsage from this call, with what one of them sends and the other expects;
+ * other ranks may complete the call and learn of the failure in their next one. Blocks that overlap
+ * in recvbuff are refused with tuttiInvalidArgument; empty blocks overlap nothing. A call whose
+ * counts are all zero still waits for its peers. */
 TUTTI_API tuttiResult_t tuttiAlltoAllV(const void *sendbuff, const size_t *sendcounts,
                                        const size_t *sdispls, void *recvbuff,
                                        const size_t *recvcounts, const size_t *rdispls,
@@ -445,16 +556,19 @@ TUTTI_API tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_
                                      tuttiDataType_t datatype, int root, tuttiComm_t comm,
                                      tuttiStream_t stream);
 
-/* No rank passes before all have arrived. (NCCL users write a one-byte
+/* The operation completes on no rank before all ranks have called it. (NCCL users write a one-byte
  * all-reduce for this.) Dissemination: Hensgen, Finkel, Manber 1988. */
 TUTTI_API tuttiResult_t tuttiBarrier(tuttiComm_t comm, tuttiStream_t stream);
 
-/* Send to / receive from `peer`; the k-th send matches the k-th receive of a
+/* Send to `peer`; the k-th send matches the k-th receive of a
  * pair, with equal count and type (checked). A send may return before the
- * receive has begun. Exchanges belong in a group, where they never deadlock; a rank may
- * send to itself there. */
+ * receive has begun. Exchanges belong in a group, where they never deadlock. A message of a rank
+ * to itself needs both of its calls in one group, in the same order among such messages and on the
+ * same side (host or device memory); else tuttiInvalidUsage, from the call itself outside of
+ * groups, from tuttiGroupEnd within. */
 TUTTI_API tuttiResult_t tuttiSend(const void *sendbuff, size_t count, tuttiDataType_t datatype,
                                   int peer, tuttiComm_t comm, tuttiStream_t stream);
+/* Receive from `peer`: the other side of tuttiSend. */
 TUTTI_API tuttiResult_t tuttiRecv(void *recvbuff, size_t count, tuttiDataType_t datatype, int peer,
                                   tuttiComm_t comm, tuttiStream_t stream);
 
@@ -464,21 +578,26 @@ TUTTI_API tuttiResult_t tuttiRecv(void *recvbuff, size_t count, tuttiDataType_t 
  * them together: any mix of collectives, sends and receives on any number of
  * communicators, and initialisations. Groups nest; the outermost end runs them. Sends and receives
  * of a group progress at the same time; collectives of one communicator run in the order of
- * their calls. */
+ * their calls. Until the group has ended its communicators and host streams cannot be destroyed,
+ * and its buffers must stay valid. A group that is never ended runs nothing: when its thread or
+ * the process ends, one line at log level `error` names the calls that it held. */
 TUTTI_API tuttiResult_t tuttiGroupStart(void);
 
 /* Run the group. With stream NULL everything is complete at return. If a call
- * inside the group failed on its arguments, nothing is run and its code is returned. */
+ * inside the group failed on its arguments, nothing is run and its code is returned.
+ * tuttiInvalidUsage, and nothing is run: no group is open on this thread, another thread is inside
+ * a call on one of the group's communicators, or a message of a rank to itself lacks one of its
+ * calls. */
 TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 
 /* ---- host streams ------------------------------------------------------------------ */
 
-/* Make an in-order queue served by a thread of its own, which runs on the CPUs that
- * TUTTI_STREAM_CPUS lists, else on those of the calling thread. Thread-safe, as all functions
- * here. */
+/* Make an in-order queue with a thread of its own, which runs on the CPUs that TUTTI_STREAM_CPUS
+ * lists, or else on those of the calling thread. All functions of host streams are thread-safe. */
 TUTTI_API tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream);
 
-/* Wait for the operations of the stream, then free it. NULL is ignored. */
+/* Wait for the operations of the stream, then free it. NULL is ignored.
+ * tuttiInvalidUsage: an open group holds calls on it. */
 TUTTI_API tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream);
 
 /* Wait until all operations issued so far are complete. Returns the first

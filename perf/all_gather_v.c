@@ -29,6 +29,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "all_gather_v",
+    .explains = "allgatherv",
     .has_data = true,
     .has_in_place = true,
     .repeats_in_place = true,

@@ -56,6 +56,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "alltoallv",
+    .explains = "alltoallv",
     .has_data = true,
     .has_in_place = true,
     .plan = plan,

@@ -33,34 +33,34 @@ int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, enum perf_m
                     const struct perf_gpu *gpu)
 {
     size_t size = (capacity_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    void *base = NULL, *target;
+    void *base = NULL, *target = NULL;
+    bool is_on_gpu = memory == PERF_MEMORY_GPU || memory == PERF_MEMORY_GPU_LIBRARY;
+    bool is_library_memory = memory == PERF_MEMORY_LIBRARY || memory == PERF_MEMORY_GPU_LIBRARY;
 
-    if (memory == PERF_MEMORY_LIBRARY) {
-        if (tuttiMemAlloc(&base, size) != tuttiSuccess)
-            return -1;
-    } else {
-        base = aligned_alloc(PAGE_BYTES, size);
-    }
-    if (base == NULL)
+    /* With the GPU's context current, the library allocates there. */
+    if (is_library_memory && tuttiMemAlloc(&target, size) != tuttiSuccess)
         return -1;
-    target = memory == PERF_MEMORY_GPU ? perf_gpu_alloc(gpu, size) : base;
-    if (target == NULL) {
-        free(base);
-        return -1;
-    }
+    if (memory == PERF_MEMORY_GPU)
+        target = perf_gpu_alloc(gpu, size);
+    base = memory == PERF_MEMORY_LIBRARY ? target : aligned_alloc(PAGE_BYTES, size);
+    if (memory == PERF_MEMORY_HEAP)
+        target = base;
     *arena = (struct perf_arena){.base = base, .target = target, .capacity_bytes = size,
-                                 .gpu = memory == PERF_MEMORY_GPU ? gpu : NULL,
-                                 .is_library_memory = memory == PERF_MEMORY_LIBRARY};
-    return 0;
+                                 .gpu = is_on_gpu ? gpu : NULL,
+                                 .is_library_memory = is_library_memory};
+    if (base != NULL && target != NULL)
+        return 0;
+    perf_arena_fini(arena);
+    return -1;
 }
 
 void perf_arena_fini(struct perf_arena *arena)
 {
-    if (arena->gpu != NULL)
-        perf_gpu_free(arena->gpu, arena->target);
     if (arena->is_library_memory)
-        tuttiMemFree(arena->base);
-    else
+        tuttiMemFree(arena->target);
+    else if (arena->gpu != NULL && arena->target != NULL)
+        perf_gpu_free(arena->gpu, arena->target);
+    if (arena->gpu != NULL || !arena->is_library_memory)
         free(arena->base);
     *arena = (struct perf_arena){.base = NULL};
 }

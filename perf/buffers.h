@@ -28,10 +28,13 @@ struct perf_arena {
 /* Bytes that an arena needs for `nregions` regions of `region_bytes`. */
 size_t perf_arena_need(size_t nregions, size_t region_bytes);
 
-enum perf_memory { PERF_MEMORY_HEAP, PERF_MEMORY_LIBRARY, PERF_MEMORY_GPU };
+enum perf_memory {
+    PERF_MEMORY_HEAP, PERF_MEMORY_LIBRARY, PERF_MEMORY_GPU, PERF_MEMORY_GPU_LIBRARY
+};
 
-/* Returns 0, or -1 when there is no memory. `gpu`: whose, with PERF_MEMORY_GPU; it must outlive the
- * arena. Free it with fini; a zeroed arena is fine there. */
+/* Returns 0, or -1 when there is no memory. `gpu` is the one that has the memory, for the last two
+ * kinds; its context is current, and it must outlive the arena. Free it with fini; a zeroed arena
+ * is fine there. */
 int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, enum perf_memory memory,
                     const struct perf_gpu *gpu);
 void perf_arena_fini(struct perf_arena *arena);

@@ -37,6 +37,14 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static void register_arena(const struct perf_rank *rank, const struct perf_arena *arena,
+                           void **ret_registration)
+{
+    perf_must(rank, "tuttiCommRegister",
+              tuttiCommRegister(rank->comm, arena->target, arena->capacity_bytes,
+                                ret_registration));
+}
+
 /* Sizes the arenas for all that will be asked of them. Reductions differ only in whether in-place
  * calls need regions of their own, and a sum does. */
 static void allocate(struct perf_rank *rank, struct perf_case *c)
@@ -64,12 +72,27 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
             bytes = perf_options_next_size(o, bytes);
         } while (bytes != 0);
     }
-    memory = rank->gpu.context != NULL ? PERF_MEMORY_GPU
-             : o->use_library_memory   ? PERF_MEMORY_LIBRARY
-                                       : PERF_MEMORY_HEAP;
+    if (rank->gpu.context != NULL)
+        memory = o->registration == PERF_WINDOWS ? PERF_MEMORY_GPU_LIBRARY : PERF_MEMORY_GPU;
+    else
+        memory = o->registration == PERF_UNREGISTERED ? PERF_MEMORY_HEAP : PERF_MEMORY_LIBRARY;
     if (perf_arena_init(&rank->input, input, memory, &rank->gpu) != 0 ||
         perf_arena_init(&rank->output, output, memory, &rank->gpu) != 0)
         perf_die(rank, "no memory for buffers of %zu and %zu bytes: lower -e", input, output);
+    if (memory == PERF_MEMORY_GPU && o->registration == PERF_REGISTERED) {
+        register_arena(rank, &rank->input, &rank->registrations[0]);
+        register_arena(rank, &rank->output, &rank->registrations[1]);
+    }
+}
+
+static void release(struct perf_rank *rank)
+{
+    for (int i = 0; i < 2; i++)
+        if (rank->registrations[i] != NULL)
+            perf_must(rank, "tuttiCommDeregister",
+                      tuttiCommDeregister(rank->comm, rank->registrations[i]));
+    perf_arena_fini(&rank->input);
+    perf_arena_fini(&rank->output);
 }
 
 static void timed_out(int number)
@@ -219,8 +242,7 @@ int perf_rank_main(struct perf_rank *rank)
     for (int cycle = 0; rank->options->cycles == 0 || cycle < rank->options->cycles; cycle++)
         all_sweeps(rank, &report, &c);
     code = perf_report_close(&report, rank);
-    perf_arena_fini(&rank->input);
-    perf_arena_fini(&rank->output);
+    release(rank);
     fini_case(&c);
     return code;
 }

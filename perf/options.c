@@ -11,23 +11,34 @@
 
 static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
+/* nccl-tests' names, and those that other programs have for the same types. */
 static const struct {
-    const char *name, *alias;
+    const char *name, *aliases;
     size_t bytes;
 } types[tuttiNumTypes] = {
-    {"int8", "char", 1},    {"uint8", "byte", 1},      {"int32", "int", 4},
-    {"uint32", "uint", 4},  {"int64", "long", 8},      {"uint64", "ulong", 8},
-    {"half", "float16", 2}, {"float", "float32", 4},   {"double", "float64", 8},
-    {"bfloat16", "bf16", 2}, {"f8e4m3", "float8e4m3", 1}, {"f8e5m2", "float8e5m2", 1},
+    {"int8", "char", 1},
+    {"uint8", "byte", 1},
+    {"int32", "int", 4},
+    {"uint32", "uint", 4},
+    {"int64", "long", 8},
+    {"uint64", "ulong", 8},
+    {"half", "float16 fp16 f16", 2},
+    {"float", "float32 fp32 f32", 4},
+    {"double", "float64 fp64 f64", 8},
+    {"bfloat16", "bf16", 2},
+    {"f8e4m3", "float8e4m3 float8_e4m3 fp8_e4m3 fp8e4m3", 1},
+    {"f8e5m2", "float8e5m2 float8_e5m2 fp8_e5m2 fp8e5m2", 1},
 };
 
 static const char help[] =
     "usage: %s [options]\n"
     "\n"
     "Ranks. Without --ranks this process is one rank of what its launcher (tutti-run, torchrun,\n"
-    "mpirun, srun) describes, or the only one.\n"
+    "mpirun, srun) describes, or the only one. -t times -g ranks run in each process, a thread\n"
+    "each.\n"
     "      --ranks N          start N processes on this host\n"
-    "  -t, --threads N        ranks per process, a thread each (1)\n"
+    "  -t, --nthreads N       ranks per process (1)\n"
+    "  -g, --ngpus N          times this many (1); with --device gpu each is on the next GPU\n"
     "\n"
     "Sizes, with suffixes K, M, G. Neither -b nor -e: 8 bytes to 64M by factor 4.\n"
     "  -b, --minbytes N       smallest size (8)\n"
@@ -38,31 +49,37 @@ static const char help[] =
     "What is called.\n"
     "  -o, --op NAME          sum, prod, max, min, avg, mulsum or all (sum)\n"
     "  -d, --datatype NAME    int8, uint8, int32, uint32, int64, uint64, half, float, double,\n"
-    "                         bfloat16, f8e4m3, f8e5m2 or all (float)\n"
+    "                         bfloat16, f8e4m3, f8e5m2 or all (float); fp16, bf16, fp8_e4m3 and\n"
+    "                         other usual names, too\n"
     "  -r, --root N           root, or all (0)\n"
-    "  -m, --aggregate N      operations per group (1: no group)\n"
+    "  -m, --agg_iters N      operations per group (1: no group)\n"
     "  -s, --stream 0|1       1: on a stream, so that calls return at once (0)\n"
-    "  -R, --registered 0|1   1: buffers from tuttiMemAlloc (0)\n"
-    "  -u, --misalign 0|1     1: buffers start one element past alignment (0)\n"
+    "  -y, --stream_null 0|1  the opposite of -s (1)\n"
+    "  -R, --local_register 0|1|2  buffers: 0 of malloc or cuMemAlloc; 2 of tuttiMemAlloc; 1 the\n"
+    "                         same, on GPUs cuMemAlloc and tuttiCommRegister (0)\n"
+    "  -u, --unalign 0|1      1: buffers start one element past alignment (0)\n"
     "      --out-of-place     leave out calls in place\n"
     "      --device gpu[:N]   buffers in GPUs' memory, streams are CUDA's: rank r on GPU r modulo\n"
     "                         their number, or all on GPU N (host)\n"
     "      --graph N          capture N operations in a CUDA graph; an iteration is one replay\n"
+    "  -G, --cudagraph N      capture all -n iterations in a CUDA graph and replay it N times (0)\n"
     "\n"
     "How it is measured.\n"
     "      --tune FILE        first find the fastest algorithms for these sizes, use them, and\n"
     "                         write them to FILE, a table for TUTTI_TUNE_TABLE\n"
     "  -n, --iters N          timed iterations per block (20); see docs/perf.md\n"
     "  -w, --warmup_iters N   iterations before them (1)\n"
-    "  -N, --cycles N         repeat everything N times, 0 for ever (1)\n"
+    "  -N, --run_cycles N     repeat everything N times, 0 for ever (1)\n"
     "  -c, --check N          checked calls on fresh data; 0 checks nothing at all (1)\n"
     "  -z, --blocking 0..3    wait: 0 after the loop, 1 after each operation with a barrier,\n"
     "                         2 without one, 3 after each iteration with an uncounted barrier (0)\n"
     "  -T, --timeout N        give up when one row takes more than N seconds (0: never)\n"
     "  -a, --average 0..3     time of 0 rank 0, 1 mean, 2 lowest, 3 highest of all ranks (1)\n"
     "  -C, --report_cputime 0|1    show CPU time per rank in place of elapsed time (0)\n"
+    "  -p, --parallel_init 0|1     no effect: ranks always initialise in parallel\n"
     "\n"
     "What is shown.\n"
+    "  -A, --algorithms 0|1   end each row with the algorithm and the transport (0)\n"
     "      --overlap CPUS     how much of a call on a stream hides behind computing. CPUS is\n"
     "                         COMPUTE/STREAMS, such as 0-3/4,5: rank r computes on the r-th CPU\n"
     "                         of COMPUTE, streams and other ranks run on STREAMS; any: nothing\n"
@@ -70,35 +87,39 @@ static const char help[] =
     "      --waiting MS       at the end, the CPU time of idle and of blocked ranks over MS\n"
     "  -I, --samples 0|1      time every iteration; show its min, max, p99 and variation (0)\n"
     "  -K, --skip N           leave the first N samples out of these (0)\n"
-    "  -M, --memory 0|1       show memory and connections at the end (0)\n"
+    "  -M, --memory_report 0|1     show memory and connections at the end (0)\n"
     "  -S, --report_timestamps 0|1 put the time of day before each row (0)\n"
-    "  -J, --json FILE        write the results there too\n"
+    "  -J, --output_file FILE write the results there too, as JSON\n"
     "  -h, --help             this text\n"
+    "      --version          the versions of this program and of the library\n"
     "\n"
     "TUTTI_TESTS_MIN_BW=X in the environment: fail below 0.9 X GB/s average bus bandwidth.\n";
 
 enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING, OPTION_DEVICE,
-       OPTION_GRAPH, OPTION_OUT_OF_PLACE };
+       OPTION_GRAPH, OPTION_OUT_OF_PLACE, OPTION_VERSION };
 
 /* Of an option with its dashes, and the end of the string. */
 enum { LONGEST_NAME = 24 };
 
 static const struct option long_options[] = {
     {"ranks", 1, NULL, OPTION_RANKS}, {"threads", 1, NULL, 't'}, {"nthreads", 1, NULL, 't'},
-    {"minbytes", 1, NULL, 'b'}, {"maxbytes", 1, NULL, 'e'}, {"stepbytes", 1, NULL, 'i'},
-    {"stepfactor", 1, NULL, 'f'}, {"op", 1, NULL, 'o'}, {"datatype", 1, NULL, 'd'},
-    {"root", 1, NULL, 'r'}, {"aggregate", 1, NULL, 'm'}, {"agg_iters", 1, NULL, 'm'},
-    {"stream", 1, NULL, 's'}, {"registered", 1, NULL, 'R'}, {"local_register", 1, NULL, 'R'},
-    {"misalign", 1, NULL, 'u'}, {"iters", 1, NULL, 'n'}, {"warmup_iters", 1, NULL, 'w'},
+    {"ngpus", 1, NULL, 'g'}, {"minbytes", 1, NULL, 'b'}, {"maxbytes", 1, NULL, 'e'},
+    {"stepbytes", 1, NULL, 'i'}, {"stepfactor", 1, NULL, 'f'}, {"op", 1, NULL, 'o'},
+    {"datatype", 1, NULL, 'd'}, {"root", 1, NULL, 'r'}, {"aggregate", 1, NULL, 'm'},
+    {"agg_iters", 1, NULL, 'm'}, {"stream", 1, NULL, 's'}, {"stream_null", 1, NULL, 'y'},
+    {"registered", 1, NULL, 'R'}, {"local_register", 1, NULL, 'R'}, {"misalign", 1, NULL, 'u'},
+    {"unalign", 1, NULL, 'u'}, {"iters", 1, NULL, 'n'}, {"warmup_iters", 1, NULL, 'w'},
     {"cycles", 1, NULL, 'N'}, {"run_cycles", 1, NULL, 'N'}, {"check", 1, NULL, 'c'},
     {"blocking", 1, NULL, 'z'}, {"timeout", 1, NULL, 'T'}, {"average", 1, NULL, 'a'},
-    {"report_cputime", 1, NULL, 'C'}, {"samples", 1, NULL, 'I'}, {"skip", 1, NULL, 'K'},
-    {"memory", 1, NULL, 'M'}, {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'},
-    {"output_file", 1, NULL, 'J'}, {"help", 0, NULL, 'h'}, {"parallel_init", 1, NULL, 'p'},
-    {"tune", 1, NULL, OPTION_TUNE}, {"overlap", 1, NULL, OPTION_OVERLAP},
-    {"waiting", 1, NULL, OPTION_WAITING}, {"device", 1, NULL, OPTION_DEVICE},
-    {"graph", 1, NULL, OPTION_GRAPH}, {"out-of-place", 0, NULL, OPTION_OUT_OF_PLACE},
-    {"ngpus", 1, NULL, 'g'}, {"cudagraph", 1, NULL, 'G'},
+    {"report_cputime", 1, NULL, 'C'}, {"parallel_init", 1, NULL, 'p'}, {"samples", 1, NULL, 'I'},
+    {"skip", 1, NULL, 'K'}, {"memory", 1, NULL, 'M'}, {"memory_report", 1, NULL, 'M'},
+    {"report_timestamps", 1, NULL, 'S'}, {"json", 1, NULL, 'J'}, {"output_file", 1, NULL, 'J'},
+    {"algorithms", 1, NULL, 'A'}, {"cudagraph", 1, NULL, 'G'}, {"cta_policy", 1, NULL, 'x'},
+    {"device_implementation", 1, NULL, 'D'}, {"device_cta_count", 1, NULL, 'V'},
+    {"help", 0, NULL, 'h'}, {"version", 0, NULL, OPTION_VERSION}, {"tune", 1, NULL, OPTION_TUNE},
+    {"overlap", 1, NULL, OPTION_OVERLAP}, {"waiting", 1, NULL, OPTION_WAITING},
+    {"device", 1, NULL, OPTION_DEVICE}, {"graph", 1, NULL, OPTION_GRAPH},
+    {"out-of-place", 0, NULL, OPTION_OUT_OF_PLACE},
     {NULL, 0, NULL, 0},
 };
 
@@ -107,10 +128,6 @@ static const struct {
     int letter;
     const char *why;
 } refused[] = {
-    {'p', "ranks always initialise in parallel"},
-    {'g', "use --device gpu, with --ranks for processes or -t for threads"},
-    {'G', "use --graph"},
-    {'y', "calls are on no stream, or with -s 1 on one of the rank's own"},
     {'x', "the library chooses how many blocks run"},
     {'D', "there is no device API"},
     {'V', "the library chooses how many blocks run"},
@@ -191,6 +208,20 @@ static bool parse_ops(const char *text, unsigned *ret_ops)
     return false;
 }
 
+static bool is_type(int type, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (strcmp(text, types[type].name) == 0)
+        return true;
+    for (const char *at = types[type].aliases; *at != '\0'; at += strspn(at, " ")) {
+        if (strcspn(at, " ") == length && strncmp(at, text, length) == 0)
+            return true;
+        at += strcspn(at, " ");
+    }
+    return false;
+}
+
 static bool parse_types(const char *text, unsigned *ret_types)
 {
     if (strcmp(text, "all") == 0) {
@@ -198,7 +229,7 @@ static bool parse_types(const char *text, unsigned *ret_types)
         return true;
     }
     for (int type = 0; type < tuttiNumTypes; type++)
-        if (strcmp(text, types[type].name) == 0 || strcmp(text, types[type].alias) == 0) {
+        if (is_type(type, text)) {
             *ret_types = 1u << type;
             return true;
         }
@@ -223,9 +254,10 @@ static bool parse_device(const char *text, struct perf_options *o)
     return text[3] == '\0' || (text[3] == ':' && parse_int(text + 4, 0, 4095, &o->gpu));
 }
 
-/* Which sizes the user gave: the others follow from them. */
+/* What the user gave that others follow from. */
 struct given {
-    bool min, max, step;
+    bool min, max, step; /* sizes */
+    int ngpus, replays;  /* -g, -G */
 };
 
 static bool parse_one(int letter, const char *text, struct perf_options *o, struct given *given)
@@ -236,6 +268,10 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     switch (letter) {
     case OPTION_RANKS: return parse_int(text, 1, 4096, &o->processes);
     case 't': return parse_int(text, 1, 4096, &o->threads);
+    case 'g': return parse_int(text, 1, 4096, &given->ngpus);
+    case 'G': return parse_int(text, 0, 1 << 24, &given->replays);
+    case 'p': return parse_int(text, 0, 1, &number);
+    case 'A': return parse_flag(text, &o->show_algorithms);
     case 'b': return given->min = true, parse_size(text, &o->min_bytes);
     case 'e': return given->max = true, parse_size(text, &o->max_bytes);
     case 'i': return given->step = true, o->factor = 0, parse_size(text, &o->step_bytes);
@@ -249,7 +285,14 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     case 'r': return parse_root(text, &o->root);
     case 'm': return parse_int(text, 1, 4096, &o->aggregate);
     case 's': return parse_flag(text, &o->use_stream);
-    case 'R': return parse_flag(text, &o->use_library_memory);
+    case 'y':
+        is_good = parse_int(text, 0, 1, &number);
+        o->use_stream = number == 0;
+        return is_good;
+    case 'R':
+        is_good = parse_int(text, 0, 2, &number);
+        o->registration = (enum perf_registration)number;
+        return is_good;
     case 'u': return parse_flag(text, &o->misalign);
     case 'n': return parse_int(text, 1, 1 << 24, &o->iterations);
     case 'w': return parse_int(text, 0, 1 << 24, &o->warmups);
@@ -309,17 +352,39 @@ static int settle_sizes(const char *program, struct perf_options *o, const struc
     return 0;
 }
 
+/* -g multiplies -t. -G N is --graph with as many operations as -n says, replayed N times. */
+static int settle_counts(const char *program, struct perf_options *o, const struct given *given)
+{
+    if (given->ngpus * (long)o->threads > 4096) {
+        fprintf(stderr, "%s: -t %d times -g %d is more than 4096 ranks per process\n", program,
+                o->threads, given->ngpus);
+        return 2;
+    }
+    o->threads *= given->ngpus;
+    if (given->replays == 0)
+        return 0;
+    if (o->graph > 0 || o->iterations > 4096) {
+        fprintf(stderr, "%s: -G %d: %s\n", program, given->replays,
+                o->graph > 0 ? "give either -G or --graph"
+                             : "a graph holds at most 4096 iterations; lower -n");
+        return 2;
+    }
+    o->graph = o->iterations;
+    o->iterations = given->replays;
+    return 0;
+}
+
 /* What is about the host's memory and streams, and what is about GPUs'. */
 static int settle_device(const char *program, struct perf_options *o)
 {
-    const char *other = o->show_overlap         ? "--overlap"
-                        : o->waiting_ms > 0     ? "--waiting"
-                        : o->tune_path != NULL  ? "--tune"
-                        : o->use_library_memory ? "-R 1"
-                                                : NULL;
+    const char *other = o->show_overlap        ? "--overlap"
+                        : o->waiting_ms > 0    ? "--waiting"
+                        : o->tune_path != NULL ? "--tune"
+                                               : NULL;
 
     if (!o->use_gpu && o->graph > 0) {
-        fprintf(stderr, "%s: --graph: there are CUDA graphs only with --device gpu\n", program);
+        fprintf(stderr, "%s: --graph and -G: there are CUDA graphs only with --device gpu\n",
+                program);
         return 2;
     }
     if (o->use_gpu && other != NULL) {
@@ -350,20 +415,33 @@ static const char *refusal(int letter)
     return NULL;
 }
 
+static void print_version(void)
+{
+    int library = 0;
+
+    tuttiGetVersion(&library);
+    printf("%s_perf %d.%d.%d, library %d.%d.%d\n", perf_collective.name, TUTTI_MAJOR, TUTTI_MINOR,
+           TUTTI_PATCH, library / 10000, library / 100 % 100, library % 100);
+}
+
 int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
 {
     struct perf_options o = {
         .threads = 1, .step_bytes = 1u << 20, .iterations = 20, .warmups = 1, .aggregate = 1,
         .cycles = 1, .checks = 1, .ops = 1u << PERF_SUM, .types = 1u << tuttiFloat32,
-        .combine = PERF_MEAN,
+        .combine = PERF_MEAN, .argc = argc, .argv = argv,
     };
-    struct given given = {.min = false};
+    struct given given = {.ngpus = 1};
     int letter, rc;
 
-    while ((letter = getopt_long(argc, argv, "t:b:e:i:f:o:d:r:m:s:R:u:n:w:N:c:z:T:a:C:I:K:M:S:J:hp:"
-                                             "g:G:y:x:D:V:", long_options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "t:g:b:e:i:f:o:d:r:m:s:y:R:u:n:w:N:c:z:T:a:C:p:A:I:K:"
+                                             "M:S:J:hG:x:D:V:", long_options, NULL)) != -1) {
         if (letter == 'h') {
             printf(help, argv[0]);
+            return -1;
+        }
+        if (letter == OPTION_VERSION) {
+            print_version();
             return -1;
         }
         if (letter == '?') {
@@ -387,6 +465,8 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
         return 2;
     }
     rc = settle_sizes(argv[0], &o, &given);
+    if (rc == 0)
+        rc = settle_counts(argv[0], &o, &given);
     if (rc == 0)
         rc = settle_device(argv[0], &o);
     if (rc == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line, with nccl-tests' letters where they mean something on host memory. */
+ * The command line, with nccl-tests' letters and names where they mean something here. */
 #ifndef PERF_OPTIONS_H
 #define PERF_OPTIONS_H
 
@@ -13,9 +13,18 @@ enum perf_sync {
     PERF_SYNC_OUTER = 3       /* wait and barrier after each iteration, the barrier not counted */
 };
 
+/* Buffers: as the user of -R numbers them. */
+enum perf_registration {
+    PERF_UNREGISTERED = 0, /* of malloc, or cuMemAlloc */
+    PERF_REGISTERED = 1,   /* of tuttiMemAlloc, or cuMemAlloc with tuttiCommRegister */
+    PERF_WINDOWS = 2       /* of tuttiMemAlloc, on GPUs, too */
+};
+
 enum perf_combine { PERF_RANK0, PERF_MEAN, PERF_LOWEST, PERF_HIGHEST };
 
 struct perf_options {
+    int argc;
+    char **argv;   /* the command line as given; borrowed */
     int processes; /* forked here; 0: this process is one of the environment's */
     int threads;   /* ranks per process */
 
@@ -32,12 +41,14 @@ struct perf_options {
     enum perf_combine combine;
     int timeout_seconds; /* per case; 0: none */
     int skip_samples;
-    bool use_stream, use_library_memory, misalign;
+    bool use_stream, misalign;
+    enum perf_registration registration;
     bool is_out_of_place_only;
     bool use_gpu;
     int gpu;   /* on which all ranks are; -1: rank r is on that of number r, going round */
     int graph; /* operations of a graph; 0: none */
     bool show_samples, show_cpu_time, show_times, show_memory, show_overlap;
+    bool show_algorithms;
     int waiting_ms; /* how long to watch what waiting costs; 0: not */
     struct perf_cpus cpus; /* for show_overlap */
     const char *json_path; /* NULL: none */

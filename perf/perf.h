@@ -62,8 +62,10 @@ struct perf_collective {
     /* The call is several groups that depend on each other, so it cannot be put into one. */
     bool is_many_groups;
 
-    /* What tuttiCommTune calls it. NULL: it cannot be tuned. */
+    /* What tuttiCommTune and tuttiCommExplain call it. NULL: it cannot be tuned. */
     const char *tunes;
+    /* What tuttiCommExplain calls a v-form, which cannot be tuned; else NULL. */
+    const char *explains;
 
     /* Why the collective cannot run with so many ranks, or NULL. Optional. */
     const char *(*refuse)(int nranks);

@@ -16,6 +16,7 @@ struct perf_rank {
     struct perf_gpu gpu;  /* its context is NULL without --device gpu */
     tuttiStream_t stream; /* NULL without -s 1; the GPU's, where there is one */
     struct perf_arena input, output;
+    void *registrations[2]; /* of their memory; NULL: none */
     uint64_t phase; /* grows with each filling, the same on all ranks, so stale data shows */
 };
 

@@ -29,6 +29,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
 
 const struct perf_collective perf_collective = {
     .name = "reduce_scatter_v",
+    .explains = "reduce_scatterv",
     .has_data = true,
     .has_op = true,
     .has_in_place = true,

@@ -2,42 +2,38 @@
  * nccl-tests' table, so that whoever reads one reads the other. */
 #include "report.h"
 
+#include "json.h"
 #include "waiting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* One place of one row, over all ranks. */
-struct cell {
-    double time_us, algbw, busbw; /* GB/s */
-    struct perf_stats blocks, samples;
-    uint64_t wrong, overruns;
-};
+/* A terminal shows progress at once: ours, or that of a launcher that passes on what we write. */
+static bool has_terminal(void)
+{
+    const char *told = getenv("TUTTI_PROGRESS");
 
-/* Where a rank runs. Plain bytes: ranks exchange it. */
-struct where {
-    int pid;
-    char host[64];
-    char device[PERF_GPU_NAME_BYTES + 16]; /* "": none */
-    double formed_us;
-};
+    return (told != NULL && strcmp(told, "1") == 0) || isatty(STDERR_FILENO);
+}
 
-static const char *const place_names[PERF_PLACES] = {"out_of_place", "in_place"};
+/* Erase to the end of the line and go back to its beginning: the form that tutti-run knows. */
+#define LINE_AGAIN "\033[K\r"
 
 static void clear_progress(void)
 {
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    if (has_terminal())
+        fputs(LINE_AGAIN, stderr);
 }
 
 void perf_report_progress(const struct perf_rank *rank, const struct perf_field *field, int block,
                           int nblocks)
 {
-    if (rank->rank != 0 || !isatty(STDERR_FILENO))
+    if (rank->rank != 0 || !has_terminal())
         return;
-    fprintf(stderr, "\r\033[K# %zu bytes %s, %s: %d of %d", field->call->bytes,
+    fprintf(stderr, "# %zu bytes %s, %s: %d of %d" LINE_AGAIN, field->call->bytes,
             perf_type_name(field->call->type), field->is_in_place ? "in place" : "out of place",
             block + 1, nblocks);
 }
@@ -46,6 +42,9 @@ static void print_version(const char *label, int code)
 {
     printf(" %d.%d.%d (%s)", code / 10000, code / 100 % 100, code % 100, label);
 }
+
+/* Of the widest name that is usual. */
+#define ALGORITHM_WIDTH 24
 
 static void print_columns(const struct perf_options *o)
 {
@@ -58,6 +57,8 @@ static void print_columns(const struct perf_options *o)
     for (int place = 0; place < PERF_PLACES; place++)
         printf(" %9s%s %7s %7s %6s", o->show_cpu_time ? "cputime" : "time",
                o->show_samples ? more : "", "algbw", "busbw", "#wrong");
+    if (o->show_algorithms)
+        printf("  %-*s transport", ALGORITHM_WIDTH, "algorithm");
     printf("\n#%s %12s %13s %9s %8s %7s", indent, "(B)", "(elements)", "", "", "");
     for (int place = 0; place < PERF_PLACES; place++)
         printf(" %9s%s %7s %7s %6s", "(us)",
@@ -65,12 +66,18 @@ static void print_columns(const struct perf_options *o)
     printf("\n");
 }
 
-static const char *memory_name(const struct perf_options *o)
+const char *perf_report_memory(const struct perf_options *o)
 {
-    return o->use_gpu ? "gpu" : o->use_library_memory ? "tuttiMemAlloc" : "malloc";
+    if (!o->use_gpu)
+        return o->registration == PERF_UNREGISTERED ? "malloc" : "tuttiMemAlloc";
+    switch (o->registration) {
+    case PERF_REGISTERED: return "gpu, registered";
+    case PERF_WINDOWS: return "gpu, tuttiMemAlloc";
+    default: return "gpu";
+    }
 }
 
-static void print_header(const struct perf_rank *rank, const struct where *where)
+static void print_header(const struct perf_rank *rank, const struct perf_where *where)
 {
     const struct perf_options *o = rank->options;
     double formed_us = 0;
@@ -86,42 +93,24 @@ static void print_header(const struct perf_rank *rank, const struct where *where
            rank->nranks, o->threads, o->min_bytes, o->max_bytes,
            o->factor ? o->factor : o->step_bytes, o->factor ? "factor" : "bytes", o->warmups,
            o->iterations, o->aggregate, o->checks, (int)o->sync,
-           memory_name(o), rank->stream == NULL ? "none" : o->use_gpu ? "cuda" : "host", o->graph);
+           perf_report_memory(o), rank->stream == NULL ? "none" : o->use_gpu ? "cuda" : "host",
+            o->graph);
     for (int i = 0; i < rank->nranks; i++) {
         printf("#  Rank %3d Pid %7d on %s%s\n", i, where[i].pid, where[i].host, where[i].device);
         formed_us = where[i].formed_us > formed_us ? where[i].formed_us : formed_us;
     }
     printf("# Formed in %.1f ms\n", formed_us * 1e-3);
+    if (rank->nranks == 1)
+        printf("# One rank: nothing is communicated. Start several with --ranks N, -g N or a "
+               "launcher.\n");
     print_columns(o);
     fflush(stdout);
 }
 
-static void open_json(struct perf_report *report, const struct perf_rank *rank)
-{
-    const struct perf_options *o = rank->options;
-
-    if (o->json_path == NULL)
-        return;
-    report->json = fopen(o->json_path, "w");
-    if (report->json == NULL)
-        perf_die(rank, "cannot write %s", o->json_path);
-    fprintf(report->json,
-            "{\"name\": \"%s\", \"version\": %d, \"ranks\": %d, \"threads\": %d,\n"
-            " \"iterations\": %d, \"warmups\": %d, \"aggregate\": %d, \"checks\": %d,\n"
-            " \"blocking\": %d, \"stream\": %s, \"registered\": %s, \"misaligned\": %s,\n"
-            " \"average\": %d, \"cpu_time\": %s, \"memory\": \"%s\", \"graph\": %d,\n"
-            " \"results\": [",
-            perf_collective.name, TUTTI_VERSION_CODE, rank->nranks, o->threads, o->iterations,
-            o->warmups, o->aggregate, o->checks, (int)o->sync,
-            rank->stream != NULL ? "true" : "false",
-            o->use_library_memory ? "true" : "false", o->misalign ? "true" : "false",
-            (int)o->combine, o->show_cpu_time ? "true" : "false", memory_name(o), o->graph);
-}
-
 void perf_report_open(struct perf_report *report, struct perf_rank *rank)
 {
-    struct where mine = {.pid = (int)getpid(), .formed_us = rank->formed_us};
-    struct where *where = calloc((size_t)rank->nranks, sizeof(*where));
+    struct perf_where mine = {.pid = (int)getpid(), .formed_us = rank->formed_us};
+    struct perf_where *where = calloc((size_t)rank->nranks, sizeof(*where));
 
     *report = (struct perf_report){.json = NULL};
     if (where == NULL)
@@ -133,7 +122,7 @@ void perf_report_open(struct perf_report *report, struct perf_rank *rank)
     perf_exchange(rank, &mine, sizeof(mine), where);
     if (rank->rank == 0) {
         print_header(rank, where);
-        open_json(report, rank);
+        perf_json_open(report, rank, where);
     }
     free(where);
 }
@@ -180,10 +169,10 @@ static struct perf_stats combine_stats(enum perf_combine how, const struct perf_
     return stats;
 }
 
-static struct cell make_cell(const struct perf_rank *rank, const struct perf_case *c,
+static struct perf_cell make_cell(const struct perf_rank *rank, const struct perf_case *c,
                              const struct perf_result *all, size_t stride)
 {
-    struct cell cell = {.time_us = 0};
+    struct perf_cell cell = {.time_us = 0};
 
     cell.blocks = combine_stats(rank->options->combine, all, (size_t)rank->nranks, stride,
                                 offsetof(struct perf_result, blocks));
@@ -199,7 +188,7 @@ static struct cell make_cell(const struct perf_rank *rank, const struct perf_cas
     return cell;
 }
 
-static void print_cell(const struct perf_options *o, const struct cell *cell)
+static void print_cell(const struct perf_options *o, const struct perf_cell *cell)
 {
     printf(cell->time_us < 1e4 ? " %9.2f" : " %9.0f", cell->time_us);
     if (o->show_samples)
@@ -212,8 +201,26 @@ static void print_cell(const struct perf_options *o, const struct cell *cell)
         printf(" %6s", "N/A");
 }
 
+/* What the calls of a row run by. All ranks would say the same. Messages have no algorithm, and go
+ * the way that collectives go. */
+static void explain(const struct perf_rank *rank, const struct perf_case *c,
+                    tuttiExplanation_t *ret_explanation)
+{
+    const char *name = perf_collective.explains ? perf_collective.explains : perf_collective.tunes;
+    /* The column of a v-form is the sum of all counts. */
+    size_t count = perf_collective.explains ? c->count / (size_t)c->nranks : c->count;
+
+    *ret_explanation = (tuttiExplanation_t){.size = sizeof(*ret_explanation)};
+    perf_must(rank, "tuttiCommExplain",
+              tuttiCommExplain(rank->comm, name ? name : "alltoall", rank->output.target, count,
+                               c->type, c->op_handle, c->root, ret_explanation));
+    if (name == NULL && c->nranks > 1)
+        strcpy(ret_explanation->algorithm, "send/recv");
+}
+
 static void print_row(const struct perf_options *o, const struct perf_case *c,
-                      const struct cell *cells, int nplaces)
+                      const struct perf_cell *cells, int nplaces,
+                      const tuttiExplanation_t *explanation)
 {
     char clock[16] = "";
     time_t now = time(NULL);
@@ -230,16 +237,10 @@ static void print_row(const struct perf_options *o, const struct perf_case *c,
         print_cell(o, &cells[place]);
     for (int place = nplaces; place < PERF_PLACES; place++)
         printf(" %9s%*s %7s %7s %6s", "N/A", o->show_samples ? 34 : 0, "", "N/A", "N/A", "N/A");
+    if (o->show_algorithms)
+        printf("  %-*s %s", ALGORITHM_WIDTH, explanation->algorithm, explanation->transport);
     printf("\n");
     fflush(stdout);
-}
-
-static void write_stats(FILE *json, const struct perf_stats *stats)
-{
-    fprintf(json,
-            "{\"median\": %.3f, \"mean\": %.3f, \"min\": %.3f, \"max\": %.3f, \"p99\": %.3f, "
-            "\"cov\": %.4f}",
-            stats->median, stats->mean, stats->min, stats->max, stats->p99, stats->variation);
 }
 
 /* A line of its own under the row. */
@@ -255,52 +256,13 @@ static void print_overlap(const struct perf_rank *rank, const struct perf_overla
     fflush(stdout);
 }
 
-static void write_overlap(FILE *json, const struct perf_overlap *overlap)
-{
-    fprintf(json, ",\n   \"overlap\": {\"compute_us\": %.3f, \"call_us\": %.3f, \"both_us\": %.3f, "
-            "\"percent\": %.2f, \"beside_us\": %.3f, \"enqueue_us\": %.3f}", overlap->compute_us,
-            overlap->call_us, overlap->both_us, overlap->percent, overlap->beside_us,
-            overlap->enqueue_us);
-}
-
-static void write_row(const struct perf_report *report, const struct perf_options *o,
-                      const struct perf_case *c, const struct cell *cells, int nplaces,
-                      const struct perf_overlap *overlap)
-{
-    fprintf(report->json,
-            "%s\n  {\"size\": %zu, \"count\": %zu, \"type\": \"%s\", \"redop\": \"%s\", "
-            "\"root\": %d",
-            report->rows > 0 ? "," : "", c->bytes, c->count,
-            perf_collective.has_data ? perf_type_name(c->type) : "none", perf_op_name(c->op),
-            c->root);
-    for (int place = 0; place < nplaces; place++) {
-        const struct cell *cell = &cells[place];
-
-        fprintf(report->json, ",\n   \"%s\": {\"time_us\": %.3f, \"algbw\": %.4f, \"busbw\": %.4f, "
-                "\"wrong\": ", place_names[place], cell->time_us, cell->algbw, cell->busbw);
-        if (o->checks > 0)
-            fprintf(report->json, "%llu", (unsigned long long)cell->wrong);
-        else
-            fprintf(report->json, "null");
-        fprintf(report->json, ",\n    \"blocks_us\": ");
-        write_stats(report->json, &cell->blocks);
-        if (o->show_samples) {
-            fprintf(report->json, ",\n    \"samples_us\": ");
-            write_stats(report->json, &cell->samples);
-        }
-        fprintf(report->json, "}");
-    }
-    if (overlap != NULL)
-        write_overlap(report->json, overlap);
-    fprintf(report->json, "}");
-}
-
 void perf_report_row(struct perf_report *report, struct perf_rank *rank, const struct perf_case *c,
                      const struct perf_result *mine, int nplaces,
                      const struct perf_overlap *overlap)
 {
     struct perf_result *all = calloc((size_t)rank->nranks, PERF_PLACES * sizeof(*all));
-    struct cell cells[PERF_PLACES] = {{.time_us = 0}};
+    struct perf_cell cells[PERF_PLACES] = {{.time_us = 0}};
+    tuttiExplanation_t explanation;
 
     if (all == NULL)
         perf_die(rank, "no memory for the results of %d ranks", rank->nranks);
@@ -313,12 +275,14 @@ void perf_report_row(struct perf_report *report, struct perf_rank *rank, const s
         report->overruns += cells[place].overruns;
     }
     free(all);
-    if (rank->rank == 0)
-        print_row(rank->options, c, cells, nplaces);
+    if (rank->rank == 0) {
+        explain(rank, c, &explanation);
+        print_row(rank->options, c, cells, nplaces, &explanation);
+    }
     if (rank->rank == 0 && overlap != NULL)
         print_overlap(rank, overlap);
     if (report->json != NULL)
-        write_row(report, rank->options, c, cells, nplaces, overlap);
+        perf_json_row(report, rank->options, c, cells, nplaces, overlap, &explanation);
     report->rows++;
 }
 
@@ -363,19 +327,6 @@ static double wanted_bandwidth(void)
     return text == NULL || *text == '\0' ? -1 : strtod(text, NULL);
 }
 
-static void close_json(struct perf_report *report, const struct perf_rank *rank, double average,
-                       bool is_good)
-{
-    if (report->json == NULL)
-        return;
-    fprintf(report->json, "],\n \"wrong\": %llu, \"out_of_bounds\": %llu, \"average_busbw\": %.4f, "
-            "\"ok\": %s}\n", (unsigned long long)report->wrong,
-            (unsigned long long)report->overruns, average, is_good ? "true" : "false");
-    if (fclose(report->json) != 0)
-        perf_die(rank, "cannot finish %s", rank->options->json_path);
-    report->json = NULL;
-}
-
 int perf_report_close(struct perf_report *report, struct perf_rank *rank)
 {
     double average = report->bus_count > 0 ? report->bus_sum / (double)report->bus_count : 0;
@@ -387,7 +338,8 @@ int perf_report_close(struct perf_report *report, struct perf_rank *rank)
         print_waiting(rank);
     if (rank->options->show_memory)
         print_memory(rank);
-    close_json(report, rank, average, is_good);
+    if (report->json != NULL)
+        perf_json_close(report, rank, average, is_good);
     if (rank->rank == 0) {
         clear_progress();
         printf("# Out of bounds values : %llu %s\n", (unsigned long long)report->overruns,

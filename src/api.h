@@ -26,6 +26,10 @@ struct tutti_args {
 /* Check and run, or collect, the call. May complete the arguments. */
 tuttiResult_t tutti_api_call(struct tutti_args *args);
 
+/* api_blocks.c: no two blocks of a v-form's output overlap. TUTTI_ERR_ARGUMENT names both. After
+ * the ends of all blocks have been found not to overflow. */
+int tutti_api_check_blocks(const struct tutti_args *args, int nranks, int rank);
+
 /* redop.c: what `op` means for `call`. TUTTI_ERR_ARGUMENT when it is none. */
 int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int op,
                         tuttiDataType_t type, struct tutti_call *call);

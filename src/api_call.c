@@ -183,19 +183,15 @@ static int check_vectors(const struct tutti_comm *comm, const struct tutti_args 
     return TUTTI_OK;
 }
 
-/* What all ranks agree on, as a count: a v-form has its total. */
+/* What all ranks agree on, as a count: signature.h. */
 static uint64_t signature_count(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    const size_t *counts = args->recv_counts ? args->recv_counts : args->send_counts;
-    uint64_t total = 0;
-
     if (!args->is_vector)
         return args->count;
     if (args->collective == TUTTI_ALLTOALL)
         return 0;
-    for (int rank = 0; rank < comm->nranks; rank++)
-        total += counts[rank];
-    return total;
+    return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
+                             comm->nranks);
 }
 
 static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
@@ -216,6 +212,18 @@ static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
     };
 }
 
+/* A message to oneself needs both of its calls in one group: neither is complete without the
+ * other. */
+static int check_own_message(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    if (args->kind < TUTTI_CALL_SEND || args->root != comm->rank || tutti_group_is_open())
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: rank %d %s itself outside a group, so the call could "
+                      "never end; use a group: make tuttiSend and tuttiRecv between "
+                      "tuttiGroupStart and tuttiGroupEnd", args->function, comm->rank,
+                      args->kind == TUTTI_CALL_SEND ? "sends to" : "receives from");
+}
+
 /* All that does not depend on the addresses. */
 static int check(const struct tutti_comm *comm, struct tutti_args *args,
                  struct tutti_reach *ret_reach, struct tutti_call *ret_call)
@@ -231,6 +239,7 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
         args->count = args->send_counts[comm->rank];
     TUTTI_TRY(measure(comm, args, ret_reach));
     TUTTI_TRY(check_in_place(comm, args));
+    TUTTI_TRY(tutti_api_check_blocks(args, comm->nranks, comm->rank));
     if (args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective))
         TUTTI_TRY(tutti_redop_resolve(comm, args->function, args->op, args->type, &call));
 
@@ -246,12 +255,12 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
     return TUTTI_OK;
 }
 
-/* Nothing to move, on any rank. Only a rank's own counts are known of an all-to-all-v. */
+/* Nothing to move, on any rank. A v-form is never taken for empty: another rank may pass other
+ * counts, and only the call itself finds that out. */
 static bool is_empty(const struct tutti_args *args, const struct tutti_call *call)
 {
-    return args->kind < TUTTI_CALL_SEND && call->signature.count == 0 &&
-           args->collective != TUTTI_BARRIER &&
-           !(args->is_vector && args->collective == TUTTI_ALLTOALL);
+    return call->signature.count == 0 && args->kind < TUTTI_CALL_SEND && !args->is_vector &&
+           args->collective != TUTTI_BARRIER;
 }
 
 /* ---- calls made before ----------------------------------------------------------------- */
@@ -292,14 +301,12 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
 }
 
-static int check_and_run(struct tutti_args *args)
+static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
 {
-    struct tutti_comm *comm;
     struct tutti_ready *ready, once;
     bool is_known, is_on_gpu;
     int rc;
 
-    TUTTI_TRY(tutti_handle_ready(args->comm, args->function, &comm));
     if (args->stream != NULL && comm->cuda == NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     ready = may_keep(args) ? place_of(comm, args) : &once;
@@ -312,6 +319,7 @@ static int check_and_run(struct tutti_args *args)
         *ready = once;
     }
     TUTTI_TRY(check_addresses(comm, args, &ready->reach));
+    TUTTI_TRY(check_own_message(comm, args));
     if (is_empty(args, &ready->call))
         return TUTTI_OK;
     ready->call.input = args->send;
@@ -330,5 +338,12 @@ static int check_and_run(struct tutti_args *args)
 
 tuttiResult_t tutti_api_call(struct tutti_args *args)
 {
-    return tutti_public(tutti_group_note(check_and_run(args)));
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(args->comm, args->function, &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = check_and_run(comm, args);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(tutti_group_note(rc));
 }

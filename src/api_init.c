@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The doors through which communicators are made. Each makes a bootstrap; the rest is one path. */
 #include "base/clock.h"
+#include "base/param.h"
 #include "group.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,43 +178,74 @@ tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int *devlist)
 
 /* ---- stores, launchers, embedders ------------------------------------------------------------ */
 
+/* The keys of TUTTI_ENCRYPT come from the secret. A unique id, a directory and a Unix socket of one
+ * host bring one that others cannot read; over TCP it is the caller's, and without one anybody
+ * could compute the keys. */
+static int check_secret(const char *function, const char *store, const char *secret)
+{
+    const char *encrypt = tutti_param_text(TUTTI_PARAM_ENCRYPT);
+
+    if (strncmp(store, "tcp:", 4) != 0 || strcmp(encrypt, "off") == 0 ||
+        (secret != NULL && *secret != '\0'))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: TUTTI_ENCRYPT=%s needs a secret, since ranks that meet "
+                      "at %s have none of their own; set TUTTI_SECRET, or pass `secret`, to the "
+                      "same text on all ranks", function, encrypt, store);
+}
+
+/* The name of the communicator is that of the configuration. */
 static int init_store(const char *function, tuttiComm_t *comm, int nranks, int rank,
-                      const char *store, const char *secret, const tuttiConfig_t *config)
+                      struct tutti_meeting meeting, const tuttiConfig_t *config)
 {
     struct tutti_settings settings;
     struct tutti_bootstrap *boot;
 
     TUTTI_TRY(check_ranks(function, comm, nranks, rank));
-    if (store == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: store is NULL; pass \"file:DIRECTORY\" or "
-                          "\"tcp:HOST:PORT\"", function);
+    if (meeting.store == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: store is NULL; pass \"file:DIRECTORY\", "
+                          "\"unix:NAME\" or \"tcp:HOST:PORT\"", function);
+    if (nranks > 1)
+        TUTTI_TRY(check_secret(function, meeting.store, meeting.secret));
     TUTTI_TRY(tutti_settings_read(config, NULL, &settings));
-    TUTTI_TRY(tutti_bootstrap_from_store(store, secret, nranks, rank, deadline_of(&settings),
-                                         &boot));
+    meeting.name = settings.name;
+    TUTTI_TRY(tutti_meeting_own(&meeting, nranks, rank));
+    TUTTI_TRY(tutti_bootstrap_meet(&meeting, nranks, rank, deadline_of(&settings), &boot));
     return begin(boot, &settings, comm);
 }
 
 tuttiResult_t tuttiCommInitStore(tuttiComm_t *comm, int nranks, int rank, const char *store,
                                  const char *secret, const tuttiConfig_t *config)
 {
-    return noted(init_store("tuttiCommInitStore", comm, nranks, rank, store, secret, config));
+    return noted(init_store("tuttiCommInitStore", comm, nranks, rank,
+                            (struct tutti_meeting){.store = store, .secret = secret}, config));
+}
+
+static int init_alone(const char *function, tuttiComm_t *comm, const tuttiConfig_t *config)
+{
+    struct tutti_settings settings;
+    struct tutti_bootstrap *boot;
+
+    TUTTI_TRY(check_ranks(function, comm, 1, 0));
+    TUTTI_TRY(tutti_settings_read(config, NULL, &settings));
+    TUTTI_TRY(tutti_bootstrap_alone(&boot));
+    return begin(boot, &settings, comm);
 }
 
 static int init_from_env(tuttiComm_t *comm, const tuttiConfig_t *config)
 {
     const char *function = "tuttiCommInitFromEnv";
-    struct tutti_settings settings;
-    struct tutti_bootstrap *boot;
     struct tutti_launch launch;
+    int rc;
 
     TUTTI_TRY(tutti_launch_detect(&launch));
-    if (launch.store[0] != '\0')
-        return init_store(function, comm, launch.nranks, launch.rank, launch.store, launch.secret,
+    rc = launch.store[0] == '\0'
+             ? init_alone(function, comm, config)
+             : init_store(function, comm, launch.nranks, launch.rank,
+                          (struct tutti_meeting){.store = launch.store, .secret = launch.secret,
+                                                 .job = launch.job},
                           config);
-    TUTTI_TRY(check_ranks(function, comm, launch.nranks, launch.rank));
-    TUTTI_TRY(tutti_settings_read(config, NULL, &settings));
-    TUTTI_TRY(tutti_bootstrap_alone(&boot));
-    return begin(boot, &settings, comm);
+    sodium_memzero(&launch, sizeof launch);
+    return rc;
 }
 
 tuttiResult_t tuttiCommInitFromEnv(tuttiComm_t *comm, const tuttiConfig_t *config)

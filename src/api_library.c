@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Version, messages. */
+#include "base/build_info.h"
 #include "comm.h"
 
 tuttiResult_t tuttiGetVersion(int *version)
@@ -8,6 +9,11 @@ tuttiResult_t tuttiGetVersion(int *version)
         return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiGetVersion: version is NULL"));
     *version = TUTTI_VERSION_CODE;
     return tuttiSuccess;
+}
+
+const char *tuttiGetVersionString(void)
+{
+    return tutti_build_version();
 }
 
 const char *tuttiGetErrorString(tuttiResult_t result)
@@ -31,7 +37,10 @@ const char *tuttiGetLastError(tuttiComm_t handle)
     struct tutti_comm *comm;
 
     /* A communicator's own failure; without one, what failed last on this thread. */
-    if (handle != NULL && tutti_handle_get(handle, "tuttiGetLastError", &comm) == TUTTI_OK)
+    if (handle != NULL && tutti_handle_visit(handle, "tuttiGetLastError", &comm) == TUTTI_OK) {
         tutti_comm_error(comm);
+        tutti_handle_unvisit(handle);
+    }
+    tutti_log_enter(NULL);
     return tutti_last_message();
 }

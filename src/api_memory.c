@@ -54,12 +54,10 @@ tuttiResult_t tuttiMemFree(void *ptr)
 
 /* ---- registration ---------------------------------------------------------------------------- */
 
-static int enlist(tuttiComm_t handle, void *buff, size_t size, void **ret_handle)
+static int enlist(struct tutti_comm *comm, void *buff, size_t size, void **ret_handle)
 {
-    struct tutti_comm *comm;
     int rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_handle_ready(handle, "tuttiCommRegister", &comm));
     if (ret_handle == NULL || (buff == NULL && size > 0))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommRegister: %s is NULL on rank %d",
                           ret_handle == NULL ? "handle" : "buff", comm->rank);
@@ -78,15 +76,22 @@ static int enlist(tuttiComm_t handle, void *buff, size_t size, void **ret_handle
     return TUTTI_OK;
 }
 
-tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle)
+tuttiResult_t tuttiCommRegister(tuttiComm_t handle, void *buff, size_t size, void **registration)
 {
-    return tutti_public(enlist(comm, buff, size, handle));
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(handle, "tuttiCommRegister", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = enlist(comm, buff, size, registration);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
 }
 
 tuttiResult_t tuttiCommDeregister(tuttiComm_t handle, void *registration)
 {
     struct tutti_comm *comm;
-    int rc = tutti_handle_get(handle, "tuttiCommDeregister", &comm);
+    int rc = tutti_handle_enter(handle, "tuttiCommDeregister", &comm);
 
     if (rc != TUTTI_OK)
         return tutti_public(rc);
@@ -95,5 +100,6 @@ tuttiResult_t tuttiCommDeregister(tuttiComm_t handle, void *registration)
         tutti_gpu_delist(comm->cuda, registration);
         tutti_gpu_leave(comm->gpu->gpu);
     }
+    tutti_comm_leave(comm);
     return tuttiSuccess;
 }

@@ -188,15 +188,15 @@ void tutti_batch_release(struct tutti_batch *batch)
 
 /* ---- watching: deadline, peers, abort --------------------------------------------------- */
 
-/* What the batch is at, for messages. */
-static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
+/* The call that the batch is at, and its number. */
+static const char *describe_call(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     char call[TUTTI_SIGNATURE_TEXT_BYTES] = "operation";
     const struct tutti_comm *comm = batch->comm;
     uint64_t number = comm->engine.history.sequence;
 
     if (comm->engine.run.is_active)
-        tutti_signature_format(&comm->engine.run.call->signature, call);
+        tutti_call_format(comm->engine.run.call, comm->nranks, call);
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
         const struct tutti_message *message = &batch->messages[i];
 
@@ -208,8 +208,18 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
         number = message->header.sequence;
         break;
     }
-    snprintf(text, DESCRIPTION_BYTES, "%s%srank %d, %s, number %llu", comm->name,
-             *comm->name ? ": " : "", comm->rank, call, (unsigned long long)number);
+    snprintf(text, DESCRIPTION_BYTES, "%s, number %llu", call, (unsigned long long)number);
+    return text;
+}
+
+/* The same with communicator and rank, for errors. */
+static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
+{
+    const struct tutti_comm *comm = batch->comm;
+    char call[DESCRIPTION_BYTES];
+
+    snprintf(text, DESCRIPTION_BYTES, "%s%srank %d, %.*s", comm->name, *comm->name ? ": " : "",
+             comm->rank, DESCRIPTION_BYTES - TUTTI_NAME_BYTES - 32, describe_call(batch, call));
     return text;
 }
 
@@ -248,6 +258,20 @@ static int time_out(const struct tutti_batch *batch)
     return tutti_comm_fail(batch->comm, rc, tutti_last_message());
 }
 
+static void warn_of_wait(struct tutti_batch *batch, uint64_t now_ns)
+{
+    char what[DESCRIPTION_BYTES], whom[AWAITED_BYTES], limit[48] = "no limit";
+    double seconds;
+
+    if (!tutti_long_wait_is_due(&batch->wait, now_ns, &seconds))
+        return;
+    if (batch->comm->timeout_ms > 0)
+        snprintf(limit, sizeof limit, "%d ms", batch->comm->timeout_ms);
+    tutti_log(TUTTI_LOG_WARN, "%s: has been waiting for %s for %.1f s; has it called the same "
+              "operation? TUTTI_TIMEOUT_MS sets the limit (%s)", describe_call(batch, what),
+              name_awaited(batch, whom), seconds, limit);
+}
+
 /* Does the batch wait for a rank that is not there any more? What that rank sent before it left
  * must still be received, so only a whole pass in vain after it was seen to have left proves
  * anything. */
@@ -276,7 +300,8 @@ static int watch(struct tutti_batch *batch)
     if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
         return TUTTI_OK;
     now_ns = tutti_now_ns();
-    /* Only who waits looks at the clock: that would take a short operation a fifth of its time. */
+    /* Read the clock only while waiting: reading it would cost a short operation a fifth of its
+     * time. */
     if (batch->deadline_ns == 0) {
         batch->deadline_ns = tutti_deadline_ns(batch->comm->timeout_ms);
         batch->watched_ns = now_ns;
@@ -286,6 +311,7 @@ static int watch(struct tutti_batch *batch)
     batch->watched_ns = now_ns;
     if (now_ns >= batch->deadline_ns)
         return time_out(batch);
+    warn_of_wait(batch, now_ns);
     rc = tutti_fabric_check(batch->comm->fabric);
     if (rc == TUTTI_OK)
         rc = tutti_run_check_peers(&batch->comm->engine);
@@ -349,7 +375,7 @@ static bool has_waited_long(const struct tutti_batch *batch)
 static void record(const struct tutti_batch *batch, int rc)
 {
     char what[DESCRIPTION_BYTES], whom[AWAITED_BYTES];
-    char message[TUTTI_MESSAGE_BYTES + DESCRIPTION_BYTES];
+    char message[TUTTI_MESSAGE_BYTES + 2 * DESCRIPTION_BYTES];
 
     if (has_waited_long(batch))
         snprintf(message, sizeof message, "%s, while it waited for %s: %s", describe(batch, what),
@@ -364,6 +390,8 @@ static int finish(struct tutti_batch *batch, int rc)
 {
     struct tutti_comm *comm = batch->comm;
 
+    if (rc == TUTTI_ERR_REMOTE)
+        rc = tutti_run_explain(&comm->engine, rc);
     if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0)
         record(batch, rc);
     if (rc != TUTTI_OK) {
@@ -388,6 +416,7 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
 
     if (tutti_load_acquire(&comm->turn) != batch->ticket)
         return TUTTI_AGAIN;
+    tutti_log_enter(&comm->scope); /* groups move several communicators */
     if (!batch->is_started) {
         batch->is_started = true;
         if (tutti_load_acquire(&comm->error) != 0)
@@ -407,6 +436,7 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
         return finish(batch, TUTTI_OK);
     if (*moved) {
         batch->left_rank = -1;
+        batch->wait = (struct tutti_long_wait){.lines = 0};
         return TUTTI_AGAIN;
     }
     rc = watch(batch);
@@ -436,19 +466,6 @@ int tutti_batch_wait(struct tutti_batch *batch)
         else
             tutti_batch_idle(batch);
     }
-}
-
-void tutti_call_of_bytes(enum tutti_collective collective, const void *input, void *output,
-                         size_t count, struct tutti_call *ret_call)
-{
-    *ret_call = (struct tutti_call){
-        .kind = (uint8_t)collective, .collective = collective, .type = TUTTI_UINT8, .input = input,
-        .output = output, .count = count,
-        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = (uint8_t)collective,
-                      .type = TUTTI_UINT8, .op = TUTTI_OP_NONE, .root = UINT16_MAX,
-                      .count = count}};
-    if (tutti_collective_has_root(collective))
-        ret_call->signature.root = 0;
 }
 
 /* Most calls find what they need, or wait for it some nanoseconds: no batch is put together before

@@ -9,6 +9,7 @@
 #ifndef TUTTI_BATCH_H
 #define TUTTI_BATCH_H
 
+#include "base/long_wait.h"
 #include "comm.h"
 
 /* Messages for which a batch has room of its own. */
@@ -37,6 +38,7 @@ struct tutti_batch {
     uint32_t passes;           /* since the last look at deadline and peers */
     uint64_t watched_ns;       /* when that was; 0: never, for most are done before */
     uint32_t *done_word;       /* set to 1 when it is over; NULL: nobody looks there */
+    struct tutti_long_wait wait; /* since a byte has moved last, as seen by these looks */
     int left_rank;             /* that we then waited for though it had left; -1: none */
     struct tutti_idle idle;
 
@@ -76,10 +78,6 @@ void tutti_batch_idle(struct tutti_batch *batch);
 
 /* Progress and idle until done. */
 int tutti_batch_wait(struct tutti_batch *batch);
-
-/* A collective of bytes, root 0, which the library itself calls; all ranks alike. */
-void tutti_call_of_bytes(enum tutti_collective collective, const void *input, void *output,
-                         size_t count, struct tutti_call *ret_call);
 
 /* The shortest way for one call with stream NULL outside of groups. `found`: NULL, or kept from the
  * last time the same was called. */

@@ -3,7 +3,6 @@
  * programs (a collision drops the older one) over a list of plans. */
 #include "comm.h"
 
-#include "base/log.h"
 #include "tuner/builtin.h"
 
 #include <stdio.h>
@@ -39,6 +38,8 @@ struct tutti_cache {
     struct plan_entry *plans;
     size_t plan_bytes;
     uint64_t generation; /* grows whenever a program is dropped */
+    /* Sizes of which the log has told what they run by, a bit for each power of two. */
+    uint64_t seen[2][TUTTI_COLLECTIVE_COUNT];
 };
 
 int tutti_cache_create(struct tutti_cache **ret_cache)
@@ -246,22 +247,41 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     return total / nranks * tutti_type_size(call->type);
 }
 
-/* Once per kind of call: what it will run by, every option spelt out. */
-static void log_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
-                       const struct tutti_choice *choice)
+static const char *name_authority(enum tutti_authority by)
 {
-    char text[256] = "";
-    int at = 0;
+    switch (by) {
+    case TUTTI_BY_VARIABLE: return "TUTTI_ALGORITHM";
+    case TUTTI_BY_RULE: return "the rules of TUTTI_TUNE";
+    case TUTTI_BY_TABLE: return "the measured table";
+    case TUTTI_BY_PRICE: return "the lowest price";
+    default: return "the built-in table";
+    }
+}
 
-    if (comm->rank != 0 || !tutti_log_is_on(TUTTI_LOG_TRACE))
-        return;
+/* True for the first call of a collective in each power of two of sizes; remembers that call. */
+static bool is_new_class(struct tutti_cache *cache, const struct tutti_tuner_query *query)
+{
+    uint64_t *seen = &cache->seen[query->is_lent][query->collective];
+    uint64_t class = query->block_bytes == 0
+                         ? 1 : UINT64_C(1) << (63 - __builtin_clzll(query->block_bytes));
+    bool is_new = (*seen & class) == 0;
+
+    *seen |= class;
+    return is_new;
+}
+
+/* Once per kind of call: what it will run by, every option spelt out. */
+static void report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                          const struct tutti_choice *choice, const char *by)
+{
+    char text[256];
+    int at = snprintf(text, sizeof text, "%s", choice->algorithm->name);
+
     for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
         if (choice->options.value[i] != 0 && (size_t)at < sizeof text)
             at += snprintf(text + at, sizeof text - (size_t)at, " %s=%u",
                            tutti_option_name((enum tutti_option)i), choice->options.value[i]);
-    tutti_log(TUTTI_LOG_TRACE, "%s of %zu bytes a block%s runs by %s%s",
-              tutti_collective_name(query->collective), query->block_bytes,
-              query->is_lent ? " of lent memory" : "", choice->algorithm->name, text);
+    tutti_comm_report_choice(comm, query, text, by, is_new_class(comm->cache, query));
 }
 
 /* Below, asking whether memory is lent takes longer than it saves: where ranks take turns on cores,
@@ -281,8 +301,25 @@ static bool are_alike(const struct tutti_call *call, const struct tutti_tuner_qu
            (query->widening == 1 || !tutti_collective_reduces(call->collective));
 }
 
-/* How a call runs on memory that all ranks lend each other, if not by `choice`. It stages what that
- * does. */
+bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                      struct tutti_choice *ret_lent)
+{
+    struct tutti_choice lent;
+
+    query->is_lent = true;
+    if (query->is_vector || tutti_tuner_bytes(&comm->view, query) < least_lent_bytes(&comm->view) ||
+        !tutti_builtin_find(&comm->view, query, true, &lent) ||
+        tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options) != TUTTI_OK)
+        return false;
+    if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
+        (choice->algorithm->needs == 0 && !are_alike(call, query)))
+        return false;
+    *ret_lent = lent;
+    return true;
+}
+
+/* The way for memory that all ranks lend each other stages what the other way does. */
 static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
                      struct tutti_program *program)
@@ -291,16 +328,10 @@ static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
     struct tutti_program *made;
     const struct tutti_plan *plan;
 
-    query->is_lent = true;
-    if (query->is_vector || tutti_tuner_bytes(&comm->view, query) < least_lent_bytes(&comm->view) ||
-        !tutti_builtin_find(&comm->view, query, true, &lent))
-        return TUTTI_OK;
-    TUTTI_TRY(tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options));
-    if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
-        (choice->algorithm->needs == 0 && !are_alike(call, query)))
+    if (!tutti_cache_lent(comm, call, query, choice, &lent))
         return TUTTI_OK;
     TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &lent, call->root, &plan));
-    log_choice(comm, query, &lent);
+    report_choice(comm, query, &lent, name_authority(TUTTI_BY_HOST));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &made));
     tutti_program_lend(program, made);
     return TUTTI_OK;
@@ -329,13 +360,16 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     const struct tutti_plan *plan;
     int rc;
 
-    if (comm->trial != NULL)
+    if (comm->trial != NULL) {
         choice = *comm->trial;
-    else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL)
+    } else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL) {
+        tutti_comm_report_choice(comm, &query, "a schedule file", "TUTTI_SCHEDULE",
+                                 is_new_class(comm->cache, &query));
         return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
-    else
+    } else {
         TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
-    log_choice(comm, &query, &choice);
+        report_choice(comm, &query, &choice, name_authority(by));
+    }
     TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, &plan));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program));
     /* What the user has said holds for all memory. */

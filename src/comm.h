@@ -12,6 +12,8 @@
 #ifndef TUTTI_COMM_H
 #define TUTTI_COMM_H
 
+#include "base/gate.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
 #include "comm_share.h"
@@ -55,9 +57,14 @@ struct tutti_comm_gpu;
 struct tutti_comm {
     int nranks, rank;
     uint32_t serial;          /* of this process: tells apart the operations of communicators */
-    uint32_t fork_generation; /* of its making: a forked child must not use it */
+    tuttiComm_t handle;       /* of the caller */
+    const char **pass;        /* of the thread inside, through the handle's gate */
+    /* Groups that have not ended refer to the communicator: their number, counted by the thread
+     * inside, and how many of these were dropped by a thread that was not inside; atomic. */
+    uint32_t groups, groups_dropped;
     uint8_t secret[TUTTI_SECRET_BYTES];
     char name[TUTTI_NAME_BYTES];
+    struct tutti_log_scope scope; /* of lines about it */
     int init_timeout_ms, timeout_ms;
     bool is_blocking;
 
@@ -65,8 +72,10 @@ struct tutti_comm {
 
     /* Forming: comm_form.c. */
     size_t phase;
+    uint64_t begun_ns, noticed_ns; /* the log last told whom it waits for */
     uint64_t deadline_ns;
     struct tutti_bootstrap *boot;
+    struct tutti_claim *claim; /* rank 0's on the place where the ranks have met, or NULL */
     uint8_t *gathered;
     struct tutti_share share; /* files that rank 0 has read */
 
@@ -109,17 +118,32 @@ struct tutti_comm {
 /* ---- handles (handle.c) ---------------------------------------------------------- */
 
 tuttiComm_t tutti_handle_create(struct tutti_comm *comm);
+/* From now on the handle is refused; returns when no visitor is left. */
+void tutti_handle_close(tuttiComm_t handle);
+/* The handle may be used for another communicator. */
 void tutti_handle_release(tuttiComm_t handle);
 /* Grows in a child of fork: what was made with another number is the parent's. */
 uint32_t tutti_fork_generation(void);
 
-/* The communicator of a handle. TUTTI_ERR_ARGUMENT: NULL, garbage, destroyed, or
- * inherited by fork. `function` is named in the message. */
-int tutti_handle_get(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
+/* All of these name `function` in their messages. TUTTI_ERR_ARGUMENT: the handle is NULL, garbage
+ * or destroyed. TUTTI_ERR_USAGE: it was inherited by fork. */
 
+/* A short call that any thread may make at any time; the communicator lives until unvisit. */
+int tutti_handle_visit(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
+void tutti_handle_unvisit(tuttiComm_t handle);
+
+/* Have the communicator for this thread alone, until tutti_comm_leave. TUTTI_ERR_USAGE: another
+ * thread is inside a call on it, which the message names. */
+int tutti_handle_enter(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
 /* The same, and ready to communicate: TUTTI_ERR_USAGE while it forms or when finalized, its error
  * when it has failed. */
-int tutti_handle_ready(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
+int tutti_handle_enter_ready(tuttiComm_t handle, const char *function,
+                             struct tutti_comm **ret_comm);
+/* The same of a communicator that is known to live. */
+int tutti_comm_enter(struct tutti_comm *comm, const char *function);
+void tutti_comm_leave(struct tutti_comm *comm);
+/* The same without a message: the pass, or NULL. For visitors. */
+const char **tutti_comm_try_enter(struct tutti_comm *comm, const char *function);
 
 /* ---- life (comm_form.c, comm_end.c) ------------------------------------------------ */
 
@@ -149,6 +173,25 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 
 /* The recorded failure as this thread's last message; 0 if there is none. */
 int tutti_comm_error(struct tutti_comm *comm);
+
+/* ---- log lines (comm_report.c): rank 0 tells the facts that are alike on all ranks ---------- */
+
+/* Call it before forming. */
+void tutti_comm_report_begin(const struct tutti_comm *comm);
+/* Call it in each pass of forming that has to wait. From time to time it tells which ranks are
+ * missing. `phase` names the phase. */
+void tutti_comm_report_missing(struct tutti_comm *comm, const char *phase);
+/* Call it when the communicator is ready, and before the bootstrap is destroyed. */
+void tutti_comm_report_formed(const struct tutti_comm *comm);
+/* Call it before the user's destroy frees the communicator. */
+void tutti_comm_report_end(const struct tutti_comm *comm);
+/* Tell by which algorithm calls of this kind will run. `by` is the authority that chose it, in
+ * words. `is_new` is true for the first call of its collective in its power of two of sizes. */
+void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                              const char *runs_by, const char *by, bool is_new);
+
+/* Number of hosts, once they are known. */
+int tutti_comm_host_count(const struct tutti_comm *comm);
 
 /* ---- choices (comm_choices.c, comm_tune.c) ------------------------------------------------ */
 
@@ -180,6 +223,11 @@ struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
                      const struct tutti_choice *choice, int root,
                      const struct tutti_plan **ret_plan);
+/* The call runs by *ret_lent, and not by `choice`, where all ranks lend each other its buffers.
+ * False: there is no such difference. Sets query->is_lent. */
+bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                      struct tutti_choice *ret_lent);
 
 /* The program for `call`, made at first need; the next call of this may drop it. */
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
@@ -190,8 +238,10 @@ int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
 
 /* ---- results ---------------------------------------------------------------------------- */
 
+/* The end of every public function: this thread no longer works for a communicator. */
 static inline tuttiResult_t tutti_public(int rc)
 {
+    tutti_log_enter(NULL);
     return rc == TUTTI_AGAIN ? tuttiInProgress : (tuttiResult_t)-rc;
 }
 

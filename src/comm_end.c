@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a communicator ends, and what may be asked of it. */
 #include "comm_gpu.h"
+#include "group.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -19,64 +20,87 @@ static void drain(struct tutti_comm *comm)
     }
 }
 
-static int finalize(tuttiComm_t handle)
+static int finalize(struct tutti_comm *comm)
 {
-    struct tutti_call call = {
-        .kind = TUTTI_BARRIER, .collective = TUTTI_BARRIER,
-        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_BARRIER, .op = TUTTI_OP_NONE,
-                      .root = UINT16_MAX}};
-    struct tutti_comm *comm;
+    struct tutti_call call;
 
-    TUTTI_TRY(tutti_handle_ready(handle, "tuttiCommFinalize", &comm));
+    TUTTI_TRY(tutti_group_check_unused(comm, "tuttiCommFinalize"));
     if (comm->gpu != NULL)
         TUTTI_TRY(tutti_gpu_wait(comm));
+    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_FINALIZE, NULL, NULL, 0, &call);
     TUTTI_TRY(tutti_batch_run_now(comm, &call, NULL));
     tutti_store_release(&comm->state, TUTTI_COMM_FINALIZED);
     return TUTTI_OK;
 }
 
-tuttiResult_t tuttiCommFinalize(tuttiComm_t comm)
+tuttiResult_t tuttiCommFinalize(tuttiComm_t handle)
 {
-    return tutti_public(finalize(comm));
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(handle, "tuttiCommFinalize", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = finalize(comm);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
 }
 
 tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
 {
     struct tutti_comm *comm;
+    const char **pass;
     int rc;
 
     if (handle == NULL)
         return tuttiSuccess;
-    rc = tutti_handle_get(handle, "tuttiCommDestroy", &comm);
+    rc = tutti_handle_enter(handle, "tuttiCommDestroy", &comm);
     if (rc != TUTTI_OK)
         return tutti_public(rc);
+    rc = tutti_group_check_unused(comm, "tuttiCommDestroy");
+    if (rc != TUTTI_OK) {
+        tutti_comm_leave(comm);
+        return tutti_public(rc);
+    }
     drain(comm);
     tutti_comm_gpu_drain(comm);
-    tutti_handle_release(handle);
+    tutti_comm_report_end(comm);
+    pass = comm->pass;
+    tutti_handle_close(handle);
     tutti_comm_free(comm);
-    return tuttiSuccess;
+    tutti_gate_leave(pass);
+    tutti_handle_release(handle);
+    return tutti_public(TUTTI_OK);
 }
 
 tuttiResult_t tuttiCommAbort(tuttiComm_t handle)
 {
     char message[TUTTI_MESSAGE_BYTES];
     struct tutti_comm *comm;
-    int rc = tutti_handle_get(handle, "tuttiCommAbort", &comm);
+    int rc = tutti_handle_visit(handle, "tuttiCommAbort", &comm);
 
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     snprintf(message, sizeof message, "rank %d called tuttiCommAbort", comm->rank);
     tutti_comm_fail(comm, TUTTI_ERR_USAGE, message);
-    return tuttiSuccess;
+    tutti_handle_unvisit(handle);
+    return tutti_public(TUTTI_OK);
 }
 
+/* A visit whose answer goes to `out`. */
 static int query(const char *function, tuttiComm_t handle, const void *out, const char *name,
                  struct tutti_comm **ret_comm)
 {
-    TUTTI_TRY(tutti_handle_get(handle, function, ret_comm));
-    if (out == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s is NULL on rank %d", function, name,
-                          (*ret_comm)->rank);
+    struct tutti_comm *comm;
+    int rc = TUTTI_OK;
+
+    TUTTI_TRY(tutti_handle_visit(handle, function, &comm));
+    if (out == NULL) {
+        rc = tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s is NULL on rank %d", function, name,
+                        comm->rank);
+        tutti_handle_unvisit(handle);
+        return rc;
+    }
+    *ret_comm = comm;
     return TUTTI_OK;
 }
 
@@ -85,9 +109,11 @@ tuttiResult_t tuttiCommCount(tuttiComm_t handle, int *count)
     struct tutti_comm *comm;
     int rc = query("tuttiCommCount", handle, count, "count", &comm);
 
-    if (rc == TUTTI_OK)
-        *count = comm->nranks;
-    return tutti_public(rc);
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    *count = comm->nranks;
+    tutti_handle_unvisit(handle);
+    return tutti_public(TUTTI_OK);
 }
 
 tuttiResult_t tuttiCommUserRank(tuttiComm_t handle, int *rank)
@@ -95,22 +121,42 @@ tuttiResult_t tuttiCommUserRank(tuttiComm_t handle, int *rank)
     struct tutti_comm *comm;
     int rc = query("tuttiCommUserRank", handle, rank, "rank", &comm);
 
-    if (rc == TUTTI_OK)
-        *rank = comm->rank;
-    return tutti_public(rc);
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    *rank = comm->rank;
+    tutti_handle_unvisit(handle);
+    return tutti_public(TUTTI_OK);
+}
+
+/* A non-blocking initialisation goes on in the thread that asks. A second one that asks at the same
+ * time learns that it is in progress. */
+static int go_on_forming(struct tutti_comm *comm, const char *function)
+{
+    const char **pass = tutti_comm_try_enter(comm, function);
+    int rc = TUTTI_AGAIN;
+
+    if (pass == NULL)
+        return rc;
+    if (tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
+        rc = tutti_comm_form(comm);
+    else
+        rc = tutti_comm_error(comm);
+    tutti_gate_leave(pass);
+    return rc;
 }
 
 tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncError)
 {
+    const char *function = "tuttiCommGetAsyncError";
     struct tutti_comm *comm;
-    int rc = query("tuttiCommGetAsyncError", handle, asyncError, "asyncError", &comm);
+    int rc = query(function, handle, asyncError, "asyncError", &comm);
 
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     rc = tutti_comm_error(comm);
     if (rc == TUTTI_OK && !comm->is_blocking &&
         tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
-        rc = tutti_comm_form(comm);
+        rc = go_on_forming(comm, function);
     if (rc == TUTTI_OK && tutti_load_acquire(&comm->state) == TUTTI_COMM_READY) {
         rc = tutti_fabric_news(comm->fabric);
         /* Of graphs that are played only their kernels tell. */
@@ -120,22 +166,22 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
         if (rc != TUTTI_OK)
             tutti_comm_fail(comm, rc, tutti_last_message());
     }
+    tutti_handle_unvisit(handle);
     *asyncError = tutti_public(rc);
-    return tuttiSuccess;
+    return tutti_public(TUTTI_OK);
 }
 
-tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
+static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
 {
     struct tutti_fabric_usage usage = {.private_bytes = 0};
     tuttiMemStats_t known = {.size = sizeof known};
-    struct tutti_comm *comm;
-    int rc = query("tuttiCommMemStats", handle, stats, "stats", &comm);
 
-    if (rc == TUTTI_OK && (stats->size < sizeof stats->size || stats->size > 4096))
-        rc = tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommMemStats: stats->size is %zu; set it to "
-                        "sizeof(tuttiMemStats_t)", stats->size);
-    if (rc != TUTTI_OK)
-        return tutti_public(rc);
+    if (stats == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommMemStats: stats is NULL on rank %d",
+                          comm->rank);
+    if (stats->size < sizeof stats->size || stats->size > 4096)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommMemStats: stats->size is %zu; set it to "
+                          "sizeof(tuttiMemStats_t)", stats->size);
     tutti_fabric_usage(comm->fabric, &usage);
     known.privateBytes = sizeof *comm + usage.private_bytes;
     if (comm->cache != NULL)
@@ -151,5 +197,17 @@ tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
     known.sockets = usage.sockets;
     known.size = stats->size;
     memcpy(stats, &known, stats->size < sizeof known ? stats->size : sizeof known);
-    return tuttiSuccess;
+    return TUTTI_OK;
+}
+
+tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter(handle, "tuttiCommMemStats", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = measure(comm, stats);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
 }

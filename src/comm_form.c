@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a communicator comes to be: a list of named phases, each resumable. */
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/param.h"
+#include "bootstrap/claim.h"
 #include "comm_gpu.h"
 #include "topology/home/home.h"
 
 #include <poll.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,11 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     comm->timeout_ms = settings->timeout_ms;
     comm->deadline_ns = boot->deadline_ns;
     memcpy(comm->name, settings->name, sizeof comm->name);
+    comm->scope = (struct tutti_log_scope){.rank = comm->rank, .nranks = comm->nranks,
+                                           .name = comm->name};
+    comm->begun_ns = comm->noticed_ns = tutti_now_ns();
+    tutti_log_enter(&comm->scope);
+    tutti_comm_report_begin(comm);
 
     args.deadline_ns = boot->deadline_ns;
     comm->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
@@ -177,33 +183,48 @@ fail:
     return rc;
 }
 
+/* At the deadline the ranks of an exchange tell each other which ranks are missing. That takes a
+ * moment, and their message is better than ours. */
+#define LAST_WORDS_NS (3 * TUTTI_NS_PER_S)
+
+static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
+{
+    uint64_t grace_ns = phases[comm->phase].is_exchange ? LAST_WORDS_NS : 0;
+
+    return now_ns >= comm->deadline_ns && now_ns - comm->deadline_ns >= grace_ns;
+}
+
 int tutti_comm_form(struct tutti_comm *comm)
 {
     while (comm->phase < PHASES) {
         /* Before the step, which knows better than we who is missing when it is late. */
         uint64_t now_ns = tutti_now_ns();
-        int rc = phases[comm->phase].step(comm);
+        int rc;
 
-        if (rc == TUTTI_AGAIN && now_ns >= comm->deadline_ns)
+        tutti_log_enter(&comm->scope);
+        rc = phases[comm->phase].step(comm);
+        if (rc == TUTTI_AGAIN && is_too_late(comm, now_ns))
             rc = tutti_fail(TUTTI_ERR_TIMEOUT,
                             "rank %d of %d: %s has not ended within %d ms; check that all ranks "
                             "were started and can reach each other, or raise TUTTI_INIT_TIMEOUT_MS",
                             comm->rank, comm->nranks, phases[comm->phase].name,
                             comm->init_timeout_ms);
-        if (rc == TUTTI_AGAIN)
+        if (rc == TUTTI_AGAIN) {
+            tutti_comm_report_missing(comm, phases[comm->phase].name);
             return TUTTI_AGAIN;
+        }
         if (rc != TUTTI_OK)
             return tutti_comm_fail(comm, rc, tutti_last_message());
         comm->phase++;
     }
+    tutti_comm_report_formed(comm);
+    comm->claim = comm->boot->claim;
+    comm->boot->claim = NULL;
     comm->boot->ops->destroy(comm->boot, NULL);
     comm->boot = NULL;
     free(comm->gathered);
     comm->gathered = NULL;
     tutti_share_fini(&comm->share);
-    tutti_log(TUTTI_LOG_INFO, "communicator%s%s of %d ranks: rank %d is ready%s",
-              *comm->name ? " " : "", comm->name, comm->nranks, comm->rank,
-              comm->view.is_one_domain ? ", all on this host" : "");
     tutti_store_release(&comm->state, TUTTI_COMM_READY);
     return TUTTI_OK;
 }
@@ -229,14 +250,16 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
 
 void tutti_comm_free(struct tutti_comm *comm)
 {
-    char message[TUTTI_MESSAGE_BYTES];
+    char message[TUTTI_MESSAGE_BYTES], reason[TUTTI_MESSAGE_BYTES / 2]; /* as much as travels */
 
     if (comm == NULL)
         return;
+    tutti_log_enter(&comm->scope);
+    tutti_message_copy(reason, sizeof reason, comm->error_text);
     /* What peers do while we hang up is not what the caller asks about. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     if (comm->boot != NULL)
-        comm->boot->ops->destroy(comm->boot, comm->error ? comm->error_text : "it was given up");
+        comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was given up");
     end_sharing(comm);
     tutti_comm_gpu_free(comm);
     if (comm->fabric != NULL)
@@ -247,10 +270,13 @@ void tutti_comm_free(struct tutti_comm *comm)
     tutti_engine_fini(&comm->engine);
     tutti_mailbox_fini(&comm->mailbox);
     tutti_fabric_destroy(comm->fabric);
+    tutti_claim_release(comm->claim);
     free(comm->gathered);
     free(comm->redops);
     pthread_mutex_destroy(&comm->issue_lock);
     pthread_mutex_destroy(&comm->error_lock);
+    tutti_log_enter(NULL);
+    sodium_memzero(comm->secret, sizeof comm->secret);
     free(comm);
     tutti_set_last_message(message);
 }
@@ -262,7 +288,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
     pthread_mutex_lock(&comm->error_lock);
     is_first = comm->error == 0;
     if (is_first) {
-        strncpy(comm->error_text, message, sizeof comm->error_text - 1);
+        tutti_message_copy(comm->error_text, sizeof comm->error_text, message);
         tutti_store_release(&comm->error, rc);
         tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
     }

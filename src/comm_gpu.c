@@ -87,8 +87,8 @@ static int begin_exchange(struct tutti_comm *comm)
     struct tutti_comm_gpu *side = comm->gpu;
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_ALLGATHER, tutti_gpu_message(side->gpu), side->messages,
-                        TUTTI_GPU_MESSAGE_BYTES, &call);
+    tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, tutti_gpu_message(side->gpu),
+                        side->messages, TUTTI_GPU_MESSAGE_BYTES, &call);
     TUTTI_TRY(tutti_batch_create(comm, &side->batch));
     TUTTI_TRY(tutti_batch_add(side->batch, &call));
     tutti_batch_issue(side->batch);

@@ -75,6 +75,9 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
 struct tutti_gpu_part;
 int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
                        const struct tutti_call *call, tuttiStream_t stream);
+/* Call `index` of those collected on `comm`; NULL: there are fewer. */
+const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
+                                             const struct tutti_comm *comm, size_t index);
 int tutti_gpu_parts_launch(struct tutti_gpu_part *parts);
 /* Wait for those with stream NULL. */
 int tutti_gpu_parts_wait(struct tutti_gpu_part *parts);

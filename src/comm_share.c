@@ -50,7 +50,7 @@ void tutti_share_fail(struct tutti_share *share, int rc, const char *message)
     if (share->failure != TUTTI_OK)
         return;
     share->failure = rc;
-    snprintf(share->message, sizeof share->message, "%s", message);
+    tutti_message_copy(share->message, sizeof share->message, message);
 }
 
 /* ---- the head ------------------------------------------------------------------------- */
@@ -94,6 +94,20 @@ static int count_children(int nranks, int rank)
     return count;
 }
 
+/* The code of rank 0's failure: its own if it is one of ours, else that of a lost peer. */
+static int as_failure(int32_t code)
+{
+    switch (code) {
+    case TUTTI_ERR_DEVICE: return TUTTI_ERR_DEVICE;
+    case TUTTI_ERR_SYSTEM: return TUTTI_ERR_SYSTEM;
+    case TUTTI_ERR_INTERNAL: return TUTTI_ERR_INTERNAL;
+    case TUTTI_ERR_ARGUMENT: return TUTTI_ERR_ARGUMENT;
+    case TUTTI_ERR_USAGE: return TUTTI_ERR_USAGE;
+    case TUTTI_ERR_TIMEOUT: return TUTTI_ERR_TIMEOUT;
+    default: return TUTTI_ERR_REMOTE;
+    }
+}
+
 int tutti_share_expect(struct tutti_share *share, const uint8_t bytes[TUTTI_SHARE_HEAD_BYTES],
                        int nranks, int rank)
 {
@@ -102,8 +116,7 @@ int tutti_share_expect(struct tutti_share *share, const uint8_t bytes[TUTTI_SHAR
     memcpy(&head, bytes, sizeof head);
     if (head.failure != TUTTI_OK) {
         head.message[sizeof head.message - 1] = '\0';
-        return tutti_fail(head.failure < 0 ? head.failure : TUTTI_ERR_REMOTE, "rank 0: %s",
-                          head.message);
+        return tutti_fail(as_failure(head.failure), "rank 0: %s", head.message);
     }
     for (int i = 0; i < TUTTI_SHARE_ITEM_COUNT; i++) {
         if (head.sizes[i] > TUTTI_SHARE_ITEM_MAX)

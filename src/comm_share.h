@@ -21,8 +21,8 @@ struct tutti_fabric;
 
 enum tutti_share_item { TUTTI_SHARE_SCHEDULES, TUTTI_SHARE_TUNING, TUTTI_SHARE_ITEM_COUNT };
 
-#define TUTTI_SHARE_HEAD_BYTES    256
-#define TUTTI_SHARE_MESSAGE_BYTES 240
+#define TUTTI_SHARE_HEAD_BYTES    432
+#define TUTTI_SHARE_MESSAGE_BYTES 416
 #define TUTTI_SHARE_ITEM_MAX      ((size_t)64 << 20)
 
 struct tutti_share {

@@ -30,7 +30,7 @@ static int parent_allgather(struct over_parent *over, const void *mine, size_t s
     int rc;
 
     if (over->batch == NULL) {
-        tutti_call_of_bytes(TUTTI_ALLGATHER, mine, all, size, &call);
+        tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_SPLIT, mine, all, size, &call);
         TUTTI_TRY(tutti_batch_create(over->parent, &over->batch));
         TUTTI_TRY(tutti_batch_add(over->batch, &call));
         tutti_batch_issue(over->batch);
@@ -227,15 +227,14 @@ static int open_over_parent(struct tutti_comm *parent, uint64_t deadline_ns,
     return TUTTI_OK;
 }
 
-static int split_comm(tuttiComm_t handle, int color, int key, tuttiComm_t *newcomm,
+static const char *const function = "tuttiCommSplit";
+
+static int split_comm(struct tutti_comm *parent, int color, int key, tuttiComm_t *newcomm,
                       const tuttiConfig_t *config)
 {
-    const char *function = "tuttiCommSplit";
     struct tutti_settings settings;
-    struct tutti_comm *parent;
     struct split *split;
 
-    TUTTI_TRY(tutti_handle_ready(handle, function, &parent));
     if (newcomm == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: newcomm is NULL on rank %d", function,
                           parent->rank);
@@ -247,7 +246,7 @@ static int split_comm(tuttiComm_t handle, int color, int key, tuttiComm_t *newco
     if (split == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to split a communicator");
     *split = (struct split){
-        .job = {.progress = progress, .idle = idle, .close = close_split},
+        .job = {.parent = parent, .progress = progress, .idle = idle, .close = close_split},
         .settings = settings, .newcomm = newcomm, .mine = {.color = color, .key = key}};
     /* A split ends before its call does. */
     split->settings.is_blocking = true;
@@ -259,8 +258,15 @@ static int split_comm(tuttiComm_t handle, int color, int key, tuttiComm_t *newco
     return tutti_group_job(&split->job);
 }
 
-tuttiResult_t tuttiCommSplit(tuttiComm_t comm, int color, int key, tuttiComm_t *newcomm,
+tuttiResult_t tuttiCommSplit(tuttiComm_t handle, int color, int key, tuttiComm_t *newcomm,
                              const tuttiConfig_t *config)
 {
-    return tutti_public(tutti_group_note(split_comm(comm, color, key, newcomm, config)));
+    struct tutti_comm *parent;
+    int rc = tutti_handle_enter_ready(handle, function, &parent);
+
+    if (rc == TUTTI_OK) {
+        rc = split_comm(parent, color, key, newcomm, config);
+        tutti_comm_leave(parent);
+    }
+    return tutti_public(tutti_group_note(rc));
 }

@@ -147,8 +147,9 @@ static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial
 {
     *race = (struct race){.comm = comm, .trial = trial, .deadline_ns = deadline_ns,
                           .verdict = {.is_over = tutti_now_ns() >= deadline_ns}};
-    tutti_call_of_bytes(trial->collective, input, output, trial->count, &race->call);
-    tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &race->barrier);
+    tutti_call_of_bytes(trial->collective, TUTTI_FOR_TUNE, input, output, trial->count,
+                        &race->call);
+    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &race->barrier);
     race->call.type = TUTTI_FLOAT32;
     race->call.signature.type = TUTTI_FLOAT32;
     if (tutti_collective_reduces(trial->collective))
@@ -226,7 +227,8 @@ static int gather_samples(struct race *race)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_ALLREDUCE, race->latest, race->latest, race->trial->nchoices, &call);
+    tutti_call_of_bytes(TUTTI_ALLREDUCE, TUTTI_FOR_TUNE, race->latest, race->latest,
+                        race->trial->nchoices, &call);
     call.type = TUTTI_FLOAT64;
     call.signature.type = TUTTI_FLOAT64;
     call.signature.op = TUTTI_MAX;
@@ -319,8 +321,8 @@ static int agree(struct race *race)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_BROADCAST, &race->verdict, &race->verdict, sizeof race->verdict,
-                        &call);
+    tutti_call_of_bytes(TUTTI_BROADCAST, TUTTI_FOR_TUNE, &race->verdict, &race->verdict,
+                        sizeof race->verdict, &call);
     return tutti_batch_run_now(race->comm, &call, NULL);
 }
 

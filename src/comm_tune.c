@@ -252,7 +252,7 @@ static int measure_all(struct bench *bench)
     memset(bench->output, FILL, most);
 
     /* What was issued on streams before has its turn first; then the communicator is ours. */
-    tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &barrier);
+    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &barrier);
     TUTTI_TRY(tutti_batch_run_now(bench->comm, &barrier, NULL));
     bench->end_ns = tutti_now_ns() + bench->order->budget_ns;
     for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
@@ -307,7 +307,7 @@ static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_BROADCAST, bytes, bytes, size, &call);
+    tutti_call_of_bytes(TUTTI_BROADCAST, TUTTI_FOR_TUNE, bytes, bytes, size, &call);
     return tutti_batch_run_now(comm, &call, NULL);
 }
 
@@ -370,14 +370,12 @@ static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
     return TUTTI_OK;
 }
 
-static int tune_comm(tuttiComm_t handle, const char *file, const tuttiTuneConfig_t *config)
+static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneConfig_t *config)
 {
     struct desk desk = {.file = NULL};
     struct order order = {.result = TUTTI_OK};
-    struct tutti_comm *comm;
     int rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_handle_ready(handle, function, &comm));
     if (tutti_group_is_open())
         return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group; call it after tuttiGroupEnd",
                           function);
@@ -392,10 +390,17 @@ static int tune_comm(tuttiComm_t handle, const char *file, const tuttiTuneConfig
     if (order.result == TUTTI_OK)
         return TUTTI_OK;
     return tutti_fail(order.result == TUTTI_ERR_ARGUMENT ? TUTTI_ERR_ARGUMENT : TUTTI_ERR_USAGE,
-                      "rank 0: %.480s", order.message);
+                      "rank 0: %s", order.message);
 }
 
-tuttiResult_t tuttiCommTune(tuttiComm_t comm, const char *file, const tuttiTuneConfig_t *config)
+tuttiResult_t tuttiCommTune(tuttiComm_t handle, const char *file, const tuttiTuneConfig_t *config)
 {
-    return tutti_public(tutti_group_note(tune_comm(comm, file, config)));
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(handle, function, &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = tune_comm(comm, file, config);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(tutti_group_note(rc));
 }

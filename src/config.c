@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Settings of a communicator: the configuration, then the environment over it. */
+#include "base/limits.h"
 #include "base/param.h"
 #include "comm.h"
 
@@ -56,6 +57,8 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
     };
     tuttiConfig_t known = TUTTI_CONFIG_INITIALIZER;
 
+    /* Every way to a communicator comes by here, before it opens a socket. */
+    tutti_limits_raise();
     if (config != NULL)
         TUTTI_TRY(read_config(config, &known));
     if (known.blocking != TUTTI_CONFIG_UNDEF_INT)

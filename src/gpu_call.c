@@ -144,8 +144,12 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     struct tutti_header header = {.signature = call->signature};
     size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
 
-    if (call->kind < TUTTI_CALL_SEND)
+    if (call->kind < TUTTI_CALL_SEND) {
+        if (tutti_signature_has_hash(&call->signature))
+            tutti_gpu_show_counts(side->gpu, side->history.sequence + 1,
+                                  tutti_call_shared_counts(call));
         return *tutti_history_add(&side->history, &call->signature);
+    }
     header.sequence = ++side->sequences[at];
     return header;
 }
@@ -264,6 +268,14 @@ int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
     return TUTTI_OK;
 }
 
+const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
+                                             const struct tutti_comm *comm, size_t index)
+{
+    while (parts != NULL && parts->comm != comm)
+        parts = parts->next;
+    return parts != NULL && index < parts->count ? &parts->entries[index].call : NULL;
+}
+
 static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
 {
     struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
@@ -351,8 +363,10 @@ int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
     int first = TUTTI_OK;
 
     for (; parts != NULL; parts = parts->next) {
-        int rc = launch_part(parts);
+        int rc;
 
+        tutti_log_enter(&parts->comm->scope);
+        rc = launch_part(parts);
         if (rc == TUTTI_OK || first != TUTTI_OK)
             continue;
         first = rc;
@@ -373,6 +387,7 @@ int tutti_gpu_parts_wait(struct tutti_gpu_part *parts)
 
         for (size_t i = 0; i < parts->count; i++)
             waits = waits || parts->entries[i].stream == NULL;
+        tutti_log_enter(&parts->comm->scope);
         if (waits)
             rc = tutti_gpu_wait(parts->comm);
         first = first != TUTTI_OK ? first : rc;

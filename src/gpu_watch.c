@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/long_wait.h"
 
 #include <sched.h>
 #include <time.h>
@@ -42,6 +43,7 @@ static void *watch(void *argument)
     struct tutti_comm *comm = argument;
     struct tutti_comm_gpu *side = comm->gpu;
 
+    tutti_log_enter(&comm->scope);
     pthread_mutex_lock(&side->lock);
     while (!side->is_ending) {
         int rc;
@@ -106,13 +108,25 @@ static void wait_for_kernels(struct tutti_comm *comm)
             continue;
         }
         comm->gpu->is_stuck = true;
-        tutti_log(TUTTI_LOG_WARN, "rank %d: its communicator has failed, but a stream does not "
-                  "come to what it had enqueued there: that memory stays allocated", comm->rank);
+        tutti_log(TUTTI_LOG_WARN, "the communicator has failed, but a stream does not come to "
+                  "what was enqueued on it: that memory stays allocated");
     }
+}
+
+/* Only kernels know which rank they wait for; they tell it when their deadline has passed. */
+static void warn_of_wait(const struct tutti_comm *comm, struct tutti_long_wait *wait)
+{
+    double seconds;
+
+    if (tutti_long_wait_is_due(wait, tutti_now_ns(), &seconds))
+        tutti_log(TUTTI_LOG_WARN, "has been waiting for its calls on device memory for "
+                  "%.1f s; have all ranks called the same operations, and is the stream free? "
+                  "TUTTI_TIMEOUT_MS sets the limit (%d ms)", seconds, comm->timeout_ms);
 }
 
 int tutti_gpu_wait(struct tutti_comm *comm)
 {
+    struct tutti_long_wait wait = {.lines = 0};
     uint32_t looks = 0;
     int rc;
 
@@ -124,6 +138,7 @@ int tutti_gpu_wait(struct tutti_comm *comm)
         rc = look(comm);
         if (rc != TUTTI_AGAIN)
             break;
+        warn_of_wait(comm, &wait);
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     /* What went through the host has ended by now, well or not: the communicator knows. */

@@ -5,11 +5,15 @@
 
 #include "batch.h"
 
-/* Is this thread inside a group? */
+/* True between tuttiGroupStart and the outermost tuttiGroupEnd of this thread. */
 bool tutti_group_is_open(void);
 
-/* Ask for `call` (checked) on `comm`: at once, on the stream, or when the group ends. `found` is
- * for tutti_cache_again. */
+/* TUTTI_ERR_USAGE while an open group holds calls on `comm`, which the calling thread is inside.
+ * `function` is named in the message. */
+int tutti_group_check_unused(const struct tutti_comm *comm, const char *function);
+
+/* Ask for `call` (checked) on `comm`, which the thread is inside: at once, on the stream, or when
+ * the group ends. `found` is for tutti_cache_again. */
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream);
 
@@ -23,6 +27,8 @@ int tutti_group_note(int rc);
 
 /* Something that takes a while and is no operation: forming a communicator, splitting one. */
 struct tutti_job {
+    /* A communicator that the job needs, which the thread is inside; NULL: none. */
+    struct tutti_comm *parent;
     /* Go on. TUTTI_AGAIN: not done. Any other result is final. */
     int (*progress)(struct tutti_job *job);
     /* Wait a little after TUTTI_AGAIN. */

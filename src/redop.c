@@ -82,14 +82,12 @@ static int free_index(struct tutti_comm *comm, int *ret_index)
 }
 
 static int create(tuttiRedOp_t *op, const void *scalar, tuttiDataType_t datatype,
-                  tuttiScalarResidence_t residence, tuttiComm_t handle)
+                  tuttiScalarResidence_t residence, struct tutti_comm *comm)
 {
     const char *function = "tuttiRedOpCreatePreMulSum";
-    struct tutti_comm *comm;
     struct tutti_redop *redop;
     int index;
 
-    TUTTI_TRY(tutti_handle_ready(handle, function, &comm));
     if (op == NULL || scalar == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s is NULL on rank %d", function,
                           op == NULL ? "op" : "scalar", comm->rank);
@@ -111,18 +109,22 @@ static int create(tuttiRedOp_t *op, const void *scalar, tuttiDataType_t datatype
 }
 
 tuttiResult_t tuttiRedOpCreatePreMulSum(tuttiRedOp_t *op, void *scalar, tuttiDataType_t datatype,
-                                        tuttiScalarResidence_t residence, tuttiComm_t comm)
-{
-    return tutti_public(create(op, scalar, datatype, residence, comm));
-}
-
-static int destroy(tuttiRedOp_t op, tuttiComm_t handle)
+                                        tuttiScalarResidence_t residence, tuttiComm_t handle)
 {
     struct tutti_comm *comm;
-    struct tutti_redop *redop;
+    int rc = tutti_handle_enter_ready(handle, "tuttiRedOpCreatePreMulSum", &comm);
 
-    TUTTI_TRY(tutti_handle_get(handle, "tuttiRedOpDestroy", &comm));
-    redop = find(comm, (int)op);
+    if (rc == TUTTI_OK) {
+        rc = create(op, scalar, datatype, residence, comm);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
+}
+
+static int destroy(tuttiRedOp_t op, const struct tutti_comm *comm)
+{
+    struct tutti_redop *redop = find(comm, (int)op);
+
     if (redop == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRedOpDestroy: op %d was not made by "
                           "tuttiRedOpCreatePreMulSum on rank %d's communicator, or is destroyed",
@@ -131,7 +133,14 @@ static int destroy(tuttiRedOp_t op, tuttiComm_t handle)
     return TUTTI_OK;
 }
 
-tuttiResult_t tuttiRedOpDestroy(tuttiRedOp_t op, tuttiComm_t comm)
+tuttiResult_t tuttiRedOpDestroy(tuttiRedOp_t op, tuttiComm_t handle)
 {
-    return tutti_public(destroy(op, comm));
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter(handle, "tuttiRedOpDestroy", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = destroy(op, comm);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
 }

@@ -17,6 +17,7 @@
 
 struct tuttiStream {
     struct tuttiStream *next; /* of those that live */
+    uint32_t groups;          /* open ones that refer to it; under living_lock */
     uint32_t fork_generation; /* of the process that has its thread */
     pthread_t thread;
     int event_fd;
@@ -45,14 +46,33 @@ static void enter_living(struct tuttiStream *stream)
     pthread_mutex_unlock(&living_lock);
 }
 
-static void leave_living(struct tuttiStream *stream)
+/* False: a group refers to the stream, which lives on. */
+static bool leave_living(struct tuttiStream *stream)
 {
+    bool is_free;
+
     pthread_mutex_lock(&living_lock);
-    for (struct tuttiStream **at = &living; *at != NULL; at = &(*at)->next)
+    is_free = stream->groups == 0;
+    for (struct tuttiStream **at = &living; is_free && *at != NULL; at = &(*at)->next)
         if (*at == stream) {
             *at = stream->next;
             break;
         }
+    pthread_mutex_unlock(&living_lock);
+    return is_free;
+}
+
+void tutti_stream_hold(tuttiStream_t stream)
+{
+    pthread_mutex_lock(&living_lock);
+    stream->groups++;
+    pthread_mutex_unlock(&living_lock);
+}
+
+void tutti_stream_let_go(tuttiStream_t stream)
+{
+    pthread_mutex_lock(&living_lock);
+    stream->groups--;
     pthread_mutex_unlock(&living_lock);
 }
 
@@ -134,6 +154,7 @@ static void serve_all(struct tuttiStream *stream)
 
         pthread_mutex_unlock(&stream->lock);
         rc = serve(item);
+        tutti_log_enter(NULL);
         pthread_mutex_lock(&stream->lock);
         note_error(stream, rc);
         stream->first = item->next;
@@ -234,7 +255,9 @@ tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
     rc = tutti_stream_check(stream, "tuttiHostStreamDestroy");
     if (rc != TUTTI_OK)
         return tutti_public(rc);
-    leave_living(stream);
+    if (!leave_living(stream))
+        return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiHostStreamDestroy: an open group "
+                                       "holds calls on the stream; call tuttiGroupEnd first"));
     pthread_mutex_lock(&stream->lock);
     stream->is_closing = true;
     pthread_cond_signal(&stream->work);

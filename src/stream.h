@@ -11,6 +11,10 @@ bool tutti_stream_is_ours(tuttiStream_t stream);
 /* TUTTI_ERR_ARGUMENT unless `stream` is a live stream. */
 int tutti_stream_check(tuttiStream_t stream, const char *function);
 
+/* A group refers to the stream, which is live: until it lets go, the stream cannot be destroyed. */
+void tutti_stream_hold(tuttiStream_t stream);
+void tutti_stream_let_go(tuttiStream_t stream);
+
 /* Queue `batch` (one reference, which the stream takes) in `item`: the place that the batch has
  * room for, or one from malloc, which the stream takes too. Cannot fail. `moves`: whoever serves
  * this stream is the one to move the batch; otherwise it only waits for it to be done. */

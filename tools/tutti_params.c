@@ -39,9 +39,10 @@ int main(void)
 {
     printf("# Environment variables\n\n"
            "This page is printed from `src/base/param_table.h` by `make docs`; do not edit it.\n\n"
-           "A variable is read once, at its first use. A value that is malformed or out of range\n"
-           "is reported in one line on stderr, and the default is used. An empty value counts as\n"
-           "unset. Variables override `tuttiConfig_t`.\n");
+           "A variable is read once, at its first use. A number or word that is malformed or\n"
+           "out of range is reported in one line on stderr, and the default is used. A malformed\n"
+           "text is `tuttiInvalidUsage` where it is used. An empty value counts as unset.\n"
+           "Variables override `tuttiConfig_t`.\n");
     for (int param = 0; param < TUTTI_PARAM_COUNT; param++) {
         const struct tutti_param_info *info = tutti_param_info((enum tutti_param)param);
 

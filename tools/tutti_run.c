@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tutti-run: start the ranks of a communicator on this host.
  *
- * Ranks meet in a fresh directory ("file:" store) rather than at a port: a port
+ * Ranks meet at a Unix socket of a random name ("unix:" store) rather than at a port: a port
  * that is free when we choose it may be taken when rank 0 listens, and a sandbox
- * may have no loopback at all. The directory is ours alone and removed at the end.
+ * may have no loopback at all. The socket has no file, so nothing of it can be left behind.
  *
  * All ranks share one process group, led by a keeper: a child that does nothing
  * but wait for the end of a pipe that we hold. When we end in any way, also by
  * SIGKILL, the pipe ends, and the keeper kills the group, with whatever the ranks
- * have started in it, and removes the directory.
+ * have started in it.
  */
 #include "tutti_run_output.h"
 
-#include <dirent.h>
+#include <tutti.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -41,12 +42,13 @@ static const char help[] =
     "\n"
     "Starts RANKS processes of the program on this host; tuttiCommInitFromEnv() joins them.\n"
     "\n"
-    "  -n, --ranks RANKS   number of ranks, 1 to 4096\n"
+    "  -n, --ranks RANKS   number of ranks, 1 to 4096; -np RANKS does the same\n"
     "  -e, --env NAME=TEXT set a variable for all ranks; may be repeated\n"
     "      --tag           begin each line of output with its rank, [0] (default)\n"
     "      --no-tag        leave output alone\n"
     "  -t, --timeout S     end all ranks after S seconds, with status 124\n"
     "  -h, --help          show this\n"
+    "      --version         show the version\n"
     "\n"
     "When one rank fails, the others are ended (SIGTERM, SIGKILL after 5 s), and tutti-run exits\n"
     "with its status, or 128 + signal. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all.\n";
@@ -61,7 +63,7 @@ struct run {
     int signal_fd;
     int keeper_fd; /* its end ends all */
     pid_t keeper;
-    char directory[256];
+    char root[64];
     char secret[65];
 
     pid_t *pids; /* 0: has ended */
@@ -86,6 +88,7 @@ static void complain(const char *format, ...)
     if (length > sizeof line - 2)
         length = sizeof line - 2;
     line[length++] = '\n';
+    output_erase_progress();
     write_fully(STDERR_FILENO, line, length);
 }
 
@@ -104,7 +107,8 @@ static bool parse_options(struct run *run, int argc, char **argv)
     static const struct option options[] = {
         {"ranks", required_argument, NULL, 'n'}, {"env", required_argument, NULL, 'e'},
         {"tag", no_argument, NULL, 'T'},         {"no-tag", no_argument, NULL, 'N'},
-        {"timeout", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'},
+        {"timeout", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},        {"version", no_argument, NULL, 'V'},
         {NULL, 0, NULL, 0},
     };
     int option;
@@ -116,6 +120,9 @@ static bool parse_options(struct run *run, int argc, char **argv)
     while ((option = getopt_long(argc, argv, "+:n:e:t:h", options, NULL)) != -1)
         switch (option) {
         case 'n':
+            /* mpirun's -np reads as -n with the value "p". */
+            if (strcmp(argv[optind - 1], "-np") == 0 && argv[optind] != NULL)
+                optarg = argv[optind++];
             number = strtol(optarg, &end, 10);
             if (end == optarg || *end != '\0' || number < 1 || number > RANKS_MAX) {
                 complain("-n %s is not a number from 1 to %d", optarg, RANKS_MAX);
@@ -140,6 +147,9 @@ static bool parse_options(struct run *run, int argc, char **argv)
         case 'T': run->is_tagged = true; break;
         case 'N': run->is_tagged = false; break;
         case 'h': fputs(help, stdout); exit(0);
+        case 'V':
+            printf("tutti-run %d.%d.%d\n", TUTTI_MAJOR, TUTTI_MINOR, TUTTI_PATCH);
+            exit(0);
         default:
             complain("%s %s; see tutti-run --help", argv[optind - 1],
                      option == ':' ? "needs a value" : "is no option");
@@ -154,43 +164,29 @@ static bool parse_options(struct run *run, int argc, char **argv)
     return true;
 }
 
-/* ---- the meeting place and its keeper ----------------------------------------------------- */
+/* ---- the meeting place and the keeper -------------------------------------------------- */
 
-static bool make_meeting_place(struct run *run)
+static bool draw_text(char *text, size_t bytes_count)
 {
-    const char *parent = getenv("TMPDIR");
     uint8_t bytes[32];
 
-    if (parent == NULL || *parent != '/')
-        parent = "/tmp";
-    snprintf(run->directory, sizeof run->directory, "%s/tutti-run-XXXXXX", parent);
-    if (mkdtemp(run->directory) == NULL) {
-        complain("make a directory in %s: %s", parent, strerror(errno));
+    if (getrandom(bytes, bytes_count, 0) != (ssize_t)bytes_count) {
+        complain("no random bytes: %s", strerror(errno));
         return false;
     }
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
-        complain("no random bytes for a secret: %s", strerror(errno));
-        rmdir(run->directory);
-        return false;
-    }
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(run->secret + 2 * i, 3, "%02x", bytes[i]);
+    for (size_t i = 0; i < bytes_count; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     return true;
 }
 
-static void remove_meeting_place(const struct run *run)
+static bool choose_meeting_place(struct run *run)
 {
-    DIR *stream = opendir(run->directory);
+    size_t length = (size_t)snprintf(run->root, sizeof run->root, "unix:run-");
 
-    if (stream != NULL) {
-        for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
-            unlinkat(dirfd(stream), entry->d_name, 0);
-        closedir(stream);
-    }
-    rmdir(run->directory);
+    return draw_text(run->root + length, 16) && draw_text(run->secret, 32);
 }
 
-static void be_keeper(const struct run *run, int pipe_fd)
+static void be_keeper(int pipe_fd)
 {
     char byte;
 
@@ -204,7 +200,6 @@ static void be_keeper(const struct run *run, int pipe_fd)
     close(STDERR_FILENO);
     while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
         continue;
-    remove_meeting_place(run);
     kill(0, SIGKILL);
     _exit(0);
 }
@@ -225,7 +220,7 @@ static bool start_keeper(struct run *run)
     if (run->keeper == 0) {
         setpgid(0, 0);
         close(ends[1]);
-        be_keeper(run, ends[0]);
+        be_keeper(ends[0]);
     }
     setpgid(run->keeper, run->keeper); /* whoever comes first */
     close(ends[0]);
@@ -245,19 +240,16 @@ static void set_number(const char *name, int number)
 
 static void be_rank(const struct run *run, int rank, pid_t parent, const int *out, const int *err)
 {
-    char root[sizeof run->directory + 8];
-
     setpgid(0, run->keeper);
     /* The keeper would end us too; this is quicker when our parent is killed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_NO_EXEC);
-    snprintf(root, sizeof root, "file:%s", run->directory);
     set_number("TUTTI_RANK", rank);
     set_number("TUTTI_NRANKS", run->nranks);
     set_number("TUTTI_LOCAL_RANK", rank);
     set_number("TUTTI_LOCAL_NRANKS", run->nranks);
-    setenv("TUTTI_ROOT", root, 1);
+    setenv("TUTTI_ROOT", run->root, 1);
     setenv("TUTTI_SECRET", run->secret, 1);
     /* Input is rank 0's; from a terminal a background group cannot read. */
     if (rank > 0 || isatty(STDIN_FILENO)) {
@@ -267,6 +259,8 @@ static void be_rank(const struct run *run, int rank, pid_t parent, const int *ou
         close(null);
     }
     if (run->is_tagged) {
+        if (isatty(STDERR_FILENO))
+            setenv("TUTTI_PROGRESS", "1", 1);
         dup2(out[1], STDOUT_FILENO);
         dup2(err[1], STDERR_FILENO);
     }
@@ -297,11 +291,9 @@ static bool start_rank(struct run *run, int rank)
     if (run->is_tagged) {
         close(out[1]);
         close(err[1]);
-        fcntl(out[0], F_SETFL, O_NONBLOCK);
-        fcntl(err[0], F_SETFL, O_NONBLOCK);
     }
-    run->outputs[2 * rank] = (struct output){.rank = rank, .from_fd = out[0], .to_fd = 1};
-    run->outputs[2 * rank + 1] = (struct output){.rank = rank, .from_fd = err[0], .to_fd = 2};
+    output_begin(&run->outputs[2 * rank], rank, out[0], STDOUT_FILENO);
+    output_begin(&run->outputs[2 * rank + 1], rank, err[0], STDERR_FILENO);
     return true;
 }
 
@@ -424,7 +416,7 @@ static void supervise(struct run *run)
     free(fds);
 }
 
-/* Nothing of ours stays: neither processes of the group, nor the directory. */
+/* Nothing of ours stays. */
 static void clean_up(struct run *run)
 {
     kill(-run->keeper, SIGKILL);
@@ -436,7 +428,7 @@ static void clean_up(struct run *run)
         output_pump(&run->outputs[i]);
         output_finish(&run->outputs[i]);
     }
-    remove_meeting_place(run);
+    output_erase_progress();
 }
 
 static bool prepare(struct run *run)
@@ -456,12 +448,7 @@ static bool prepare(struct run *run)
     }
     for (int i = 0; i < 2 * run->nranks; i++)
         run->outputs[i].from_fd = -1;
-    if (!make_meeting_place(run))
-        return false;
-    if (start_keeper(run))
-        return true;
-    remove_meeting_place(run);
-    return false;
+    return choose_meeting_place(run) && start_keeper(run);
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
 #include "tutti_run_output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,17 @@
 
 /* A line longer than this is passed on in pieces, or one rank could eat all memory. */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
+
+/* How a program ends a line of progress: erase the rest of the line, go back to its beginning. */
+static const char again[] = "\033[K\r";
+#define AGAIN_BYTES (sizeof again - 1)
+
+/* Back to the beginning of the terminal's line, and erase it. */
+static const char erase[] = "\r\033[K";
+#define ERASE_BYTES (sizeof erase - 1)
+
+/* The terminal's line has progress on it. Standard output and error are the same terminal here. */
+static bool shows_progress;
 
 void write_fully(int fd, const char *text, size_t size)
 {
@@ -30,33 +42,73 @@ void write_fully(int fd, const char *text, size_t size)
     }
 }
 
-/* Tag and line in one write, so that lines of ranks do not mix. */
-static void emit(const struct output *output, const char *line, size_t length)
+void output_begin(struct output *output, int rank, int from_fd, int to_fd)
 {
-    char *text = malloc(length + 16);
-    int size;
+    *output = (struct output){.rank = rank, .from_fd = from_fd, .to_fd = to_fd,
+                              .is_terminal = isatty(to_fd)};
+    if (from_fd >= 0)
+        fcntl(from_fd, F_SETFL, O_NONBLOCK);
+}
+
+void output_erase_progress(void)
+{
+    if (shows_progress)
+        write_fully(STDERR_FILENO, erase, ERASE_BYTES);
+    shows_progress = false;
+}
+
+/* Tag and line in one write, so that lines of ranks do not mix. On a terminal a line replaces the
+ * progress that is there; progress itself stays on the line, without an end. */
+static void emit(const struct output *output, const char *line, size_t length, bool is_progress)
+{
+    char *text = malloc(length + 32);
+    size_t size = 0;
 
     if (text == NULL)
         return;
-    size = snprintf(text, 16, "[%d] ", output->rank);
+    if (output->is_terminal && shows_progress) {
+        memcpy(text, erase, ERASE_BYTES);
+        size = ERASE_BYTES;
+        shows_progress = false;
+    }
+    if (!is_progress || length > 0)
+        size += (size_t)snprintf(text + size, 16, "[%d] ", output->rank);
     memcpy(text + size, line, length);
-    size += (int)length;
-    if (length == 0 || line[length - 1] != '\n')
+    size += length;
+    if (is_progress)
+        shows_progress = length > 0;
+    else if (length == 0 || line[length - 1] != '\n')
         text[size++] = '\n';
-    write_fully(output->to_fd, text, (size_t)size);
+    write_fully(output->to_fd, text, size);
     free(text);
+}
+
+/* Progress is for terminals. Elsewhere it is part of the line that it stands in. */
+static char *find_progress(const struct output *output, char *begin, char *end)
+{
+    return output->is_terminal ? memmem(begin, (size_t)(end - begin), again, AGAIN_BYTES) : NULL;
 }
 
 static void emit_lines(struct output *output)
 {
-    char *begin = output->line, *end = output->line + output->length, *newline;
+    char *begin = output->line, *end = output->line + output->length;
 
-    while ((newline = memchr(begin, '\n', (size_t)(end - begin))) != NULL) {
-        emit(output, begin, (size_t)(newline + 1 - begin));
-        begin = newline + 1;
+    for (;;) {
+        char *newline = memchr(begin, '\n', (size_t)(end - begin));
+        char *progress = find_progress(output, begin, newline == NULL ? end : newline);
+
+        if (progress != NULL) {
+            emit(output, begin, (size_t)(progress - begin), true);
+            begin = progress + AGAIN_BYTES;
+        } else if (newline != NULL) {
+            emit(output, begin, (size_t)(newline + 1 - begin), false);
+            begin = newline + 1;
+        } else {
+            break;
+        }
     }
     if (begin == output->line && output->length == LINE_MAX_BYTES) {
-        emit(output, begin, output->length);
+        emit(output, begin, output->length, false);
         begin = end;
     }
     output->length = (size_t)(end - begin);
@@ -81,7 +133,7 @@ static bool make_room(struct output *output)
 void output_finish(struct output *output)
 {
     if (output->length > 0)
-        emit(output, output->line, output->length);
+        emit(output, output->line, output->length, false);
     if (output->from_fd >= 0)
         close(output->from_fd);
     free(output->line);

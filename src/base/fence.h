@@ -34,4 +34,9 @@ static inline void tutti_fence_before_look(bool is_theirs)
  * then. */
 void tutti_fence_after_flag(bool is_mine);
 
+/* Run a full fence on every thread of this process, which has joined. When this returns, every
+ * store that another thread has made before a load of its own is visible here, or that load sees
+ * what was stored here before the call. Takes some microseconds. */
+void tutti_fence_threads(void);
+
 #endif

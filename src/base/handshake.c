@@ -12,7 +12,7 @@
 
 /* First bytes of both greetings: magic, then a version, so that a stranger is
  * known by its first wrong byte. */
-static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 1};
+static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 2};
 
 #define HELLO_BYTES (sizeof greeting + TUTTI_NONCE_BYTES)
 #define PROOF_BYTES (HELLO_BYTES + TUTTI_PURPOSE_BYTES + TUTTI_MAC_BYTES)
@@ -58,6 +58,22 @@ void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *l
     sodium_memzero(&state, sizeof state);
 }
 
+void tutti_secret_sign(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
+                       uint8_t ret_mac[TUTTI_MAC_BYTES])
+{
+    pthread_once(&sodium_once, start_sodium);
+    crypto_generichash(ret_mac, TUTTI_MAC_BYTES, bytes, size, secret, TUTTI_SECRET_BYTES);
+}
+
+bool tutti_secret_signed(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
+                         const uint8_t mac[TUTTI_MAC_BYTES])
+{
+    uint8_t expected[TUTTI_MAC_BYTES];
+
+    tutti_secret_sign(secret, bytes, size, expected);
+    return sodium_memcmp(expected, mac, TUTTI_MAC_BYTES) == 0;
+}
+
 void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BYTES])
 {
     static const uint8_t use[TUTTI_SECRET_BYTES] = "tutti: a secret made of text";
@@ -67,19 +83,21 @@ void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BY
                        sizeof use);
 }
 
-/* All parts have fixed sizes, so that no two inputs run together to the same bytes. */
-static void prove(const struct tutti_handshake *shake, uint8_t role,
-                  uint8_t ret_mac[TUTTI_MAC_BYTES])
+/* What follows from the key, both nonces and the purpose: a MAC of the caller ('C') or the acceptor
+ * ('A'), or the session key ('S'). All parts have fixed sizes, so that no two inputs run together
+ * to the same bytes. */
+static void prove(const struct tutti_handshake *shake, uint8_t role, uint8_t *ret_bytes,
+                  size_t size)
 {
     crypto_generichash_state state;
 
-    crypto_generichash_init(&state, shake->key, sizeof shake->key, TUTTI_MAC_BYTES);
+    crypto_generichash_init(&state, shake->key, sizeof shake->key, size);
     crypto_generichash_update(&state, greeting, sizeof greeting);
     crypto_generichash_update(&state, &role, 1);
     crypto_generichash_update(&state, shake->nonce_acceptor, TUTTI_NONCE_BYTES);
     crypto_generichash_update(&state, shake->nonce_connector, TUTTI_NONCE_BYTES);
     crypto_generichash_update(&state, shake->purpose.bytes, TUTTI_PURPOSE_BYTES);
-    crypto_generichash_final(&state, ret_mac, TUTTI_MAC_BYTES);
+    crypto_generichash_final(&state, ret_bytes, size);
     sodium_memzero(&state, sizeof state);
 }
 
@@ -103,7 +121,7 @@ static void compose(struct tutti_handshake *shake)
     uint8_t *at = shake->wire;
 
     if (shake->phase == PHASE_ANSWER) {
-        prove(shake, 'A', at);
+        prove(shake, 'A', at, TUTTI_MAC_BYTES);
         return;
     }
     memcpy(at, greeting, sizeof greeting);
@@ -114,14 +132,14 @@ static void compose(struct tutti_handshake *shake)
     }
     memcpy(at, shake->nonce_connector, TUTTI_NONCE_BYTES);
     memcpy(at + TUTTI_NONCE_BYTES, shake->purpose.bytes, TUTTI_PURPOSE_BYTES);
-    prove(shake, 'C', at + TUTTI_NONCE_BYTES + TUTTI_PURPOSE_BYTES);
+    prove(shake, 'C', at + TUTTI_NONCE_BYTES + TUTTI_PURPOSE_BYTES, TUTTI_MAC_BYTES);
 }
 
 static int check_mac(const struct tutti_handshake *shake, uint8_t role, const uint8_t *mac)
 {
     uint8_t expected[TUTTI_MAC_BYTES];
 
-    prove(shake, role, expected);
+    prove(shake, role, expected, sizeof expected);
     if (sodium_memcmp(expected, mac, TUTTI_MAC_BYTES) != 0)
         return tutti_note(TUTTI_ERR_REMOTE,
                           "the other side does not hold this communicator's secret");
@@ -215,7 +233,22 @@ int tutti_handshake_step(struct tutti_handshake *shake)
         TUTTI_TRY(rc);
         shake->phase++;
         shake->wire_done = 0;
+        if (shake->phase == PHASE_DONE)
+            prove(shake, 'S', shake->session, sizeof shake->session);
     }
     sodium_memzero(shake->key, sizeof shake->key);
     return TUTTI_OK;
+}
+
+void tutti_handshake_key(const struct tutti_handshake *shake, const char *label,
+                         uint8_t ret_key[TUTTI_SECRET_BYTES])
+{
+    tutti_assert(shake->phase == PHASE_DONE);
+    tutti_secret_derive(shake->session, label, 0, ret_key);
+}
+
+void tutti_handshake_forget(struct tutti_handshake *shake)
+{
+    sodium_memzero(shake->key, sizeof shake->key);
+    sodium_memzero(shake->session, sizeof shake->session);
 }

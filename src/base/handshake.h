@@ -10,6 +10,10 @@
  * sends nothing. MACs are keyed BLAKE2b (libsodium crypto_generichash); key is
  * derived from the secret. A stranger is dropped at the deadline or at the first wrong byte, and
  * logged once.
+ *
+ * Afterwards both sides hold the same session key, which follows from the secret, both nonces and
+ * the purpose. No two connections have the same one. tutti_handshake_key derives from it the keys
+ * that protect what is sent next.
  */
 #ifndef TUTTI_BASE_HANDSHAKE_H
 #define TUTTI_BASE_HANDSHAKE_H
@@ -34,7 +38,8 @@ struct tutti_handshake {
     bool is_acceptor;
     int phase;
     uint64_t deadline_ns;
-    uint8_t key[TUTTI_SECRET_BYTES];
+    uint8_t key[TUTTI_SECRET_BYTES];     /* zero once the handshake is complete */
+    uint8_t session[TUTTI_SECRET_BYTES]; /* valid once the handshake is complete */
     uint8_t nonce_acceptor[TUTTI_NONCE_BYTES];
     uint8_t nonce_connector[TUTTI_NONCE_BYTES];
     struct tutti_purpose purpose;
@@ -52,6 +57,14 @@ void tutti_handshake_start(struct tutti_handshake *shake, int fd, bool is_accept
  * TUTTI_ERR_REMOTE: the other side is no member, or gone; TUTTI_ERR_TIMEOUT: too slow. */
 int tutti_handshake_step(struct tutti_handshake *shake);
 
+/* A key of this connection for one use, the same on both sides. The handshake must be complete.
+ * Each direction needs a label of its own, or the bytes of one side could be played back to it. */
+void tutti_handshake_key(const struct tutti_handshake *shake, const char *label,
+                         uint8_t ret_key[TUTTI_SECRET_BYTES]);
+
+/* Erase the keys, when all that are needed have been derived or the connection is given up. */
+void tutti_handshake_forget(struct tutti_handshake *shake);
+
 /* True once the other side has greeted: it speaks this handshake, whoever it is. Until then a
  * connector has sent nothing. */
 static inline bool tutti_handshake_is_greeted(const struct tutti_handshake *shake)
@@ -65,6 +78,13 @@ void tutti_random_bytes(void *bytes, size_t size);
 /* secret' = BLAKE2b(secret, label): one secret serves many purposes. */
 void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *label,
                          uint64_t number, uint8_t ret_secret[TUTTI_SECRET_BYTES]);
+
+/* Proof that whoever sent these bytes holds the secret; and whether it is one, in a time that does
+ * not tell where they differ. */
+void tutti_secret_sign(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
+                       uint8_t ret_mac[TUTTI_MAC_BYTES]);
+bool tutti_secret_signed(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
+                         const uint8_t mac[TUTTI_MAC_BYTES]);
 
 /* A secret from text that all members know. */
 void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BYTES]);

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rates of network interfaces, from /sys/class/net. */
+ * Network interfaces: their addresses, and their rates from /sys/class/net. */
 #include "base/interface.h"
 
+#include "base/address_native.h"
+#include "base/result.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,4 +44,39 @@ uint32_t tutti_interface_mbits(const char *root, const char *name)
     fclose(file);
     mbits = strtol(text, NULL, 10);
     return mbits > 0 && mbits <= MOST_MBITS ? (uint32_t)mbits : 0;
+}
+
+int tutti_interface_list(struct tutti_interface *interfaces, size_t capacity, size_t *ret_count)
+{
+    struct ifaddrs *found;
+    size_t count = 0;
+
+    if (getifaddrs(&found) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "list network interfaces: %s", strerror(errno));
+    for (const struct ifaddrs *at = found; at != NULL && count < capacity; at = at->ifa_next) {
+        struct tutti_interface interface = {.is_up = (at->ifa_flags & IFF_UP) != 0};
+
+        if (at->ifa_addr == NULL)
+            continue;
+        tutti_address_from_native(at->ifa_addr, &interface.address);
+        if (interface.address.family == 0)
+            continue;
+        snprintf(interface.name, sizeof interface.name, "%s", at->ifa_name);
+        interface.mbits = tutti_interface_mbits("", at->ifa_name);
+        interfaces[count++] = interface;
+    }
+    freeifaddrs(found);
+    *ret_count = count;
+    return TUTTI_OK;
+}
+
+const char *tutti_interface_format_rate(uint32_t mbits, char text[TUTTI_INTERFACE_RATE_BYTES])
+{
+    if (mbits == 0)
+        snprintf(text, TUTTI_INTERFACE_RATE_BYTES, "rate unknown");
+    else if (mbits % 1000 == 0)
+        snprintf(text, TUTTI_INTERFACE_RATE_BYTES, "%u Gbit/s", mbits / 1000);
+    else
+        snprintf(text, TUTTI_INTERFACE_RATE_BYTES, "%u Mbit/s", mbits);
+    return text;
 }

@@ -1,25 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One log for the process: whole lines to stderr, level from TUTTI_DEBUG.
- * Levels go by how often a line may appear.
+ * One log for the process: whole lines to stderr or to the file TUTTI_DEBUG_FILE, at the level
+ * TUTTI_DEBUG. Levels go by how often a line may appear. docs/logging.md explains the lines.
  */
 #ifndef TUTTI_BASE_LOG_H
 #define TUTTI_BASE_LOG_H
 
 #include <stdbool.h>
 
+/* In the order of the choices of TUTTI_DEBUG. */
 enum tutti_log_level {
-    TUTTI_LOG_ERROR = 1, /* once per lost process or communicator */
-    TUTTI_LOG_WARN = 2,  /* once per failed call */
-    TUTTI_LOG_INFO = 3,  /* once per communicator */
-    TUTTI_LOG_DEBUG = 4, /* once per connection */
-    TUTTI_LOG_TRACE = 5, /* once per operation */
+    TUTTI_LOG_VERSION = 1, /* the version, once per process; off at all other levels */
+    TUTTI_LOG_ERROR = 2,   /* once per lost process or communicator */
+    TUTTI_LOG_WARN = 3,    /* once per failed call */
+    TUTTI_LOG_INFO = 4,    /* a few lines per communicator */
+    TUTTI_LOG_DEBUG = 5,   /* once per connection */
+    TUTTI_LOG_TRACE = 6,   /* once per operation */
 };
 
-/* Writes "tutti[pid.tid] LEVEL text\n" in one write when the level is on. */
+/* Writes "tutti[pid.tid] LEVEL rank 3/8 comm 'name': text\n" in one write when the level is on.
+ * Rank and communicator are those of the calling thread's scope; without one they are left out.
+ * Control characters become '?'. A lost line is no failure. Thread-safe. */
 void tutti_log(enum tutti_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* True when lines of this level are written: guards costly arguments. */
 bool tutti_log_is_on(enum tutti_log_level level);
+
+/* For programs that print each failure themselves, before their first thread: from here on only
+ * ERROR lines are written, unless TUTTI_DEBUG is set. */
+void tutti_log_be_quiet(void);
+
+/* The rank and the communicator that a thread works for. */
+struct tutti_log_scope {
+    int rank, nranks;
+    const char *name; /* "": the communicator has none */
+};
+
+extern _Thread_local const struct tutti_log_scope *tutti_log_current
+    __attribute__((tls_model("initial-exec")));
+
+/* From here on this thread works for `scope`, which stays the caller's; NULL: for none. Every call
+ * on a communicator enters its scope, so this is one store. */
+static inline void tutti_log_enter(const struct tutti_log_scope *scope)
+{
+    tutti_log_current = scope;
+}
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct tutti_param_info infos[TUTTI_PARAM_COUNT] = {
 #define TUTTI_PARAM_INT(id, env_name, fall, lo, hi, text) \
@@ -61,6 +62,7 @@ static bool parse_int(const char *text, int64_t low, int64_t high, int64_t *ret_
     return true;
 }
 
+/* In upper or lower case: users of other libraries write WARN. */
 static bool parse_choice(const char *text, const char *choices, int64_t *ret_index)
 {
     size_t length = strlen(text);
@@ -70,7 +72,7 @@ static bool parse_choice(const char *text, const char *choices, int64_t *ret_ind
         const char *bar = strchr(at, '|');
         size_t size = bar ? (size_t)(bar - at) : strlen(at);
 
-        if (size == length && strncmp(at, text, length) == 0) {
+        if (size == length && strncasecmp(at, text, length) == 0) {
             *ret_index = index;
             return true;
         }
@@ -86,6 +88,13 @@ static bool parse(const struct tutti_param_info *info, const char *text, int64_t
     case TUTTI_PARAM_KIND_CHOICE: return parse_choice(text, info->choices, ret_number);
     default: return true;
     }
+}
+
+bool tutti_param_accepts(const struct tutti_param_info *info, const char *text)
+{
+    int64_t number;
+
+    return *text == '\0' || parse(info, text, &number);
 }
 
 /* The log needs parameters, so a bad value is reported straight to stderr. */

@@ -8,6 +8,7 @@
 #ifndef TUTTI_BASE_PARAM_H
 #define TUTTI_BASE_PARAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,9 +30,13 @@ struct tutti_param_info {
     enum tutti_param_kind kind;
     const char *fallback; /* as text */
     int64_t low, high;    /* of an integer */
-    const char *choices;  /* of a choice: names separated by '|', valued 0, 1, ... in order */
+    const char *choices;  /* of a choice: names separated by '|', valued 0, 1, ... in order; read in
+                             any case */
     const char *help;
 };
+
+/* True when the parameter may have this value, as text; an empty one counts as unset. */
+bool tutti_param_accepts(const struct tutti_param_info *info, const char *text);
 
 /* Value of an integer (suffixes K, M, G are powers of 1024) or index of a choice. */
 int64_t tutti_param_int(enum tutti_param param);

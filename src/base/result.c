@@ -4,19 +4,91 @@
 
 #include "base/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local char last_message[TUTTI_MESSAGE_BYTES];
+/* A thread's last message, made at its first failure and freed with the thread. On the heap: all
+ * thread-local memory of a library that is loaded late comes from a reserve of about 1.5 KB that
+ * the libraries of a process share. */
+static _Thread_local char *last_message;
+
+/* Only to free them. A process that has no key left loses their memory with its threads. */
+static pthread_key_t message_key;
+static bool has_message_key;
+static pthread_once_t message_once = PTHREAD_ONCE_INIT;
+
+/* Other destructors of the thread may still fail, and begin a new one. */
+static void drop(void *message)
+{
+    last_message = NULL;
+    free(message);
+}
+
+static void make_key(void)
+{
+    has_message_key = pthread_key_create(&message_key, drop) == 0;
+}
+
+/* When the library is unloaded: `drop` goes with it. */
+static void __attribute__((destructor)) forget_key(void)
+{
+    if (has_message_key)
+        pthread_key_delete(message_key);
+}
+
+/* NULL: there is no memory for it. */
+static char *this_message(void)
+{
+    if (last_message != NULL)
+        return last_message;
+    last_message = calloc(1, TUTTI_MESSAGE_BYTES);
+    pthread_once(&message_once, make_key);
+    if (last_message != NULL && has_message_key)
+        (void)pthread_setspecific(message_key, last_message);
+    return last_message;
+}
 
 static void record(const char *format, va_list args)
 {
-    char message[TUTTI_MESSAGE_BYTES];
+    char message[2 * TUTTI_MESSAGE_BYTES]; /* what is longer is still shortened where a word ends */
 
     vsnprintf(message, sizeof message, format, args);
     tutti_set_last_message(message);
+}
+
+/* The longest beginning of at most `most` bytes that ends before a semicolon, else before a blank;
+ * all of them if there is neither. Half of the room is not given up for a clause. */
+static size_t shorten(const char *message, size_t most)
+{
+    size_t clause = 0, word = 0;
+
+    for (size_t i = 1; i <= most; i++) {
+        if (message[i] == ' ')
+            word = i;
+        if (message[i] == ';')
+            clause = i;
+    }
+    if (clause >= most / 2)
+        return clause;
+    return word > 0 ? word : most;
+}
+
+void tutti_message_copy(char *to, size_t size_bytes, const char *message)
+{
+    static const char dots[] = "...";
+    size_t length = strnlen(message, size_bytes);
+
+    if (length == size_bytes) {
+        length = size_bytes > sizeof dots ? shorten(message, size_bytes - sizeof dots) : 0;
+        memmove(to, message, length);
+        snprintf(to + length, size_bytes - length, "%s", dots);
+        return;
+    }
+    memmove(to, message, length);
+    to[length] = '\0';
 }
 
 void tutti_record_failure(const char *format, ...)
@@ -26,7 +98,7 @@ void tutti_record_failure(const char *format, ...)
     va_start(args, format);
     record(format, args);
     va_end(args);
-    tutti_log(TUTTI_LOG_WARN, "%s", last_message);
+    tutti_log(TUTTI_LOG_WARN, "%s", tutti_last_message());
 }
 
 void tutti_record_message(const char *format, ...)
@@ -40,15 +112,15 @@ void tutti_record_message(const char *format, ...)
 
 const char *tutti_last_message(void)
 {
-    return last_message;
+    return last_message != NULL ? last_message : "";
 }
 
 void tutti_set_last_message(const char *message)
 {
-    size_t length = strnlen(message, sizeof last_message - 1);
+    char *to = this_message();
 
-    memmove(last_message, message, length);
-    last_message[length] = '\0';
+    if (to != NULL)
+        tutti_message_copy(to, TUTTI_MESSAGE_BYTES, message);
 }
 
 void tutti_assert_failed(const char *claim, const char *file, int line)

@@ -31,8 +31,9 @@ enum {
     TUTTI_ERR_TIMEOUT = -8,
 };
 
-/* Longest message, with its terminating zero. Longer ones are cut. */
-#define TUTTI_MESSAGE_BYTES 512
+/* Longest message, with its terminating zero: room for one that names two calls and was passed on
+ * by a peer, with the names of communicators. Longer ones are shortened by tutti_message_copy. */
+#define TUTTI_MESSAGE_BYTES 1024
 
 static inline int tutti_recorded(int code)
 {
@@ -48,6 +49,10 @@ void tutti_record_failure(const char *format, ...) __attribute__((format(printf,
 /* The same without logging: for failures that the caller may mend by trying another way. */
 #define tutti_note(code, ...) tutti_recorded((tutti_record_message(__VA_ARGS__), (code)))
 void tutti_record_message(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Copy a message to where it may have less room: then it ends with the last clause that fits, or
+ * with the last word, and with "...". */
+void tutti_message_copy(char *to, size_t size_bytes, const char *message);
 
 /* The last message recorded on this thread; "" if none. Never NULL. */
 const char *tutti_last_message(void);

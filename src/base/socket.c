@@ -3,6 +3,9 @@
 #include "base/socket.h"
 
 #include "base/address_native.h"
+#include "base/fork.h"
+#include "base/limits.h"
+#include "base/param.h"
 #include "base/result.h"
 
 #include <arpa/inet.h>
@@ -16,6 +19,12 @@
 
 /* The kernel cuts this to net.core.somaxconn. All ranks may come at once. */
 #define BACKLOG 4096
+
+int tutti_socket_open(int family, int type)
+{
+    tutti_fork_hold();
+    return tutti_fork_release(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
 
 /* ---- listening -------------------------------------------------------------- */
 
@@ -47,7 +56,7 @@ static int listen_on(const struct tutti_address *address, bool is_dual, int *ret
     int on = 1, v6_only = !is_dual;
     int fd, error;
 
-    fd = socket(native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fd = tutti_socket_open(native.ss_family, SOCK_STREAM);
     if (fd < 0)
         return errno;
     /* Lets a new run listen while connections of the last one linger in TIME_WAIT;
@@ -93,10 +102,57 @@ int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16
     return error == 0 ? TUTTI_OK : fail_listen("listen on", address, error);
 }
 
+/* One try, with the port that the kernel gives to the first address. Stops at a port that is in use
+ * at another address, unless `skips_used`: then only that address is left out. */
+static size_t listen_on_one_port(const struct tutti_address *addresses, size_t count,
+                                 bool skips_used, int *ret_fds, uint16_t *ret_port_be)
+{
+    char text[TUTTI_ADDRESS_TEXT_BYTES];
+    uint16_t port_be = 0;
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        ret_fds[i] = -1;
+    for (size_t i = 0; i < count; i++) {
+        struct tutti_address address = addresses[i];
+        int error;
+
+        address.port_be = port_be;
+        error = listen_on(&address, false, &ret_fds[i], &port_be);
+        found += error == 0;
+        if (error == 0)
+            continue;
+        tutti_record_message("listen on %s: %s", tutti_address_format(&address, text),
+                             strerror(error));
+        if (error != EADDRINUSE || skips_used)
+            continue;
+        for (size_t k = 0; k < i; k++)
+            if (ret_fds[k] >= 0)
+                close(ret_fds[k]);
+        return 0;
+    }
+    *ret_port_be = port_be;
+    return found;
+}
+
+size_t tutti_socket_listen_each(const struct tutti_address *addresses, size_t count, int *ret_fds,
+                                uint16_t *ret_port_be)
+{
+    enum { TRIES = 16 };
+    size_t found = 0;
+
+    for (int i = 0; i < TRIES && found == 0; i++)
+        found = listen_on_one_port(addresses, count, i + 1 == TRIES, ret_fds, ret_port_be);
+    return found;
+}
+
 int tutti_socket_accept(int listen_fd, int *ret_fd)
 {
-    int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    char text[TUTTI_LIMITS_TEXT_BYTES];
+    int fd;
 
+    tutti_fork_hold();
+    fd = tutti_fork_release(accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd >= 0) {
         *ret_fd = fd;
         return TUTTI_OK;
@@ -106,8 +162,8 @@ int tutti_socket_accept(int listen_fd, int *ret_fd)
         return tutti_fail(TUTTI_ERR_INTERNAL, "accept on descriptor %d: %s", listen_fd,
                           strerror(errno));
     case EMFILE: case ENFILE: case ENOBUFS: case ENOMEM: case EPERM:
-        return tutti_fail(TUTTI_ERR_SYSTEM, "accept a connection: %s; raise the limit (ulimit -n)",
-                          strerror(errno));
+        return tutti_note(TUTTI_ERR_SYSTEM, "accept: %s",
+                          tutti_limits_describe(errno, text));
     default:
         return TUTTI_AGAIN; /* none waits, or the caller has left again (see accept(2)) */
     }
@@ -145,6 +201,18 @@ static int note_refused(const struct tutti_address *address, int *fd, int error)
     return TUTTI_ERR_REMOTE;
 }
 
+/* No socket: either this host lacks the address family, or there is nothing left to make one of. */
+static int note_no_socket(const struct tutti_address *address, int *fd, int error)
+{
+    char where[TUTTI_ADDRESS_TEXT_BYTES], why[TUTTI_LIMITS_TEXT_BYTES];
+
+    if (!tutti_limits_are_reached(error))
+        return note_refused(address, fd, error);
+    errno = error;
+    return tutti_note(TUTTI_ERR_SYSTEM, "open a socket to connect to %s: %s",
+                      tutti_address_format(address, where), tutti_limits_describe(error, why));
+}
+
 int tutti_socket_connect(const struct tutti_address *address, int *fd)
 {
     int error = 0;
@@ -157,9 +225,9 @@ int tutti_socket_connect(const struct tutti_address *address, int *fd)
         struct sockaddr_storage native;
         socklen_t native_size = tutti_address_to_native(address, &native);
 
-        *fd = socket(native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        *fd = tutti_socket_open(native.ss_family, SOCK_STREAM);
         if (*fd < 0)
-            return note_refused(address, fd, errno);
+            return note_no_socket(address, fd, errno);
         if (connect(*fd, (struct sockaddr *)&native, native_size) != 0)
             return errno == EINPROGRESS || errno == EINTR ? TUTTI_AGAIN
                                                           : note_refused(address, fd, errno);
@@ -178,13 +246,52 @@ int tutti_socket_connect(const struct tutti_address *address, int *fd)
     return TUTTI_OK;
 }
 
+void tutti_socket_peer(int fd, struct tutti_address *ret_address)
+{
+    struct sockaddr_storage native = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof native;
+
+    (void)getpeername(fd, (struct sockaddr *)&native, &size);
+    tutti_address_from_native((struct sockaddr *)&native, ret_address);
+}
+
+/* Ask an other end that is silent, so that all of it takes `timeout_ms`: first a pause of half the
+ * time or a little more, then some questions, each a whole number of seconds after the last. */
+static int end_after_silence(int fd, int timeout_ms)
+{
+    int seconds = (timeout_ms + 999) / 1000, on = 1;
+    int interval = seconds >= 16 ? seconds / 8 : 1;
+    int count = seconds >= 4 ? seconds / 2 / interval : 1;
+    int idle = seconds > count * interval ? seconds - count * interval : 1;
+
+    return setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) != 0 ||
+                   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle) != 0 ||
+                   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval) != 0 ||
+                   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count) != 0 ||
+                   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms,
+                              sizeof timeout_ms) != 0
+               ? tutti_fail(TUTTI_ERR_SYSTEM, "set a time limit of %d ms to a connection: %s",
+                            timeout_ms, strerror(errno))
+               : TUTTI_OK;
+}
+
+void tutti_socket_allow_pauses(int fd)
+{
+    int never = 0;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never);
+}
+
 int tutti_socket_tune(int fd, size_t buffer_bytes)
 {
+    int timeout_ms = (int)tutti_param_int(TUTTI_PARAM_NETWORK_TIMEOUT);
     int on = 1;
     int size = (int)buffer_bytes;
 
     if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "set TCP_NODELAY: %s", strerror(errno));
+    if (timeout_ms > 0)
+        TUTTI_TRY(end_after_silence(fd, timeout_ms));
     if (buffer_bytes == 0)
         return TUTTI_OK;
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size) != 0 ||

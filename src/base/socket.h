@@ -3,7 +3,8 @@
  * transport share.
  *
  * Every call finishes at once or returns TUTTI_AGAIN. Descriptors are
- * close-on-exec and non-blocking. Closing is plain close().
+ * close-on-exec and non-blocking, and a child made by fork does not get them (base/fork.h). Closing
+ * is plain close().
  */
 #ifndef TUTTI_BASE_SOCKET_H
 #define TUTTI_BASE_SOCKET_H
@@ -51,17 +52,28 @@ int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t 
 int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
                              size_t *ret_count);
 
+/* A socket of this kind (AF_INET, SOCK_STREAM, ...), or -1 with the reason in errno. */
+int tutti_socket_open(int family, int type);
+
 /* Listen on `address` (family 0: both families on all interfaces; port 0: any free port).
  * *ret_port_be is the port. A port in use: TUTTI_ERR_SYSTEM naming it and the cure. */
 int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16_t *ret_port_be);
 
-/* The next waiting connection; TUTTI_AGAIN when there is none. */
+/* Listen on each of these addresses, on one port for all that the kernel chooses. ret_fds[i] is -1
+ * where this host cannot listen on addresses[i]. Returns how many it listens on; 0: none, with the
+ * last reason recorded. */
+size_t tutti_socket_listen_each(const struct tutti_address *addresses, size_t count, int *ret_fds,
+                                uint16_t *ret_port_be);
+
+/* The next waiting connection; TUTTI_AGAIN when there is none. TUTTI_ERR_SYSTEM: this process or
+ * machine has no descriptor or memory left; recorded, but not logged. */
 int tutti_socket_accept(int listen_fd, int *ret_fd);
 
 /* Start connecting: *fd is -1 at the first call and kept between calls while
- * TUTTI_AGAIN. On failure (TUTTI_ERR_REMOTE: refused, unreachable) *fd is closed
- * and -1 again, the reason is in errno and recorded, but not logged as a failure: the caller
- * may try another address. */
+ * TUTTI_AGAIN. On failure *fd is closed and -1 again, the reason is in errno and recorded, but not
+ * logged as a failure. TUTTI_ERR_REMOTE: refused, unreachable; the caller may try another address.
+ * TUTTI_ERR_SYSTEM: this process or machine has no descriptor or memory left, so every address
+ * would fail. */
 int tutti_socket_connect(const struct tutti_address *address, int *fd);
 
 /* For a connection within this host, where no link is shared: no pacing of what is sent, as some
@@ -71,7 +83,15 @@ void tutti_socket_unpace(int fd);
 /* The most bytes that one segment of this open connection carries; 0: the kernel does not say. */
 size_t tutti_socket_segment_bytes(int fd);
 
-/* TCP_NODELAY and, when nonzero, the size of both kernel buffers. */
+/* The address of the other end; its family is 0 where there is none any more. */
+void tutti_socket_peer(int fd, struct tutti_address *ret_address);
+
+/* From now on the other end may take as long as it likes to read: a full buffer there is no reason
+ * to give the connection up. */
+void tutti_socket_allow_pauses(int fd);
+
+/* TCP_NODELAY, the end of the connection after TUTTI_NETWORK_TIMEOUT_MS without any answer, and,
+ * when nonzero, the size of both kernel buffers. */
 int tutti_socket_tune(int fd, size_t buffer_bytes);
 
 /* Send or receive what can be moved now; *ret_done may be less than `size`,
@@ -88,7 +108,13 @@ int tutti_socket_recv_parts(int fd, struct iovec *parts, size_t count, size_t *r
 /* A Unix stream socket in the abstract namespace, listening under / connecting to `name`.
  * Connecting to a name nobody listens under yet is TUTTI_AGAIN. */
 int tutti_socket_listen_unix(const char *name, int *ret_fd);
+/* The same, where failing is no failure: 0, or an errno value, and nothing is recorded. */
+int tutti_socket_try_listen_unix(const char *name, int *ret_fd);
 int tutti_socket_connect_unix(const char *name, int *ret_fd);
+
+/* True if the other end of a Unix socket was made by a process of our own user, or of root's, which
+ * could read our memory anyway. */
+bool tutti_socket_is_own_user(int fd);
 
 /* Pass a descriptor with one byte over a Unix socket / take it. TUTTI_AGAIN as usual.
  * A received descriptor is close-on-exec. */

@@ -11,38 +11,61 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The leading zero byte makes the name abstract; its length is part of it. */
-static int name_to_native(const char *name, struct sockaddr_un *ret_native, socklen_t *ret_size)
+enum { NAME_MOST_BYTES = sizeof ((struct sockaddr_un *)NULL)->sun_path - 1 };
+
+static int fail_name(const char *name)
+{
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "Unix socket name '%s' has %zu bytes, not 1 to %d", name,
+                      strlen(name), (int)NAME_MOST_BYTES);
+}
+
+/* The leading zero byte makes the name abstract; its length is part of it. False: the name is empty
+ * or too long. */
+static bool name_to_native(const char *name, struct sockaddr_un *ret_native, socklen_t *ret_size)
 {
     struct sockaddr_un native = {.sun_family = AF_UNIX};
     size_t length = strlen(name);
 
-    if (length == 0 || length > sizeof native.sun_path - 1)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "Unix socket name '%s' has %zu bytes, not 1 to %zu",
-                          name, length, sizeof native.sun_path - 1);
+    if (length == 0 || length > NAME_MOST_BYTES)
+        return false;
     memcpy(native.sun_path + 1, name, length);
     *ret_native = native;
     *ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-    return TUTTI_OK;
+    return true;
+}
+
+int tutti_socket_try_listen_unix(const char *name, int *ret_fd)
+{
+    struct sockaddr_un native;
+    socklen_t size = 0;
+    int fd, error;
+
+    if (!name_to_native(name, &native, &size))
+        return ENAMETOOLONG;
+    fd = tutti_socket_open(AF_UNIX, SOCK_STREAM);
+    if (fd < 0)
+        return errno;
+    if (bind(fd, (struct sockaddr *)&native, size) != 0 || listen(fd, SOMAXCONN) != 0) {
+        error = errno;
+        close(fd);
+        return error;
+    }
+    *ret_fd = fd;
+    return 0;
 }
 
 int tutti_socket_listen_unix(const char *name, int *ret_fd)
 {
-    struct sockaddr_un native;
-    socklen_t size = 0;
-    int fd, rc;
+    int error = tutti_socket_try_listen_unix(name, ret_fd);
 
-    TUTTI_TRY(name_to_native(name, &native, &size));
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "Unix socket: %s", strerror(errno));
-    if (bind(fd, (struct sockaddr *)&native, size) != 0 || listen(fd, SOMAXCONN) != 0) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "listen on Unix socket '%s': %s", name, strerror(errno));
-        close(fd);
-        return rc;
-    }
-    *ret_fd = fd;
-    return TUTTI_OK;
+    if (error == 0)
+        return TUTTI_OK;
+    if (error == ENAMETOOLONG)
+        return fail_name(name);
+    return tutti_fail(TUTTI_ERR_SYSTEM, "listen on Unix socket '%s': %s%s", name, strerror(error),
+                      error == EADDRINUSE ? "; another process of this host holds it: end that, or "
+                                            "choose another name"
+                                          : "");
 }
 
 int tutti_socket_connect_unix(const char *name, int *ret_fd)
@@ -51,8 +74,9 @@ int tutti_socket_connect_unix(const char *name, int *ret_fd)
     socklen_t size = 0;
     int fd, error;
 
-    TUTTI_TRY(name_to_native(name, &native, &size));
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (!name_to_native(name, &native, &size))
+        return fail_name(name);
+    fd = tutti_socket_open(AF_UNIX, SOCK_STREAM);
     if (fd < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "Unix socket: %s", strerror(errno));
     if (connect(fd, (struct sockaddr *)&native, size) == 0) {
@@ -66,6 +90,15 @@ int tutti_socket_connect_unix(const char *name, int *ret_fd)
     if (error == ECONNREFUSED || error == EAGAIN || error == EINTR)
         return TUTTI_AGAIN;
     return tutti_fail(TUTTI_ERR_SYSTEM, "connect to Unix socket '%s': %s", name, strerror(error));
+}
+
+bool tutti_socket_is_own_user(int fd)
+{
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t size = sizeof peer;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
 }
 
 /* Room for a few, so that surplus ones are seen and closed rather than leaked. */

@@ -17,38 +17,75 @@
 
 static const uint8_t magic[4] = {'T', 'U', 'n', '1'};
 
-int tutti_directory_open(const char *path, struct tutti_directory *ret_dir, bool *ret_is_made)
+/* The owner of a directory can replace it while we use it, so it must be our user or root. On a
+ * file server that does not trust root, root's own directory belongs to nobody (65534). */
+static bool is_trusted_owner(uid_t owner)
 {
-    struct tutti_directory dir = {.fd = -1};
-    bool is_made = mkdir(path, 0700) == 0;
-    struct stat info;
+    enum { ROOT = 0, NOBODY = 65534 };
 
-    if (!is_made && errno != EEXIST)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "make directory %s: %s; name one below a directory "
-                                            "that exists and that you may write to",
-                          path, strerror(errno));
-    dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir.fd < 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "open directory %s: %s", path, strerror(errno));
-    /* Another's directory could be exchanged under us; root's own may be squashed by NFS. */
-    if (fstat(dir.fd, &info) != 0 ||
-        (info.st_uid != geteuid() && info.st_uid != 0 && geteuid() != 0)) {
-        close(dir.fd);
+    return owner == geteuid() || owner == ROOT || (geteuid() == ROOT && owner == NOBODY);
+}
+
+static int check_directory(const char *path, const struct stat *info, bool is_private)
+{
+    if (!is_trusted_owner(info->st_uid))
         return tutti_fail(TUTTI_ERR_SYSTEM,
                           "directory %s belongs to user %u; name one that belongs to user %u", path,
-                          (unsigned)info.st_uid, (unsigned)geteuid());
-    }
-    if ((info.st_mode & S_IWOTH) != 0) {
-        close(dir.fd);
+                          (unsigned)info->st_uid, (unsigned)geteuid());
+    if ((info->st_mode & S_IWOTH) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM,
                           "directory %s is writable by everybody, so anybody could pose as a rank; "
                           "name a directory of your own, such as %s/tutti-%u",
                           path, path, (unsigned)geteuid());
+    if (is_private && (info->st_mode & S_IWGRP) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM,
+                          "directory %s is writable by its group, so anybody in it could pose as a "
+                          "rank; take that right away (chmod g-w), or set TUTTI_SECRET",
+                          path);
+    return TUTTI_OK;
+}
+
+int tutti_directory_open(const char *path, bool is_private, struct tutti_directory *ret_dir)
+{
+    struct tutti_directory dir = {.fd = -1};
+    struct stat info;
+    int turns = 0, rc;
+
+    if (strlen(path) >= sizeof dir.path)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path of directory %.64s... has %zu bytes; the "
+                                              "limit is %zu",
+                          path, strlen(path), sizeof dir.path - 1);
+    do {
+        if (mkdir(path, S_ISVTX | S_IRWXU) != 0 && errno != EEXIST)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "make directory %s: %s; name one below a directory "
+                                                "that exists and that you may write to",
+                              path, strerror(errno));
+        dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        /* Another rank that is done with it may remove it between the two. */
+    } while (dir.fd < 0 && errno == ENOENT && ++turns < 8);
+    if (dir.fd < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "open directory %s: %s%s", path, strerror(errno),
+                          errno == ENOTDIR || errno == ELOOP
+                              ? " (a symbolic link is not followed: name what it points to)"
+                              : "");
+    rc = fstat(dir.fd, &info) == 0
+             ? check_directory(path, &info, is_private)
+             : tutti_fail(TUTTI_ERR_SYSTEM, "look at directory %s: %s", path, strerror(errno));
+    if (rc != TUTTI_OK) {
+        close(dir.fd);
+        return rc;
     }
+    dir.is_ours = (info.st_mode & (S_ISVTX | S_IWGRP | S_IWOTH)) == S_ISVTX;
     snprintf(dir.path, sizeof dir.path, "%s", path);
     *ret_dir = dir;
-    *ret_is_made = is_made;
     return TUTTI_OK;
+}
+
+bool tutti_directory_is_removed(const struct tutti_directory *dir)
+{
+    struct stat info;
+
+    return fstat(dir->fd, &info) == 0 && info.st_nlink == 0;
 }
 
 void tutti_directory_close(struct tutti_directory *dir)

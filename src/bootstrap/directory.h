@@ -13,7 +13,8 @@
 
 struct tutti_directory {
     int fd;
-    char path[256];
+    bool is_ours; /* made by us, so it goes when nothing is in it any more */
+    char path[4096];
 };
 
 /* What stands on top of every note; what a field means depends on the note. */
@@ -26,9 +27,13 @@ struct tutti_note_head {
 
 #define TUTTI_NOTE_HEAD_BYTES 24
 
-/* Open, making the directory if it is absent; *ret_is_made says whether. Refuses one that
- * everybody may write to: TUTTI_ERR_SYSTEM, naming it and the cure. */
-int tutti_directory_open(const char *path, struct tutti_directory *ret_dir, bool *ret_is_made);
+/* Open, making the directory if it is absent; its sticky bit remembers that we have made it.
+ * Refuses a symbolic link, another user's directory, and one that everybody may write to; with
+ * `is_private` also one that the group may write to: TUTTI_ERR_SYSTEM, naming it and the cure. */
+int tutti_directory_open(const char *path, bool is_private, struct tutti_directory *ret_dir);
+
+/* True if somebody has removed the directory that we have open. */
+bool tutti_directory_is_removed(const struct tutti_directory *dir);
 void tutti_directory_close(struct tutti_directory *dir);
 
 /* Put up a note, in place of an older one of that name. Readable by this user only. */

@@ -4,26 +4,30 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-static const uint8_t purpose_kind[8] = "tutti/1";
+/* kind, nranks, rank, forming */
+static const uint8_t purpose_kind[8] = "tutti/2";
+enum { AT_NRANKS = 8, AT_RANK = 12, AT_FORMING = 16 };
+_Static_assert(AT_FORMING + TUTTI_FORMING_BYTES == TUTTI_PURPOSE_BYTES, "a purpose is full");
 
-void tutti_exchange_purpose(int nranks, int rank, struct tutti_purpose *ret_purpose)
+void tutti_exchange_purpose(const struct tutti_place *place, int nranks, int rank,
+                            struct tutti_purpose *ret_purpose)
 {
-    struct tutti_purpose purpose = {.bytes = {0}};
-
-    memcpy(purpose.bytes, purpose_kind, sizeof purpose_kind);
-    tutti_put_u32(purpose.bytes + 8, (uint32_t)nranks);
-    tutti_put_u32(purpose.bytes + 12, (uint32_t)rank);
-    *ret_purpose = purpose;
+    memcpy(ret_purpose->bytes, purpose_kind, sizeof purpose_kind);
+    tutti_put_u32(ret_purpose->bytes + AT_NRANKS, (uint32_t)nranks);
+    tutti_put_u32(ret_purpose->bytes + AT_RANK, (uint32_t)rank);
+    memcpy(ret_purpose->bytes + AT_FORMING, place->forming, TUTTI_FORMING_BYTES);
 }
 
 bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *ret_nranks,
-                                 uint32_t *ret_rank)
+                                 uint32_t *ret_rank, uint8_t ret_forming[TUTTI_FORMING_BYTES])
 {
     if (memcmp(purpose->bytes, purpose_kind, sizeof purpose_kind) != 0)
         return false;
-    *ret_nranks = tutti_get_u32(purpose->bytes + 8);
-    *ret_rank = tutti_get_u32(purpose->bytes + 12);
+    *ret_nranks = tutti_get_u32(purpose->bytes + AT_NRANKS);
+    *ret_rank = tutti_get_u32(purpose->bytes + AT_RANK);
+    memcpy(ret_forming, purpose->bytes + AT_FORMING, TUTTI_FORMING_BYTES);
     return true;
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The exchange over a directory that all ranks see.
  *
- *   join.R             member R is here; holds a nonce that it has just drawn
+ *   join.R             member R is here; holds a nonce that it has just drawn, and its process
  *   welcome.R          rank 0 answers: R's nonce, the session's number and key
  *   sS.K.R             record of rank R in round K of session S
  *   sS.K.table         rank 0 answers with all records
  *   sS.left.R          member R gives up, and why
  *   sS.error           rank 0 gives up, and why
- *   made-by-tutti      the directory was made by us, and goes when we go
  *
  * What an earlier run left behind cannot be mistaken for this one's: rank 0 draws
  * the session's number S, and a member believes a welcome only if it repeats the
@@ -21,11 +20,15 @@
  * A join stays until its member leaves; who leaves last removes the session's notes.
  * Ranks prove nothing here: they are trusted because they can write to the
  * directory, which must not be writable by everybody, and notes are readable by
- * their owner only. A member that dies is noticed at the deadline.
+ * their owner only. A rank of the same host that dies is noticed at once, others at the deadline.
+ *
+ * A communicator that has a name is formed in a directory of its own below, so that several may be
+ * formed at once. Rank 0 claims the directory (claim.h): it serves one job of a host at a time.
  */
 #include "bootstrap/exchange_file.h"
 
 #include "base/clock.h"
+#include "bootstrap/claim.h"
 
 #include <inttypes.h>
 #include <sodium.h>
@@ -33,12 +36,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PACE_FIRST_NS (1 * TUTTI_NS_PER_MS)
 #define PACE_MOST_NS (20 * TUTTI_NS_PER_MS)
-
-static const char marker[] = "made-by-tutti";
 
 static struct file_boot *file_of(struct tutti_bootstrap *boot)
 {
@@ -116,10 +118,12 @@ int tutti_file_reserve_table(struct file_boot *boot, size_t size_bytes)
 
 static int put_join(struct file_boot *boot)
 {
-    struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks};
+    struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
+                                   .size = sizeof boot->self};
     char name[TUTTI_NOTE_NAME_BYTES];
 
-    return tutti_directory_put(&boot->dir, numbered(name, "join.", boot->base.rank), &head, NULL);
+    return tutti_directory_put(&boot->dir, numbered(name, "join.", boot->base.rank), &head,
+                               &boot->self);
 }
 
 static uint64_t elapsed_ms(const struct file_boot *boot)
@@ -159,6 +163,7 @@ static uint64_t welcome_session(const struct file_welcome *welcome)
 static int seek_welcome(struct file_boot *boot)
 {
     struct file_welcome welcome;
+    struct file_process process;
     struct tutti_note_head head;
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
@@ -172,7 +177,8 @@ static int seek_welcome(struct file_boot *boot)
         return TUTTI_OK;
     }
 
-    rc = tutti_directory_get(&boot->dir, numbered(name, "join.", boot->base.rank), &head, NULL, 0);
+    rc = tutti_directory_get(&boot->dir, numbered(name, "join.", boot->base.rank), &head,
+                             &process, sizeof process);
     if (rc < 0)
         return rc;
     if (rc == TUTTI_AGAIN || head.nonce != boot->nonce) {
@@ -214,12 +220,34 @@ static int look_for_error(struct file_boot *boot)
     if (tutti_directory_get(&boot->dir, tutti_file_session_name(boot->session, name, "error"),
                             &head, text, sizeof text - 1) != TUTTI_OK)
         return TUTTI_AGAIN;
+    tutti_exchange_clean(text, head.size);
     text[head.size] = '\0';
     boot->is_over = true;
     return tutti_fail(head.code == TUTTI_ERR_USAGE || head.code == TUTTI_ERR_TIMEOUT
                           ? head.code
                           : TUTTI_ERR_REMOTE,
                       "%s", text);
+}
+
+/* Has rank 0 died? */
+static int look_for_root(struct file_boot *boot)
+{
+    struct file_process process;
+    struct tutti_note_head head;
+
+    if (!tutti_file_is_liveness_due(boot))
+        return TUTTI_AGAIN;
+    if (boot->root_pid == 0 &&
+        tutti_directory_get(&boot->dir, "join.0", &head, &process, sizeof process) == TUTTI_OK &&
+        head.size == sizeof process)
+        boot->root_pid = tutti_file_pid(boot, &process);
+    if (boot->root_pid == 0 || tutti_file_is_alive(boot->root_pid))
+        return TUTTI_AGAIN;
+    boot->is_over = true;
+    return tutti_fail(TUTTI_ERR_REMOTE,
+                      "rank 0 of %d (process %u) ended while the communicator was formed in "
+                      "directory %s",
+                      boot->base.nranks, boot->root_pid, boot->dir.path);
 }
 
 /* Our deadline has passed: rank 0 knows who is missing, and gets a moment to say so. */
@@ -258,6 +286,8 @@ static int member_step(struct file_boot *boot, const void *mine, size_t size, vo
     rc = tutti_directory_get(&boot->dir, name, &head, boot->table, table_bytes);
     if (rc == TUTTI_AGAIN)
         rc = look_for_error(boot);
+    if (rc == TUTTI_AGAIN)
+        rc = look_for_root(boot);
     if (rc == TUTTI_AGAIN)
         rc = conclude(boot);
     TUTTI_TRY(rc);
@@ -320,12 +350,25 @@ static int file_wait_fd(struct tutti_bootstrap *base)
     return file_of(base)->watch.epoll_fd;
 }
 
+static bool file_describe_missing(struct tutti_bootstrap *base, char *ret_text, size_t size)
+{
+    const struct file_boot *boot = file_of(base);
+
+    if (boot->leader != NULL)
+        tutti_file_leader_describe_missing(boot, ret_text, size);
+    else if (boot->is_in)
+        snprintf(ret_text, size, "rank 0 in directory %s has this rank's record and waits for "
+                 "other ranks", boot->dir.path);
+    else
+        snprintf(ret_text, size, "rank 0 has not appeared in directory %s", boot->dir.path);
+    return boot->leader != NULL || !boot->is_in;
+}
+
 /* ---- leaving ---------------------------------------------------------------------------- */
 
 struct leaving {
     struct file_boot *boot;
-    bool is_alone;  /* no other rank is here */
-    bool is_marked; /* the directory is ours to remove */
+    bool is_alone; /* no other rank is here */
 };
 
 static void look_around(void *context, const char *name, uint64_t inode)
@@ -336,8 +379,6 @@ static void look_around(void *context, const char *name, uint64_t inode)
     (void)inode;
     if (tutti_file_number(name, "join.", &rank) && rank < (uint32_t)leaving->boot->base.nranks)
         leaving->is_alone = false;
-    if (strcmp(name, marker) == 0)
-        leaving->is_marked = true;
 }
 
 static void sweep(void *context, const char *name, uint64_t inode)
@@ -366,10 +407,12 @@ static void leave(struct file_boot *boot)
         return;
     if (boot->is_in)
         tutti_directory_visit(&boot->dir, sweep, boot);
-    if (leaving.is_marked) {
-        tutti_directory_remove(&boot->dir, marker);
-        rmdir(boot->dir.path); /* stays if anything else is in it */
-    }
+    /* They stay if anything else is in them, such as the join of a rank that forms the next
+     * communicator; then that one's ranks remove them. */
+    if (boot->dir.is_ours)
+        rmdir(boot->dir.path);
+    if (boot->is_parent_ours)
+        rmdir(boot->parent);
 }
 
 static void file_destroy(struct tutti_bootstrap *base, const char *reason)
@@ -378,7 +421,7 @@ static void file_destroy(struct tutti_bootstrap *base, const char *reason)
 
     if (boot == NULL)
         return;
-    if (boot->dir.fd >= 0) {
+    if (boot->has_joined) {
         if (reason != NULL && boot->is_in && !boot->is_over) {
             if (boot->leader != NULL)
                 tutti_file_leader_give_up(boot, reason);
@@ -388,10 +431,15 @@ static void file_destroy(struct tutti_bootstrap *base, const char *reason)
         leave(boot);
     }
     tutti_directory_close(&boot->dir);
+    tutti_claim_release(boot->base.claim);
     tutti_file_leader_destroy(boot);
     tutti_watch_fini(&boot->watch);
+    if (boot->secret_text != NULL)
+        sodium_memzero(boot->secret_text, strlen(boot->secret_text));
     free(boot->secret_text);
+    free(boot->parent);
     free(boot->table);
+    sodium_memzero(boot, sizeof *boot);
     free(boot);
 }
 
@@ -399,15 +447,89 @@ static const struct tutti_bootstrap_ops file_ops = {
     .name = "file",
     .allgather = file_allgather,
     .wait_fd = file_wait_fd,
+    .describe_missing = file_describe_missing,
     .destroy = file_destroy,
 };
 
-int tutti_exchange_file(const char *directory, const char *secret_text, int nranks, int rank,
+/* Open the directory, or that of our name below it. */
+static int open_directory(struct file_boot *boot, const char *name, bool is_private)
+{
+    struct tutti_directory parent;
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    char path[sizeof parent.path];
+    int length;
+
+    tutti_directory_close(&boot->dir);
+    if (*name == '\0')
+        return tutti_directory_open(boot->parent, is_private, &boot->dir);
+    TUTTI_TRY(tutti_directory_open(boot->parent, is_private, &parent));
+    tutti_directory_close(&parent);
+    boot->is_parent_ours = parent.is_ours;
+    tutti_secret_from_text(name, hash);
+    length = snprintf(path, sizeof path, "%s/formed-%02x%02x%02x%02x%02x%02x%02x%02x", boot->parent,
+                      hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]);
+    if (length >= (int)sizeof path)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path of directory %.64s... is too long",
+                          boot->parent);
+    return tutti_directory_open(path, is_private, &boot->dir);
+}
+
+/* Rank 0: the directory serves one job of this host at a time, whatever path leads to it. */
+static int claim_directory(struct file_boot *boot)
+{
+    struct stat info;
+    char key[64];
+
+    if (stat(boot->parent, &info) != 0)
+        return TUTTI_OK;
+    snprintf(key, sizeof key, "file %llu %llu", (unsigned long long)info.st_dev,
+             (unsigned long long)info.st_ino);
+    return tutti_claim_take(key, boot->parent, &boot->base.claim);
+}
+
+/* Open the directory, and put our join into it. The ranks of the communicator before ours may
+ * remove a directory that one of us has made, between the two: then we make it again. */
+static int enter(struct file_boot *boot, const char *name, bool is_private)
+{
+    int rc = TUTTI_ERR_SYSTEM;
+
+    for (int turn = 0; turn < 8 && rc != TUTTI_OK; turn++) {
+        rc = open_directory(boot, name, is_private);
+        if (rc == TUTTI_OK && boot->base.rank == 0 && boot->base.claim == NULL)
+            TUTTI_TRY(claim_directory(boot));
+        if (rc == TUTTI_OK)
+            rc = put_join(boot);
+        boot->has_joined = boot->has_joined || rc == TUTTI_OK;
+        if (boot->dir.fd < 0 && access(boot->parent, F_OK) == 0)
+            return rc;
+        if (rc != TUTTI_OK && boot->dir.fd >= 0 && !tutti_directory_is_removed(&boot->dir))
+            return rc;
+    }
+    return rc;
+}
+
+static int begin(struct file_boot *boot, const struct tutti_meeting *meeting)
+{
+    const char *name = meeting->name != NULL ? meeting->name : "";
+    const char *secret = meeting->secret != NULL ? meeting->secret : "";
+
+    boot->parent = strdup(meeting->store + strlen("file:"));
+    if (boot->parent == NULL || asprintf(&boot->secret_text, "%s\n%s", secret,
+                                         meeting->job != NULL ? meeting->job : "") < 0) {
+        boot->secret_text = NULL;
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    }
+    boot->is_vague = *secret == '\0' && (meeting->job == NULL || *meeting->job == '\0');
+    TUTTI_TRY(tutti_watch_init(&boot->watch));
+    if (boot->base.rank == 0)
+        TUTTI_TRY(tutti_file_leader_create(boot));
+    return enter(boot, name, *secret == '\0');
+}
+
+int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,
                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
     struct file_boot *boot = calloc(1, sizeof *boot);
-    struct tutti_note_head nothing = {.size = 0};
-    bool is_made;
     int rc;
 
     if (boot == NULL)
@@ -419,22 +541,12 @@ int tutti_exchange_file(const char *directory, const char *secret_text, int nran
     boot->begun_ns = tutti_now_ns();
     boot->pace_ns = PACE_FIRST_NS;
     tutti_random_bytes(&boot->nonce, sizeof boot->nonce);
-    boot->secret_text = strdup(secret_text ? secret_text : "");
-    if (boot->secret_text == NULL) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
-        goto destroy;
+    tutti_file_name_self(&boot->self);
+    rc = begin(boot, meeting);
+    if (rc != TUTTI_OK) {
+        file_destroy(&boot->base, NULL);
+        return rc;
     }
-    TUTTI_TRY_OR(destroy, rc, tutti_watch_init(&boot->watch));
-    TUTTI_TRY_OR(destroy, rc, tutti_directory_open(directory, &boot->dir, &is_made));
-    if (is_made)
-        TUTTI_TRY_OR(destroy, rc, tutti_directory_put(&boot->dir, marker, &nothing, NULL));
-    if (rank == 0)
-        TUTTI_TRY_OR(destroy, rc, tutti_file_leader_create(boot));
-    TUTTI_TRY_OR(destroy, rc, put_join(boot));
     *ret_boot = &boot->base;
     return TUTTI_OK;
-
-destroy:
-    file_destroy(&boot->base, NULL);
-    return rc;
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 struct known {
     uint64_t join_inode; /* of the note last read; it differs in a note put up again */
     uint64_t nonce;      /* welcomed; 0: not yet */
+    uint32_t pid;        /* of a process that we can look after; else 0 */
+    bool is_akin;        /* seems to be of our job */
     bool has_answered;   /* has given a record in this session */
     bool has_record;     /* of the current round */
 };
@@ -22,6 +25,7 @@ struct file_leader {
     struct known *known;
     int records; /* of the current round, without our own */
     size_t size; /* of a record in the current round */
+    uint64_t complete_ns; /* when all records of round 0 were there */
     int failure;
     char reason[TUTTI_MESSAGE_BYTES];
     uint64_t linger_ns;
@@ -51,18 +55,26 @@ static void fail(struct file_boot *boot, int code, const char *format, ...)
     boot->is_over = true;
 }
 
-static void fail_missing(struct file_boot *boot)
+/* "rank 2 of 3 has": the ranks that the current round waits for. */
+static void name_missing(const struct file_boot *boot, char *ret_text, size_t size)
 {
     int nranks = boot->base.nranks;
     bool *is_here = calloc((size_t)nranks, sizeof *is_here);
-    char missing[256] = "some ranks have";
 
-    if (is_here != NULL) {
-        for (int rank = 0; rank < nranks; rank++)
-            is_here[rank] = rank == 0 || boot->leader->known[rank].has_record;
-        tutti_exchange_name_missing(is_here, nranks, missing, sizeof missing);
-        free(is_here);
-    }
+    snprintf(ret_text, size, "some ranks have");
+    if (is_here == NULL)
+        return;
+    for (int rank = 0; rank < nranks; rank++)
+        is_here[rank] = rank == 0 || boot->leader->known[rank].has_record;
+    tutti_exchange_name_missing(is_here, nranks, ret_text, size);
+    free(is_here);
+}
+
+static void fail_missing(struct file_boot *boot)
+{
+    char missing[256];
+
+    name_missing(boot, missing, sizeof missing);
     fail(boot, TUTTI_ERR_TIMEOUT,
          "%s not %s within %llu ms; check that they %s and see directory %s", missing,
          boot->round == 0 ? "joined" : "gone on",
@@ -70,9 +82,20 @@ static void fail_missing(struct file_boot *boot)
          boot->round == 0 ? "were started" : "still run", boot->dir.path);
 }
 
+void tutti_file_leader_describe_missing(const struct file_boot *boot, char *ret_text, size_t size)
+{
+    char missing[256];
+
+    name_missing(boot, missing, sizeof missing);
+    snprintf(ret_text, size, "%s not %s in directory %s", missing,
+             boot->round == 0 ? "joined" : "gone on", boot->dir.path);
+}
+
 static void fail_duplicate(struct file_boot *boot, uint32_t rank)
 {
-    fail(boot, TUTTI_ERR_USAGE, "two ranks of %d claim number %u; give each a number of its own",
+    fail(boot, TUTTI_ERR_USAGE,
+         "two ranks of %d claim number %u; give each a number of its own, and each job a directory "
+         "of its own",
          boot->base.nranks, rank);
 }
 
@@ -90,6 +113,7 @@ static void put_welcome(struct file_boot *boot, uint32_t rank, uint64_t nonce)
     memcpy(welcome.key, boot->leader->key, sizeof welcome.key);
     snprintf(name, sizeof name, "welcome.%u", rank);
     rc = tutti_directory_put(&boot->dir, name, &head, &welcome);
+    sodium_memzero(&welcome, sizeof welcome);
     if (rc < 0)
         fail(boot, rc, "%s", tutti_last_message());
 }
@@ -100,10 +124,11 @@ static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t 
 {
     struct tutti_note_head asks, given;
     struct file_welcome welcome = {.session = {0}};
+    struct file_process process;
     char name[TUTTI_NOTE_NAME_BYTES];
 
     snprintf(name, sizeof name, "welcome.%u", rank);
-    if (tutti_directory_get(&boot->dir, join, &asks, NULL, 0) != TUTTI_OK)
+    if (tutti_directory_get(&boot->dir, join, &asks, &process, sizeof process) != TUTTI_OK)
         return;
     if (tutti_directory_get(&boot->dir, name, &given, &welcome, sizeof welcome) == TUTTI_OK &&
         given.nonce == asks.nonce &&
@@ -115,10 +140,14 @@ static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t 
 static void see_join(struct file_boot *boot, const char *name, uint32_t rank, uint64_t inode)
 {
     struct known *known = &boot->leader->known[rank];
+    struct file_process process = {.kernel = {0}};
     struct tutti_note_head head;
+    uint32_t pid;
 
-    if (known->join_inode == inode ||
-        tutti_directory_get(&boot->dir, name, &head, NULL, 0) != TUTTI_OK)
+    /* A new note may have the inode of the one it replaces, so while ranks join each look reads it.
+     * Later that would only take time. */
+    if ((boot->round > 0 && known->join_inode == inode) ||
+        tutti_directory_get(&boot->dir, name, &head, &process, sizeof process) != TUTTI_OK)
         return;
     known->join_inode = inode;
     if (rank == 0) {
@@ -128,10 +157,34 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
     }
     if (head.nonce == known->nonce)
         return;
+    pid = tutti_file_pid(boot, &process);
+    if (pid != 0 && !tutti_file_is_alive(pid)) {
+        /* Left by an earlier run. Nobody puts it up again. */
+        if (!known->has_answered)
+            tutti_directory_remove(&boot->dir, name);
+        return;
+    }
     if (known->has_answered)
         fail_duplicate(boot, rank); /* and welcome, so that it hears of that */
     known->nonce = head.nonce;
+    known->pid = pid;
+    known->is_akin = memcmp(process.kin, boot->self.kin, sizeof process.kin) == 0;
     put_welcome(boot, rank, head.nonce);
+}
+
+/* Ranks of this host that have ended. */
+static void look_for_dead(struct file_boot *boot)
+{
+    if (!tutti_file_is_liveness_due(boot))
+        return;
+    for (int rank = 1; rank < boot->base.nranks; rank++) {
+        const struct known *known = &boot->leader->known[rank];
+
+        if (known->pid != 0 && !known->has_record && !tutti_file_is_alive(known->pid))
+            fail(boot, TUTTI_ERR_REMOTE,
+                 "rank %d of %d (process %u) ended while the communicator was formed", rank,
+                 boot->base.nranks, known->pid);
+    }
 }
 
 static void see_record(struct file_boot *boot, const char *name, uint32_t rank)
@@ -169,6 +222,7 @@ static void see_left(struct file_boot *boot, const char *name, uint32_t rank)
 
     if (tutti_directory_get(&boot->dir, name, &head, text, sizeof text - 1) != TUTTI_OK)
         return;
+    tutti_exchange_clean(text, head.size);
     text[head.size] = '\0';
     if (head.code == TUTTI_ERR_TIMEOUT)
         fail_missing(boot);
@@ -196,14 +250,16 @@ static void see(void *context, const char *name, uint64_t inode)
     }
 }
 
-/* All ranks are in this session: what belongs to others is left over from earlier runs. */
+/* All ranks are in this session and wait for our answer: what belongs to others, and what somebody
+ * was about to write, is left over from earlier runs. */
 static void remove_leftovers(void *context, const char *name, uint64_t inode)
 {
     struct file_boot *boot = context;
     uint32_t rank;
 
     (void)inode;
-    if (tutti_file_of_session(boot->session, name, true) != NULL ||
+    if (strncmp(name, "draft.", 6) == 0 ||
+        tutti_file_of_session(boot->session, name, true) != NULL ||
         (tutti_file_number(name, "join.", &rank) && rank >= (uint32_t)boot->base.nranks) ||
         (tutti_file_number(name, "welcome.", &rank) && rank >= (uint32_t)boot->base.nranks))
         tutti_directory_remove(&boot->dir, name);
@@ -238,6 +294,20 @@ static int answer(struct file_boot *boot, void *all)
     return TUTTI_OK;
 }
 
+/* Ranks that do not look akin to us could be another job's. Then we wait whether others claim their
+ * numbers as well. */
+static bool is_in_doubt(const struct file_boot *boot)
+{
+    const struct file_leader *leader = boot->leader;
+    bool are_akin = true;
+
+    if (!boot->is_vague || boot->round > 0)
+        return false;
+    for (int rank = 1; rank < boot->base.nranks; rank++)
+        are_akin = are_akin && leader->known[rank].is_akin;
+    return !are_akin && tutti_now_ns() < leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
+}
+
 int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size, void *all)
 {
     struct file_leader *leader = boot->leader;
@@ -251,12 +321,17 @@ int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size
         boot->is_given = true;
     }
     TUTTI_TRY(tutti_directory_visit(&boot->dir, see, boot));
-    if (leader->failure == TUTTI_OK && leader->records == boot->base.nranks - 1) {
+    if (leader->complete_ns == 0 && leader->records == boot->base.nranks - 1)
+        leader->complete_ns = tutti_now_ns();
+    if (leader->failure == TUTTI_OK && leader->records == boot->base.nranks - 1 &&
+        !is_in_doubt(boot)) {
         rc = answer(boot, all);
         if (rc == TUTTI_OK)
             return rc;
         fail(boot, rc, "%s", tutti_last_message());
     }
+    if (leader->failure == TUTTI_OK)
+        look_for_dead(boot);
     if (leader->failure == TUTTI_OK && tutti_now_ns() >= boot->base.deadline_ns)
         fail_missing(boot);
     if (leader->failure == TUTTI_OK)
@@ -296,6 +371,7 @@ void tutti_file_leader_destroy(struct file_boot *boot)
     if (boot->leader == NULL)
         return;
     free(boot->leader->known);
+    sodium_memzero(boot->leader, sizeof *boot->leader);
     free(boot->leader);
     boot->leader = NULL;
 }

@@ -1,11 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames on a TCP stream between members that have proved themselves. They are
+ * Frames on a stream between members that have proved themselves. They are
  * trusted to be ranks, not to be right: sizes are bounded before they are used. */
 #include "bootstrap/exchange.h"
 
+#include <sodium.h>
+#include <string.h>
 #include <sys/socket.h>
 
-static void encode(const struct tutti_frame *frame, uint8_t head[TUTTI_FRAME_BYTES])
+_Static_assert(TUTTI_DIGEST_BYTES == crypto_generichash_BYTES, "a digest is a plain BLAKE2b");
+
+void tutti_exchange_seal(struct tutti_handshake *shake, struct tutti_inbox *inbox,
+                         struct tutti_outbox *outbox)
+{
+    static const char to_root[] = "bootstrap: to root", to_member[] = "bootstrap: to member";
+
+    inbox->seal.number = outbox->seal.number = 0;
+    tutti_handshake_key(shake, shake->is_acceptor ? to_root : to_member, inbox->seal.key);
+    tutti_handshake_key(shake, shake->is_acceptor ? to_member : to_root, outbox->seal.key);
+    tutti_handshake_forget(shake);
+}
+
+/* The number of the frame is part of its MAC, so that none can be left out, repeated or moved. */
+static void make_mac(const struct tutti_frame_seal *seal,
+                     const uint8_t head[TUTTI_FRAME_HEAD_BYTES], uint8_t ret_mac[TUTTI_MAC_BYTES])
+{
+    crypto_generichash_state state;
+    uint8_t number[8];
+
+    tutti_put_u32(number, (uint32_t)seal->number);
+    tutti_put_u32(number + 4, (uint32_t)(seal->number >> 32));
+    crypto_generichash_init(&state, seal->key, sizeof seal->key, TUTTI_MAC_BYTES);
+    crypto_generichash_update(&state, number, sizeof number);
+    crypto_generichash_update(&state, head, TUTTI_FRAME_HEAD_BYTES);
+    crypto_generichash_final(&state, ret_mac, TUTTI_MAC_BYTES);
+    sodium_memzero(&state, sizeof state);
+}
+
+void tutti_frame_digest(struct tutti_frame *frame, const void *body)
+{
+    crypto_generichash(frame->digest, sizeof frame->digest, body, frame->size, NULL, 0);
+}
+
+static void encode(const struct tutti_frame *frame, uint8_t head[TUTTI_FRAME_HEAD_BYTES])
 {
     tutti_put_u32(head, frame->kind);
     tutti_put_u32(head + 4, frame->round);
@@ -13,9 +49,10 @@ static void encode(const struct tutti_frame *frame, uint8_t head[TUTTI_FRAME_BYT
     tutti_put_u32(head + 12, (uint32_t)frame->code);
     tutti_put_u32(head + 16, (uint32_t)frame->session);
     tutti_put_u32(head + 20, (uint32_t)(frame->session >> 32));
+    memcpy(head + 24, frame->digest, sizeof frame->digest);
 }
 
-static void decode(const uint8_t head[TUTTI_FRAME_BYTES], struct tutti_frame *ret_frame)
+static void decode(const uint8_t head[TUTTI_FRAME_HEAD_BYTES], struct tutti_frame *ret_frame)
 {
     *ret_frame = (struct tutti_frame){
         .kind = tutti_get_u32(head),
@@ -24,6 +61,42 @@ static void decode(const uint8_t head[TUTTI_FRAME_BYTES], struct tutti_frame *re
         .code = (int32_t)tutti_get_u32(head + 12),
         .session = tutti_get_u32(head + 16) | (uint64_t)tutti_get_u32(head + 20) << 32,
     };
+    memcpy(ret_frame->digest, head + 24, sizeof ret_frame->digest);
+}
+
+static int note_altered(void)
+{
+    return tutti_note(TUTTI_ERR_REMOTE, "a message was altered on its way (its MAC is wrong): "
+                                        "something between the two ranks changes their bytes");
+}
+
+/* The head has arrived: is it authentic, and is there room for the body? */
+static int check_head(struct tutti_inbox *inbox)
+{
+    uint8_t mac[TUTTI_MAC_BYTES];
+
+    if (inbox->is_head_checked)
+        return TUTTI_OK;
+    make_mac(&inbox->seal, inbox->head, mac);
+    if (sodium_memcmp(mac, inbox->head + TUTTI_FRAME_HEAD_BYTES, sizeof mac) != 0)
+        return note_altered();
+    inbox->seal.number++;
+    decode(inbox->head, &inbox->frame);
+    if (inbox->frame.size > inbox->capacity)
+        return tutti_note(TUTTI_ERR_REMOTE, "a frame of kind %u and %u bytes where %zu are due",
+                          inbox->frame.kind, inbox->frame.size, inbox->capacity);
+    inbox->is_head_checked = true;
+    return TUTTI_OK;
+}
+
+static int check_body(const struct tutti_inbox *inbox)
+{
+    struct tutti_frame frame = {.size = inbox->frame.size};
+
+    tutti_frame_digest(&frame, inbox->body);
+    if (memcmp(frame.digest, inbox->frame.digest, sizeof frame.digest) != 0)
+        return note_altered();
+    return TUTTI_OK;
 }
 
 int tutti_inbox_step(struct tutti_inbox *inbox, int fd)
@@ -37,11 +110,7 @@ int tutti_inbox_step(struct tutti_inbox *inbox, int fd)
             return TUTTI_AGAIN;
         inbox->done += moved;
     }
-    decode(inbox->head, &inbox->frame);
-    if (inbox->frame.size > inbox->capacity)
-        return tutti_note(TUTTI_ERR_REMOTE, "a frame of kind %u and %u bytes where %zu are due",
-                          inbox->frame.kind, inbox->frame.size, inbox->capacity);
-
+    TUTTI_TRY(check_head(inbox));
     while (inbox->done < TUTTI_FRAME_BYTES + inbox->frame.size) {
         size_t at = inbox->done - TUTTI_FRAME_BYTES;
 
@@ -50,19 +119,25 @@ int tutti_inbox_step(struct tutti_inbox *inbox, int fd)
             return TUTTI_AGAIN;
         inbox->done += moved;
     }
+    TUTTI_TRY(check_body(inbox));
     inbox->done = 0;
+    inbox->is_head_checked = false;
     return TUTTI_OK;
+}
+
+void tutti_exchange_clean(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((uint8_t)text[i] < 0x20 || text[i] == 0x7f)
+            text[i] = '?';
 }
 
 int tutti_inbox_error(const struct tutti_inbox *inbox, char *ret_text, size_t size)
 {
     size_t length = inbox->frame.size < size - 1 ? inbox->frame.size : size - 1;
 
-    for (size_t i = 0; i < length; i++) {
-        uint8_t byte = inbox->body[i];
-
-        ret_text[i] = (char)(byte < 0x20 || byte == 0x7f ? '?' : byte);
-    }
+    memcpy(ret_text, inbox->body, length);
+    tutti_exchange_clean(ret_text, length);
     ret_text[length] = '\0';
     switch (inbox->frame.code) {
     case TUTTI_ERR_USAGE: return TUTTI_ERR_USAGE;
@@ -76,6 +151,8 @@ void tutti_outbox_load(struct tutti_outbox *outbox, const struct tutti_frame *fr
 {
     tutti_assert(outbox->size == 0);
     encode(frame, outbox->head);
+    make_mac(&outbox->seal, outbox->head, outbox->head + TUTTI_FRAME_HEAD_BYTES);
+    outbox->seal.number++;
     outbox->body = body;
     outbox->size = TUTTI_FRAME_BYTES + frame->size;
     outbox->done = 0;

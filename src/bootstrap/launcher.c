@@ -10,11 +10,12 @@
 #include "bootstrap/launcher.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How many ports after the first one rank 0 may fall back on. */
+/* How many ports after the first one rank 0 may fall back on, where jobs can be told apart. */
 #define SPARE_PORTS 15
 
 /* ---- reading variables ------------------------------------------------------------ */
@@ -70,18 +71,20 @@ static int keep(char *to, size_t size, const char *name, const char *text)
 /* TUTTI_ROOT: host:port, or a URL. */
 static int use_root(struct tutti_launch *launch, const char *root)
 {
-    bool is_url = strncmp(root, "tcp:", 4) == 0 || strncmp(root, "file:", 5) == 0;
+    bool is_url = strncmp(root, "tcp:", 4) == 0 || strncmp(root, "file:", 5) == 0 ||
+                  strncmp(root, "unix:", 5) == 0;
     char url[sizeof launch->store];
 
     if (!is_url && strchr(root, ':') == NULL)
         return tutti_fail(TUTTI_ERR_USAGE,
-                          "TUTTI_ROOT=%s is neither host:port, tcp:host:port nor file:DIRECTORY",
+                          "TUTTI_ROOT=%s is neither host:port, tcp:host:port, unix:NAME nor "
+                          "file:DIRECTORY",
                           root);
     snprintf(url, sizeof url, "%s%s", is_url ? "" : "tcp:", root);
     return keep(launch->store, sizeof launch->store, "TUTTI_ROOT", url);
 }
 
-/* Ranks of one host meet in a directory named after the job; ranks of many need to be told. */
+/* Ranks of one host meet at a socket named after the job; ranks of many need to be told. */
 static int meet_on_host(struct tutti_launch *launch, bool is_one_host, const char *identity)
 {
     if (!is_one_host)
@@ -94,7 +97,7 @@ static int meet_on_host(struct tutti_launch *launch, bool is_one_host, const cha
                           "%s does not say which job this is: set TUTTI_ROOT=host:port, with the "
                           "host of rank 0 and a free port there",
                           launch->launcher);
-    tutti_job_directory(identity, launch->store, sizeof launch->store);
+    tutti_job_socket(identity, launch->store, sizeof launch->store);
     return TUTTI_OK;
 }
 
@@ -106,55 +109,69 @@ static int from_tutti(struct tutti_launch *launch)
     if (launch->nranks > 1 && launch->store[0] == '\0')
         return tutti_fail(TUTTI_ERR_USAGE,
                           "TUTTI_ROOT is not set: with TUTTI_NRANKS=%d ranks need host:port of "
-                          "rank 0, or file:DIRECTORY, to meet",
+                          "rank 0, unix:NAME or file:DIRECTORY to meet",
                           launch->nranks);
     return TUTTI_OK;
 }
 
-/* torchrun's own store listens on MASTER_PORT; then rank 0 takes the next port that is free. */
+/* torchrun's own store listens on MASTER_PORT, so no other job of the host has that one; rank 0
+ * takes the next port that is free. Variables that were set by hand name one port and no job. */
 static int from_torchrun(struct tutti_launch *launch)
 {
     const char *host = getenv("MASTER_ADDR");
     const char *run = getenv("TORCHELASTIC_RUN_ID");
     const char *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
-    bool is_ipv6;
+    bool has_address = host != NULL && *host != '\0';
+    char spare[24] = "";
     long port = 0;
+    bool is_ipv6;
 
     TUTTI_TRY(read_ranks(launch, "RANK", "WORLD_SIZE"));
     if (launch->nranks == 1)
         return TUTTI_OK;
-    if (launch->secret[0] == '\0')
-        snprintf(launch->secret, sizeof launch->secret, "torchrun %.200s %.16s", run ? run : "",
-                 restarts ? restarts : "0");
-    if (launch->store[0] != '\0')
-        return TUTTI_OK;
-    if (host == NULL || *host == '\0')
+    if (!has_address && launch->store[0] == '\0')
         return tutti_fail(TUTTI_ERR_USAGE, "MASTER_ADDR is not set, though RANK and WORLD_SIZE "
                                            "are; it is the host of rank 0");
-    TUTTI_TRY(read_number(launch->launcher, "MASTER_PORT", 1, UINT16_MAX - SPARE_PORTS - 1, &port));
+    if (has_address)
+        TUTTI_TRY(read_number(launch->launcher, "MASTER_PORT", 1, UINT16_MAX - SPARE_PORTS - 1,
+                              &port));
     if (run != NULL)
-        port++;
+        snprintf(launch->job, sizeof launch->job, "torchrun %.200s %.16s %.200s:%ld", run,
+                 restarts ? restarts : "0", host ? host : "", port);
+    if (launch->store[0] != '\0')
+        return TUTTI_OK;
+    if (run != NULL)
+        snprintf(spare, sizeof spare, "-%ld", ++port + SPARE_PORTS);
     is_ipv6 = host[0] != '[' && strchr(host, ':') != NULL;
-    if ((size_t)snprintf(launch->store, sizeof launch->store, "tcp:%s%s%s:%ld-%ld",
+    if ((size_t)snprintf(launch->store, sizeof launch->store, "tcp:%s%s%s:%ld%s",
                          is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", port,
-                         port + SPARE_PORTS) >= sizeof launch->store)
+                         spare) >= sizeof launch->store)
         return tutti_fail(TUTTI_ERR_USAGE, "MASTER_ADDR=%.64s... is too long", host);
     return TUTTI_OK;
 }
 
+/* Open MPI 4 hashes its job number from few bits, so the launcher's process number is added where
+ * all ranks are its descendants. */
 static int from_openmpi(struct tutti_launch *launch)
 {
     const char *job = getenv("PMIX_NAMESPACE"); /* Open MPI 5 */
-    char identity[256];
+    char identity[384], ancestor[64] = "";
     long local = 0;
 
     if (job == NULL)
         job = getenv("OMPI_MCA_ess_base_jobid"); /* Open MPI 4 */
     TUTTI_TRY(read_ranks(launch, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"));
-    if (launch->nranks == 1 || launch->store[0] != '\0')
+    if (launch->nranks == 1)
+        return TUTTI_OK;
+    if (job != NULL)
+        snprintf(launch->job, sizeof launch->job, "openmpi %.256s", job);
+    if (launch->store[0] != '\0')
         return TUTTI_OK;
     TUTTI_TRY(read_number(launch->launcher, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, INT32_MAX, &local));
-    snprintf(identity, sizeof identity, "%s%s", job ? "openmpi-" : "", job ? job : "");
+    if (!tutti_job_ancestor("OMPI_COMM_WORLD_RANK", ancestor, sizeof ancestor))
+        ancestor[0] = '\0';
+    snprintf(identity, sizeof identity, "%s%.256s%s%s", job ? "openmpi-" : "", job ? job : "",
+             job && ancestor[0] ? "-" : "", job ? ancestor : "");
     return meet_on_host(launch, local == launch->nranks, identity);
 }
 
@@ -183,6 +200,7 @@ static int from_mpich(struct tutti_launch *launch)
 static int from_slurm(struct tutti_launch *launch)
 {
     const char *nodes = getenv("SLURM_STEP_NODELIST");
+    const char *cluster = getenv("SLURM_CLUSTER_NAME");
     const char *ntasks = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
     char host[128];
     long job = 0, step = 0;
@@ -193,8 +211,8 @@ static int from_slurm(struct tutti_launch *launch)
         return TUTTI_OK;
     TUTTI_TRY(read_number(launch->launcher, "SLURM_JOB_ID", 0, UINT32_MAX, &job));
     TUTTI_TRY(read_number(launch->launcher, "SLURM_STEP_ID", 0, UINT32_MAX, &step));
-    if (launch->secret[0] == '\0')
-        snprintf(launch->secret, sizeof launch->secret, "slurm %ld.%ld", job, step);
+    snprintf(launch->job, sizeof launch->job, "slurm %.128s %ld.%ld",
+             cluster != NULL ? cluster : "", job, step);
     if (launch->store[0] != '\0')
         return TUTTI_OK;
     if (nodes == NULL)
@@ -228,9 +246,12 @@ int tutti_launch_detect(struct tutti_launch *ret_launch)
 {
     struct tutti_launch launch = {.launcher = "none", .nranks = 1, .rank = 0};
     const char *root = tutti_param_text(TUTTI_PARAM_ROOT);
+    const char *secret_name = tutti_param_info(TUTTI_PARAM_SECRET)->name;
+    /* Not by tutti_param_text, which would keep a copy for as long as the process lives. */
+    const char *secret = getenv(secret_name);
 
-    TUTTI_TRY(keep(launch.secret, sizeof launch.secret, "TUTTI_SECRET",
-                   tutti_param_text(TUTTI_PARAM_SECRET)));
+    if (secret != NULL)
+        TUTTI_TRY(keep(launch.secret, sizeof launch.secret, secret_name, secret));
     if (*root != '\0')
         TUTTI_TRY(use_root(&launch, root));
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
@@ -243,5 +264,6 @@ int tutti_launch_detect(struct tutti_launch *ret_launch)
         break;
     }
     *ret_launch = launch;
+    sodium_memzero(launch.secret, sizeof launch.secret);
     return TUTTI_OK;
 }

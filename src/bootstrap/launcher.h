@@ -18,7 +18,10 @@ unsigned tutti_job_port(unsigned long job, unsigned long step);
  * launcher process has started, and never again another's. False when /proc does not tell. */
 bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size);
 
-/* URL of a file store on this host for the job named `identity`. */
-void tutti_job_directory(const char *identity, char *ret_url, size_t size);
+/* "parent PID.START", or what of it can be known. */
+void tutti_job_parent(char *ret_text, size_t size);
+
+/* URL of a Unix socket of this host for the job named `identity`. */
+void tutti_job_socket(const char *identity, char *ret_url, size_t size);
 
 #endif

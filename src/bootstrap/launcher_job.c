@@ -2,6 +2,8 @@
  * Where the ranks of a job can meet, when the launcher names the job and no place. */
 #include "bootstrap/launcher.h"
 
+#include "base/handshake.h"
+
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,16 +126,29 @@ bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size)
     return false;
 }
 
-void tutti_job_directory(const char *identity, char *ret_url, size_t size)
+void tutti_job_parent(char *ret_text, size_t size)
 {
-    const char *parent = getenv("TMPDIR");
-    size_t length;
+    unsigned pid = (unsigned)getppid(), grandparent;
+    unsigned long long start = 0;
 
-    if (parent == NULL || *parent != '/')
-        parent = "/tmp";
-    length = (size_t)snprintf(ret_url, size, "file:%s/tutti-%u-", parent, (unsigned)geteuid());
-    for (; *identity != '\0' && length + 1 < size; identity++)
-        ret_url[length++] = isalnum((unsigned char)*identity) || *identity == '.' ? *identity : '-';
-    if (length < size)
-        ret_url[length] = '\0';
+    if (!read_stat(pid, &grandparent, &start))
+        start = 0;
+    snprintf(ret_text, size, "parent %u.%llu", pid, start);
+}
+
+void tutti_job_socket(const char *identity, char *ret_url, size_t size)
+{
+    enum { READABLE_MAX = 64 };
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    char name[READABLE_MAX + 1];
+    size_t length = 0;
+
+    for (; identity[length] != '\0' && length < READABLE_MAX; length++)
+        name[length] = isalnum((unsigned char)identity[length]) || identity[length] == '.'
+                           ? identity[length]
+                           : '-';
+    name[length] = '\0';
+    /* What was changed or cut off still counts. */
+    tutti_secret_from_text(identity, hash);
+    snprintf(ret_url, size, "unix:%s-%02x%02x%02x%02x", name, hash[0], hash[1], hash[2], hash[3]);
 }

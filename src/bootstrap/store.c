@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores by URL: "tcp:HOST:PORT", where rank 0 listens, and "file:DIRECTORY".
+ * Stores by URL: "tcp:HOST:PORT", where rank 0 listens, "unix:NAME", where it listens for ranks of
+ * its host, and "file:DIRECTORY".
  *
  * "tcp:HOST:FIRST-LAST" is a range: rank 0 takes the first port that is free and
  * the others look for it. It serves launchers that promise a host but no port.
  */
+#include "base/log.h"
+#include "bootstrap/claim.h"
 #include "bootstrap/exchange.h"
 
 #include <arpa/inet.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { UNIX_NAME_MAX = 90 };
 
 struct tcp_store {
     char host[256];
@@ -19,8 +25,9 @@ struct tcp_store {
 static int fail_url(const char *url)
 {
     return tutti_fail(TUTTI_ERR_ARGUMENT,
-                      "store '%s' is neither tcp:HOST:PORT (port 1 to 65535) nor file:DIRECTORY",
-                      url);
+                      "store '%s' is neither tcp:HOST:PORT (port 1 to 65535), unix:NAME (1 to %d "
+                      "letters, digits and -._) nor file:DIRECTORY",
+                      url, UNIX_NAME_MAX);
 }
 
 static bool parse_port(const char **text, unsigned *ret_port)
@@ -75,20 +82,6 @@ static struct tutti_address listening_address(const struct tutti_address *resolv
     return is_private ? *resolved : anywhere;
 }
 
-static int listen_in_range(const struct tcp_store *store, const struct tutti_address *resolved,
-                           int *ret_fd)
-{
-    struct tutti_address address = listening_address(resolved, store->host);
-    uint16_t port_be;
-    int rc = TUTTI_ERR_SYSTEM;
-
-    for (unsigned port = store->first_port; rc != TUTTI_OK && port <= store->last_port; port++) {
-        address.port_be = htons((uint16_t)port);
-        rc = tutti_socket_listen(&address, ret_fd, &port_be);
-    }
-    return rc;
-}
-
 /* ---- all ---------------------------------------------------------------------------- */
 
 /* Every port of every address, port by port: the first port is the likeliest. */
@@ -105,40 +98,155 @@ static size_t list_candidates(const struct tcp_store *store, const struct tutti_
     return count;
 }
 
-static int from_tcp(const char *url, const char *secret_text, int nranks, int rank,
-                    uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
+static bool is_empty(const char *text)
+{
+    return text == NULL || *text == '\0';
+}
+
+/* What root and members must agree on. `detail` is the part of the store that all ranks give alike:
+ * so jobs at other ports are strangers, also if one secret serves them all. */
+static int make_place(const struct tutti_meeting *meeting, const char *detail,
+                      struct tutti_place *ret_place)
+{
+    const char *name = meeting->name != NULL ? meeting->name : "";
+    struct tutti_place place = {.where = strchr(meeting->store, ':') + 1, .name = name};
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    char *text;
+
+    if (asprintf(&text, "%s\n%s\n%s", is_empty(meeting->secret) ? "" : meeting->secret,
+                 is_empty(meeting->job) ? "" : meeting->job, detail) < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    tutti_secret_from_text(text, place.secret);
+    sodium_memzero(text, strlen(text));
+    free(text);
+    tutti_secret_from_text(name, hash);
+    memcpy(place.forming, hash, sizeof place.forming);
+    *ret_place = place;
+    return TUTTI_OK;
+}
+
+/* A place that is known by its address alone is given to one job of this host at a time. */
+static int claim_port(const struct tutti_meeting *meeting, bool is_vague,
+                      const struct tutti_address *address, const struct tcp_store *store,
+                      struct tutti_claim **ret_claim)
+{
+    static bool has_warned; /* a second line would do no harm */
+    char key[64];
+
+    *ret_claim = NULL;
+    if (!is_vague)
+        return TUTTI_OK;
+    if (!address->is_loopback && !has_warned) {
+        has_warned = true;
+        tutti_log(TUTTI_LOG_WARN,
+                  "ranks meet at %s without a secret: whoever reaches that port can pose as a "
+                  "rank, and ranks of another job that was given the same port can join; set "
+                  "TUTTI_SECRET to the same text on all ranks of a job",
+                  meeting->store + strlen("tcp:"));
+    }
+    snprintf(key, sizeof key, "tcp %u-%u", store->first_port, store->last_port);
+    return tutti_claim_take(key, meeting->store + strlen("tcp:"), ret_claim);
+}
+
+static int serve_tcp(const struct tutti_meeting *meeting, const struct tcp_store *store,
+                     const struct tutti_address *resolved, const struct tutti_place *place,
+                     int nranks, uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
+{
+    struct tutti_address address = listening_address(resolved, store->host);
+    struct tutti_claim *claim;
+    struct tutti_door *door;
+    int rc;
+
+    TUTTI_TRY(claim_port(meeting, place->is_vague, &address, store, &claim));
+    rc = tutti_door_open_tcp(&address, store->first_port, store->last_port, &door);
+    if (rc == TUTTI_OK)
+        rc = tutti_exchange_serve(door, place, nranks, 0, deadline_ns, NULL, NULL, ret_boot);
+    if (rc == TUTTI_OK)
+        (*ret_boot)->claim = claim;
+    else
+        tutti_claim_release(claim);
+    return rc;
+}
+
+static int meet_tcp(const struct tutti_meeting *meeting, int nranks, int rank, uint64_t deadline_ns,
+                    struct tutti_bootstrap **ret_boot)
 {
     struct tutti_address resolved[4], candidates[TUTTI_CANDIDATES_MAX];
-    uint8_t secret[TUTTI_SECRET_BYTES];
+    struct tutti_place place;
     struct tcp_store store;
-    char text[sizeof store.host + 8];
+    char text[sizeof store.host + 8], ports[32];
     size_t count;
-    int listen_fd;
+    int rc;
 
-    if (!parse_tcp(url + strlen("tcp:"), &store))
-        return fail_url(url);
+    if (!parse_tcp(meeting->store + strlen("tcp:"), &store))
+        return fail_url(meeting->store);
     snprintf(text, sizeof text, "%s:%u", store.host, store.first_port);
+    snprintf(ports, sizeof ports, "%u-%u", store.first_port, store.last_port);
     /* With a range of ports there is no room for many addresses. */
     TUTTI_TRY(tutti_address_resolve(text, resolved, store.last_port > store.first_port ? 2 : 4,
                                     &count));
-    tutti_secret_from_text(secret_text ? secret_text : "", secret);
+    TUTTI_TRY(make_place(meeting, ports, &place));
+    place.is_vague = is_empty(meeting->secret) && is_empty(meeting->job);
     if (rank == 0) {
-        TUTTI_TRY(listen_in_range(&store, &resolved[0], &listen_fd));
-        return tutti_exchange_serve(listen_fd, url + strlen("tcp:"), secret, false, nranks, rank,
-                                    deadline_ns, ret_boot);
+        rc = serve_tcp(meeting, &store, &resolved[0], &place, nranks, deadline_ns, ret_boot);
+    } else {
+        count = list_candidates(&store, resolved, count, candidates);
+        rc = tutti_exchange_join(candidates, count, NULL, &place, nranks, rank, deadline_ns,
+                                 ret_boot);
     }
-    count = list_candidates(&store, resolved, count, candidates);
-    return tutti_exchange_join(candidates, count, url + strlen("tcp:"), secret, false, nranks, rank,
-                               deadline_ns, ret_boot);
+    sodium_memzero(&place, sizeof place);
+    return rc;
+}
+
+/* Ranks of one host. Without a secret, both sides ask the kernel whose process the other is: then
+ * the name need not be hard to guess. */
+static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
+                     uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    const char *name = meeting->store + strlen("unix:");
+    char socket_name[UNIX_NAME_MAX + 8];
+    struct tutti_place place;
+    struct tutti_door *door;
+    int rc;
+
+    if (*name == '\0' || strlen(name) > UNIX_NAME_MAX || name[strspn(name, allowed)] != '\0')
+        return fail_url(meeting->store);
+    snprintf(socket_name, sizeof socket_name, "tutti-%s", name);
+    TUTTI_TRY(make_place(meeting, name, &place));
+    place.is_same_user = is_empty(meeting->secret);
+    if (rank == 0) {
+        rc = tutti_door_open_unix(socket_name, &door);
+        if (rc == TUTTI_OK)
+            rc = tutti_exchange_serve(door, &place, nranks, rank, deadline_ns, NULL, NULL,
+                                      ret_boot);
+    } else {
+        rc = tutti_exchange_join(NULL, 0, socket_name, &place, nranks, rank, deadline_ns, ret_boot);
+    }
+    sodium_memzero(&place, sizeof place);
+    return rc;
+}
+
+int tutti_bootstrap_meet(const struct tutti_meeting *meeting, int nranks, int rank,
+                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
+{
+    const char *url = meeting->store;
+
+    TUTTI_TRY(tutti_exchange_check(nranks, rank));
+    if (strncmp(url, "tcp:", 4) == 0)
+        return meet_tcp(meeting, nranks, rank, deadline_ns, ret_boot);
+    if (strncmp(url, "unix:", 5) == 0)
+        return meet_unix(meeting, nranks, rank, deadline_ns, ret_boot);
+    if (strncmp(url, "file:", 5) == 0 && url[5] != '\0')
+        return tutti_exchange_file(meeting, nranks, rank, deadline_ns, ret_boot);
+    return fail_url(url);
 }
 
 int tutti_bootstrap_from_store(const char *url, const char *secret_text, int nranks, int rank,
                                uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
-    TUTTI_TRY(tutti_exchange_check(nranks, rank));
-    if (strncmp(url, "tcp:", 4) == 0)
-        return from_tcp(url, secret_text, nranks, rank, deadline_ns, ret_boot);
-    if (strncmp(url, "file:", 5) == 0 && url[5] != '\0')
-        return tutti_exchange_file(url + 5, secret_text, nranks, rank, deadline_ns, ret_boot);
-    return fail_url(url);
+    const struct tutti_meeting meeting = {.store = url, .secret = secret_text};
+
+    return tutti_bootstrap_meet(&meeting, nranks, rank, deadline_ns, ret_boot);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The root of the TCP exchange: takes in members, collects their records, answers with the table.
+ * The root of an exchange over sockets: takes in members, collects their records, answers with the
+ * table.
  *
  * The root is one of the ranks and is served from its own allgather() calls, so
  * it may return from a round only when the table has left for everybody: nobody
@@ -11,13 +12,14 @@
 #include "bootstrap/tcp_root.h"
 
 #include "base/clock.h"
+#include "bootstrap/claim.h"
 
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 static struct root *root_of(struct tutti_bootstrap *boot)
 {
@@ -41,28 +43,66 @@ void tutti_root_fail(struct root *root, int code, const char *format, ...)
         tutti_root_flush(root, seat);
 }
 
+static bool is_joining(const struct root *root)
+{
+    return root->round == 0 && !root->is_sending;
+}
+
+/* "rank 2 of 3 has": the ranks that the current round waits for. */
+static void name_missing(const struct root *root, char *ret_text, size_t size)
+{
+    bool *is_here = calloc((size_t)root->base.nranks, sizeof *is_here);
+
+    snprintf(ret_text, size, "some ranks have");
+    if (is_here == NULL)
+        return;
+    for (int rank = 0; rank < root->base.nranks; rank++) {
+        const struct seat *seat = root->seat_of_rank[rank];
+
+        is_here[rank] =
+            rank == root->base.rank ||
+            (seat != NULL && (root->is_sending ? seat->outbox.size == 0 : seat->has_record));
+    }
+    tutti_exchange_name_missing(is_here, root->base.nranks, ret_text, size);
+    free(is_here);
+}
+
+/* The commonest mistake with unique ids looks like this to each rank that makes it. */
+static const char *hint_at_id(const struct root *root)
+{
+    if (!root->is_of_id || !tutti_root_is_alone(root))
+        return "";
+    return ". None has come with this unique id: do all ranks have the id of one rank? Only one "
+           "calls tuttiGetUniqueId";
+}
+
 void tutti_root_fail_missing(struct root *root)
 {
-    bool is_joining = root->round == 0 && !root->is_sending;
-    bool *is_here = calloc((size_t)root->base.nranks, sizeof *is_here);
-    char missing[256] = "some ranks have";
+    char missing[256];
 
-    if (is_here != NULL) {
-        for (int rank = 0; rank < root->base.nranks; rank++) {
-            const struct seat *seat = root->seat_of_rank[rank];
-
-            is_here[rank] =
-                rank == root->base.rank ||
-                (seat != NULL && (root->is_sending ? seat->outbox.size == 0 : seat->has_record));
-        }
-        tutti_exchange_name_missing(is_here, root->base.nranks, missing, sizeof missing);
-        free(is_here);
-    }
+    name_missing(root, missing, sizeof missing);
     tutti_root_fail(root, TUTTI_ERR_TIMEOUT,
-                    "%s not %s within %llu ms; check that they %s and can reach %s", missing,
-                    is_joining ? "joined" : "gone on",
+                    "%s not %s within %llu ms; check that they %s and can reach %s%s", missing,
+                    is_joining(root) ? "joined" : "gone on",
                     (unsigned long long)((tutti_now_ns() - root->begun_ns) / TUTTI_NS_PER_MS),
-                    is_joining ? "were started" : "still run", root->where);
+                    is_joining(root) ? "were started" : "still run", root->where,
+                    hint_at_id(root));
+}
+
+static bool root_describe_missing(struct tutti_bootstrap *boot, char *ret_text, size_t size)
+{
+    const struct root *root = root_of(boot);
+    char missing[256];
+
+    name_missing(root, missing, sizeof missing);
+    snprintf(ret_text, size, "%s not %s at %s%s", missing,
+             is_joining(root) ? "joined" : "gone on", root->where, hint_at_id(root));
+    return true;
+}
+
+bool tutti_root_is_alone(const struct root *root)
+{
+    return root->joined == 0;
 }
 
 /* ---- a round --------------------------------------------------------------------------- */
@@ -92,6 +132,7 @@ static void answer(struct root *root, const void *mine, size_t size)
                                 .size = (uint32_t)table_bytes,
                                 .session = root->session};
 
+    tutti_assert(root->members.count == root->joined);
     for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->record_size != size) {
             tutti_root_fail(
@@ -113,10 +154,27 @@ static void answer(struct root *root, const void *mine, size_t size)
         if (size > 0)
             memcpy(root->table + (size_t)seat->rank * size, seat->inbox.body, size);
         seat->has_record = false;
-        tutti_outbox_load(&seat->outbox, &frame, root->table);
     }
+    tutti_frame_digest(&frame, root->table);
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        tutti_outbox_load(&seat->outbox, &frame, root->table);
     for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         tutti_root_flush(root, seat);
+}
+
+static uint64_t doubt_end_ns(const struct root *root)
+{
+    if (!root->is_vague || root->round > 0)
+        return 0;
+    for (const struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+        if (seat->kin != root->kin)
+            return root->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
+    return 0;
+}
+
+bool tutti_root_is_in_doubt(const struct root *root)
+{
+    return root->complete_ns == 0 || tutti_now_ns() < doubt_end_ns(root);
 }
 
 static void fail_gone(struct root *root)
@@ -133,8 +191,8 @@ static bool is_concluded(const struct root *root)
 {
     if (tutti_now_ns() >= root->linger_ns)
         return true;
-    /* Ranks that disagree are still on their way and deserve to hear why. */
-    if (root->failure == TUTTI_ERR_USAGE && root->members.count < root->base.nranks - 1)
+    /* Ranks that are still on their way would otherwise wait for us until their deadline. */
+    if (root->members.count < root->base.nranks - 1)
         return false;
     for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->fd >= 0 && (!seat->is_told || seat->outbox.size > 0))
@@ -146,6 +204,9 @@ static void set_alarm(struct root *root)
 {
     uint64_t wake_ns = root->failure != TUTTI_OK ? root->linger_ns : root->base.deadline_ns;
 
+    if (root->failure == TUTTI_OK && root->complete_ns != 0 && !root->is_sending &&
+        tutti_root_is_in_doubt(root) && doubt_end_ns(root) < wake_ns)
+        wake_ns = doubt_end_ns(root);
     if (root->callers.oldest != NULL && root->callers.oldest->shake.deadline_ns < wake_ns)
         wake_ns = root->callers.oldest->shake.deadline_ns;
     tutti_watch_alarm(&root->watch, wake_ns);
@@ -160,7 +221,8 @@ static int root_allgather(struct tutti_bootstrap *boot, const void *mine, size_t
     if (root->failure == TUTTI_OK && !root->is_sending) {
         if (root->gone > 0)
             fail_gone(root);
-        if (root->failure == TUTTI_OK && root->records == root->base.nranks - 1)
+        if (root->failure == TUTTI_OK && root->records == root->base.nranks - 1 &&
+            (root->base.nranks == 1 || !tutti_root_is_in_doubt(root)))
             answer(root, mine, size);
     }
     if (root->failure == TUTTI_OK && root->is_sending && root->unsent == 0) {
@@ -192,44 +254,57 @@ static void root_destroy(struct tutti_bootstrap *boot, const char *reason)
     if (reason != NULL)
         tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %.*s", root->base.rank,
                         root->base.nranks, TUTTI_MESSAGE_BYTES / 2, reason);
+    if (root->is_listening)
+        tutti_watch_remove(&root->watch, tutti_door_fd(root->door));
     tutti_root_free_seats(root);
-    tutti_watch_close(&root->watch, &root->listen_fd);
+    tutti_door_close(root->door);
+    tutti_claim_release(root->base.claim);
     tutti_watch_fini(&root->watch);
+    if (root->on_spent != NULL)
+        root->on_spent(root->context);
     free(root->seat_of_rank);
     free(root->table);
+    sodium_memzero(root, sizeof *root);
     free(root);
 }
 
 static const struct tutti_bootstrap_ops root_ops = {
-    .name = "tcp root",
+    .name = "root",
     .allgather = root_allgather,
     .wait_fd = root_wait_fd,
+    .describe_missing = root_describe_missing,
     .destroy = root_destroy,
 };
 
-int tutti_exchange_serve(int listen_fd, const char *where, const uint8_t secret[TUTTI_SECRET_BYTES],
-                         bool is_fresh, int nranks, int rank, uint64_t deadline_ns,
-                         struct tutti_bootstrap **ret_boot)
+int tutti_exchange_serve(struct tutti_door *door, const struct tutti_place *place, int nranks,
+                         int rank, uint64_t deadline_ns, void (*on_spent)(void *context),
+                         void *context, struct tutti_bootstrap **ret_boot)
 {
     struct root *root = calloc(1, sizeof *root);
     int rc;
 
     if (root == NULL) {
-        close(listen_fd);
+        tutti_door_close(door);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
     }
-    root->base = (struct tutti_bootstrap){
-        .ops = &root_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns};
-    root->watch = (struct tutti_watch){.epoll_fd = -1, .timer_fd = -1};
-    root->listen_fd = listen_fd;
-    root->begun_ns = tutti_now_ns();
-    snprintf(root->where, sizeof root->where, "%s", where);
+    *root = (struct root){
+        .base = {.ops = &root_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns},
+        .watch = {.epoll_fd = -1, .timer_fd = -1},
+        .door = door,
+        .is_of_id = place->is_of_id,
+        .is_same_user = place->is_same_user,
+        .is_vague = place->is_vague,
+        .kin = place->is_vague ? tutti_exchange_kin() : 0,
+        .begun_ns = tutti_now_ns()};
+    snprintf(root->where, sizeof root->where, "%s", place->where);
+    snprintf(root->name, sizeof root->name, "%s", place->name);
+    memcpy(root->forming, place->forming, sizeof root->forming);
     tutti_random_bytes(&root->session, sizeof root->session);
-    tutti_secret_derive(secret, "bootstrap", 0, root->meeting_secret);
-    if (is_fresh)
-        memcpy(root->base.secret, secret, TUTTI_SECRET_BYTES);
+    tutti_secret_derive(place->secret, "bootstrap", 0, root->meeting_secret);
+    if (place->is_of_id)
+        memcpy(root->base.secret, place->secret, TUTTI_SECRET_BYTES);
     else
-        tutti_secret_derive(secret, "communicator", root->session, root->base.secret);
+        tutti_secret_derive(place->secret, "communicator", root->session, root->base.secret);
 
     root->seat_of_rank = calloc((size_t)nranks, sizeof *root->seat_of_rank);
     if (root->seat_of_rank == NULL) {
@@ -237,7 +312,11 @@ int tutti_exchange_serve(int listen_fd, const char *where, const uint8_t secret[
         goto destroy;
     }
     TUTTI_TRY_OR(destroy, rc, tutti_watch_init(&root->watch));
-    TUTTI_TRY_OR(destroy, rc, tutti_watch_add(&root->watch, listen_fd, EPOLLIN, root));
+    TUTTI_TRY_OR(destroy, rc, tutti_door_enter(door, root));
+    TUTTI_TRY_OR(destroy, rc, tutti_watch_add(&root->watch, tutti_door_fd(door), EPOLLIN, root));
+    root->is_listening = true;
+    root->on_spent = on_spent;
+    root->context = context;
     *ret_boot = &root->base;
     return TUTTI_OK;
 

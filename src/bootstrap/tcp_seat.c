@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connections of the TCP exchange's root: callers, who have yet to prove
+ * The connections of the root of an exchange: callers, who have yet to prove
  * themselves, and members, who give records and get tables. */
 #include "bootstrap/tcp_root.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 /* Most events handled in one call, so that strangers cannot keep us inside. */
 #define EVENTS_PER_CALL 4096
+#define ACCEPTS_PER_EVENT 256
 /* Callers that have not proved themselves: for how long, and how many beside the ranks due. */
 #define HANDSHAKE_NS  (10 * TUTTI_NS_PER_S)
 #define STRANGERS_MAX 64
@@ -43,14 +46,21 @@ static void unlink_from(struct list *list, struct seat *seat)
     list->count--;
 }
 
-static void free_seat(struct root *root, struct seat *seat)
+/* Of a seat that is in no list. */
+static void release_seat(struct root *root, struct seat *seat)
 {
-    unlink_from(seat->is_member ? &root->members : &root->callers, seat);
     if (seat->is_member && seat->fd >= 0)
         tutti_exchange_hang_up(seat->fd);
     tutti_watch_close(&root->watch, &seat->fd);
     free(seat->inbox.body);
+    sodium_memzero(seat, sizeof *seat);
     free(seat);
+}
+
+static void free_seat(struct root *root, struct seat *seat)
+{
+    unlink_from(seat->is_member ? &root->members : &root->callers, seat);
+    release_seat(root, seat);
 }
 
 /* ---- members ------------------------------------------------------------------------ */
@@ -64,6 +74,7 @@ static void load_error(struct root *root, struct seat *seat)
                                 .size = (uint32_t)strlen(root->reason),
                                 .code = is_shared ? root->failure : TUTTI_ERR_REMOTE};
 
+    tutti_frame_digest(&frame, root->reason);
     tutti_outbox_load(&seat->outbox, &frame, root->reason);
     seat->is_told = true;
 }
@@ -76,6 +87,16 @@ static void left(struct root *root, struct seat *seat)
     seat->outbox.size = 0;
     if (seat->rank < 0)
         return;
+    if (!seat->has_spoken && seat->inbox.done == 0 && root->failure == TUTTI_OK) {
+        /* It may not even know that it had joined: it can have lost patience before our answer
+         * arrived, and then it calls again. */
+        root->seat_of_rank[seat->rank] = NULL;
+        root->joined--;
+        root->complete_ns = 0;
+        unlink_from(&root->members, seat);
+        append(&root->gone_callers, seat);
+        return;
+    }
     /* Who has its table of the last round may go while others still get theirs. */
     root->gone++;
     if (is_owed)
@@ -121,6 +142,8 @@ static void take_record(struct root *root, struct seat *seat)
     }
     seat->has_record = true;
     seat->record_size = frame->size;
+    if (frame->round == 0)
+        seat->kin = frame->session;
     seat->rounds++;
     root->records++;
 }
@@ -149,6 +172,7 @@ static void hear_member(struct root *root, struct seat *seat)
             left(root, seat);
             return;
         }
+        seat->has_spoken = true;
         if (seat->inbox.frame.kind == TUTTI_FRAME_RECORD)
             take_record(root, seat);
         else if (seat->inbox.frame.kind == TUTTI_FRAME_ERROR)
@@ -171,16 +195,53 @@ static void drop_stranger(struct root *root, struct seat *seat)
     free_seat(root, seat);
 }
 
-/* The caller has proved itself: which rank is it? */
-static void take_in(struct root *root, struct seat *seat)
+/* Tell a caller that has proved itself something, and part from it. It has a few bytes of room in
+ * its socket, so nothing waits. */
+static void dismiss(struct root *root, struct seat *seat, enum tutti_frame_kind kind, int code,
+                    const char *text)
 {
-    uint32_t nranks, rank;
+    struct tutti_frame frame = {.kind = kind, .size = (uint32_t)strlen(text), .code = code};
 
-    if (!tutti_exchange_purpose_read(&seat->shake.purpose, &nranks, &rank)) {
-        tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
-        drop_stranger(root, seat);
+    tutti_frame_digest(&frame, text);
+    tutti_outbox_load(&seat->outbox, &frame, text);
+    (void)tutti_outbox_step(&seat->outbox, seat->fd);
+    unlink_from(&root->callers, seat);
+    seat->is_member = true; /* its socket is closed with care for what was sent */
+    release_seat(root, seat);
+}
+
+/* All ranks are here, so this caller is one more. At a store it may be early: a member that has
+ * left us forms the next communicator. An id has only one. */
+static void dismiss_surplus(struct root *root, struct seat *seat)
+{
+    if (root->is_of_id)
+        dismiss(root, seat, TUTTI_FRAME_ERROR, TUTTI_ERR_USAGE,
+                "this unique id has been used: an id serves one communicator; call "
+                "tuttiGetUniqueId for each, and pass it to all of its ranks once");
+    else
+        dismiss(root, seat, TUTTI_FRAME_LATER, TUTTI_ERR_USAGE,
+                "all ranks of the communicator that is formed there have joined");
+}
+
+/* The caller belongs to another communicator that is formed at this place. */
+static void pass_on(struct root *root, struct seat *seat, const uint8_t *forming)
+{
+    char text[160];
+
+    tutti_watch_remove(&root->watch, seat->fd);
+    unlink_from(&root->callers, seat);
+    if (tutti_door_hand_over(root->door, forming, seat))
         return;
-    }
+    append(&root->callers, seat);
+    snprintf(text, sizeof text, "the communicator that is formed there %s%s%s",
+             root->name[0] != '\0' ? "is named '" : "has no name", root->name,
+             root->name[0] != '\0' ? "'" : "");
+    dismiss(root, seat, TUTTI_FRAME_LATER, TUTTI_ERR_USAGE, text);
+}
+
+/* A caller of our communicator is given a member's seat. */
+static void give_seat(struct root *root, struct seat *seat, uint32_t nranks, uint32_t rank)
+{
     seat->inbox.body = malloc(TUTTI_BOOTSTRAP_RECORD_MAX);
     seat->inbox.capacity = TUTTI_BOOTSTRAP_RECORD_MAX;
     if (seat->inbox.body == NULL) {
@@ -190,24 +251,69 @@ static void take_in(struct root *root, struct seat *seat)
     }
     unlink_from(&root->callers, seat);
     seat->is_member = true;
-    seat->rank = -1;
     append(&root->members, seat);
 
-    if (nranks != (uint32_t)root->base.nranks)
+    if (nranks != (uint32_t)root->base.nranks) {
         tutti_root_fail(
             root, TUTTI_ERR_USAGE,
             "ranks disagree on nranks: rank %d says %d, rank %u says %u; start all with one value",
             root->base.rank, root->base.nranks, rank, nranks);
-    else if (rank >= nranks || (int)rank == root->base.rank || root->seat_of_rank[rank] != NULL)
+    } else if (rank >= nranks || (int)rank == root->base.rank ||
+               root->seat_of_rank[rank] != NULL) {
         tutti_root_fail(root, TUTTI_ERR_USAGE,
-                        "two ranks of %d claim number %u; give each a number of its own",
-                        root->base.nranks, rank);
-    else
+                        "two ranks of %d claim number %u; give each a number of its own%s",
+                        root->base.nranks, rank,
+                        root->is_vague ? ". If two jobs meet at this place, give each job its own, "
+                                         "or its own TUTTI_SECRET"
+                                       : "");
+    } else {
         seat->rank = (int)rank;
-    if (seat->rank >= 0)
         root->seat_of_rank[rank] = seat;
+        root->joined++;
+    }
+    if (root->joined == root->base.nranks - 1)
+        root->complete_ns = tutti_now_ns();
+    if (root->joined == root->base.nranks - 1 && root->on_spent != NULL) {
+        root->on_spent(root->context);
+        root->on_spent = NULL;
+    }
     if (root->failure != TUTTI_OK)
         tutti_root_flush(root, seat);
+}
+
+/* The caller has proved itself: which rank is it, of which communicator? */
+static void take_in(struct root *root, struct seat *seat)
+{
+    uint8_t forming[TUTTI_FORMING_BYTES];
+    uint32_t nranks, rank;
+
+    if (!tutti_exchange_purpose_read(&seat->shake.purpose, &nranks, &rank, forming)) {
+        tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
+        drop_stranger(root, seat);
+        return;
+    }
+    if (memcmp(forming, root->forming, sizeof forming) != 0)
+        pass_on(root, seat, forming);
+    else if (root->failure == TUTTI_OK && !tutti_root_is_in_doubt(root))
+        dismiss_surplus(root, seat);
+    else
+        give_seat(root, seat, nranks, rank);
+}
+
+/* Those that other roots at our door have let in for us. */
+static void take_handed_over(struct root *root)
+{
+    struct seat *seat;
+
+    while ((seat = tutti_door_take(root->door, root)) != NULL) {
+        append(&root->callers, seat);
+        if (tutti_watch_add(&root->watch, seat->fd, EPOLLIN, seat) != TUTTI_OK) {
+            tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a connection");
+            free_seat(root, seat);
+            return;
+        }
+        take_in(root, seat);
+    }
 }
 
 static void hear_caller(struct root *root, struct seat *seat)
@@ -220,6 +326,7 @@ static void hear_caller(struct root *root, struct seat *seat)
         drop_stranger(root, seat);
         return;
     }
+    tutti_exchange_seal(&seat->shake, &seat->inbox, &seat->outbox);
     take_in(root, seat);
 }
 
@@ -235,26 +342,51 @@ static void expire_callers(struct root *root)
     }
 }
 
+/* A new connection; NULL: it is gone again, or the root has failed. */
+static struct seat *seat_caller(struct root *root, int fd)
+{
+    bool is_unix = tutti_door_is_unix(root->door);
+    struct seat *seat = calloc(1, sizeof *seat);
+
+    if (seat == NULL || tutti_watch_add(&root->watch, fd, EPOLLIN, seat) != TUTTI_OK) {
+        tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a connection");
+        tutti_watch_close(&root->watch, &fd);
+        free(seat);
+        return NULL;
+    }
+    seat->fd = fd;
+    seat->rank = -1;
+    append(&root->callers, seat);
+    if (is_unix && root->is_same_user && !tutti_socket_is_own_user(fd)) {
+        tutti_note(TUTTI_ERR_REMOTE, "the caller is another user's process");
+        drop_stranger(root, seat);
+        return NULL;
+    }
+    if (!is_unix && tutti_socket_tune(fd, 0) != TUTTI_OK) { /* it has left again */
+        free_seat(root, seat);
+        return NULL;
+    }
+    return seat;
+}
+
 static void accept_callers(struct root *root)
 {
-    int fd, rc;
+    int fd, rc = TUTTI_OK;
 
-    while ((rc = tutti_socket_accept(root->listen_fd, &fd)) == TUTTI_OK) {
-        struct seat *seat = calloc(1, sizeof *seat);
+    for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
+        struct seat *seat;
 
-        if (seat == NULL || tutti_watch_add(&root->watch, fd, EPOLLIN, seat) != TUTTI_OK) {
-            tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a connection");
-            tutti_watch_close(&root->watch, &fd);
-            free(seat);
-            return;
-        }
-        seat->fd = fd;
-        seat->rank = -1;
-        append(&root->callers, seat);
-        if (tutti_socket_tune(fd, 0) != TUTTI_OK) { /* it has left again */
-            free_seat(root, seat);
+        rc = tutti_socket_accept(tutti_door_fd(root->door), &fd);
+        if (rc == TUTTI_ERR_SYSTEM && root->callers.oldest != NULL) {
+            /* Out of descriptors: one that has not proved itself makes room for another. */
+            drop_stranger(root, root->callers.oldest);
             continue;
         }
+        if (rc != TUTTI_OK)
+            break;
+        seat = seat_caller(root, fd);
+        if (seat == NULL)
+            continue;
         tutti_handshake_start(&seat->shake, fd, true, root->meeting_secret, NULL,
                               tutti_now_ns() + HANDSHAKE_NS);
         hear_caller(root, seat); /* we speak first */
@@ -262,12 +394,24 @@ static void accept_callers(struct root *root)
     }
     if (rc < 0) {
         tutti_root_fail(root, rc, "%s", tutti_last_message());
-        tutti_watch_close(&root->watch, &root->listen_fd); /* or it would wake us for ever */
+        tutti_watch_remove(&root->watch, tutti_door_fd(root->door)); /* it would wake us for ever */
+        root->is_listening = false;
+    }
+}
+
+static void free_gone(struct root *root)
+{
+    while (root->gone_callers.oldest != NULL) {
+        struct seat *seat = root->gone_callers.oldest;
+
+        unlink_from(&root->gone_callers, seat);
+        release_seat(root, seat);
     }
 }
 
 void tutti_root_handle_events(struct root *root)
 {
+    take_handed_over(root);
     for (int i = 0; i < EVENTS_PER_CALL; i++) {
         void *owner = tutti_watch_next(&root->watch);
         struct seat *seat = owner;
@@ -284,10 +428,20 @@ void tutti_root_handle_events(struct root *root)
         }
     }
     expire_callers(root);
+    free_gone(root);
 }
 
 void tutti_root_free_seats(struct root *root)
 {
+    struct seat *handed_over = tutti_door_leave(root->door, root);
+
+    while (handed_over != NULL) {
+        struct seat *seat = handed_over;
+
+        handed_over = seat->newer;
+        release_seat(root, seat);
+    }
+    free_gone(root);
     while (root->callers.oldest != NULL)
         free_seat(root, root->callers.oldest);
     while (root->members.oldest != NULL)

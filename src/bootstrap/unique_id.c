@@ -11,8 +11,11 @@
  *
  * The listener is open before the id leaves this function, so that no rank can
  * come too early. It waits in a table of the process until the first rank of
- * this process starts with the id; that rank becomes the root.
+ * this process starts with the id; that rank becomes the root. The table remembers ids that have
+ * been used, so that a second use is refused by name in this process; in others the closed port
+ * tells.
  */
+#include "base/param.h"
 #include "bootstrap/exchange.h"
 
 #include <pthread.h>
@@ -35,15 +38,25 @@ enum {
     AT_CHECKSUM = 120,
 };
 
-/* Listeners of ids made in this process and not yet claimed by a rank. */
+/* How many used ids a process remembers. */
+#define USED_MAX 1024
+
+enum stage {
+    IS_OPEN,   /* nobody has started with it */
+    IS_SERVED, /* its root waits for ranks */
+    IS_USED,   /* all its ranks have come, or its root has given up */
+};
+
+/* An id made in this process. */
 struct listener {
-    uint8_t id[TUTTI_UNIQUE_ID_SIZE];
-    int fd;
+    uint8_t id[TUTTI_UNIQUE_ID_SIZE]; /* without its secret, once used */
+    enum stage stage;
+    int fd;      /* while open */
     pid_t maker; /* a child made by fork has a copy of this table, but must not serve as well */
     struct listener *next;
 };
 
-static struct listener *listeners; /* guarded by `lock` */
+static struct listener *listeners; /* newest first; guarded by `lock`, as are all fields */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void checksum(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], uint8_t ret_sum[8])
@@ -88,6 +101,25 @@ static size_t choose(const struct tutti_address *all, size_t count,
     return chosen;
 }
 
+/* True if the root needs to listen at one address only, which is then the only one of the id: all
+ * are loopback, or the user's filter leaves a single one beside loopback. */
+static bool is_private(struct tutti_address chosen[CANDIDATES], size_t *count)
+{
+    size_t others = 0, last = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        if (chosen[i].is_loopback)
+            continue;
+        others++;
+        last = i;
+    }
+    if (others > 1 || (others == 1 && *tutti_param_text(TUTTI_PARAM_SOCKET_IFNAME) == '\0'))
+        return false;
+    chosen[0] = chosen[last];
+    *count = 1;
+    return true;
+}
+
 /* ---- making ids ------------------------------------------------------------------- */
 
 static void encode(const struct tutti_address *chosen, size_t count, uint16_t port_be,
@@ -122,8 +154,7 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
     if (count == 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "this host has only link-local IPv6 addresses, which "
                                             "an id cannot carry; configure another");
-    /* Nobody else's business when all candidates are loopback. */
-    if (count == 1 && chosen[0].is_loopback)
+    if (is_private(chosen, &count))
         anywhere = chosen[0];
     listener = calloc(1, sizeof *listener);
     if (listener == NULL)
@@ -146,26 +177,68 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
 
 /* ---- using them ---------------------------------------------------------------------- */
 
-/* Take the listener of this id out of the table; -1 when it is not, or no longer, here. */
-static int claim(const uint8_t id[TUTTI_UNIQUE_ID_SIZE])
+/* Ids differ by their checksums alone as well. */
+static bool is_id(const struct listener *listener, const uint8_t id[TUTTI_UNIQUE_ID_SIZE])
 {
-    struct listener *found = NULL;
-    int fd = -1;
+    return listener->maker == getpid() &&
+           memcmp(listener->id + AT_CHECKSUM, id + AT_CHECKSUM,
+                  TUTTI_UNIQUE_ID_SIZE - AT_CHECKSUM) == 0;
+}
 
+/* Become the root if nobody of this process is: *ret_fd is the listener, else -1. TUTTI_ERR_USAGE:
+ * the id has been used. */
+static int claim(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int *ret_fd, struct listener **ret_claimed)
+{
+    enum stage stage = IS_SERVED;
+
+    *ret_fd = -1;
     pthread_mutex_lock(&lock);
-    for (struct listener **at = &listeners; *at != NULL; at = &(*at)->next)
-        if ((*at)->maker == getpid() && sodium_memcmp((*at)->id, id, TUTTI_UNIQUE_ID_SIZE) == 0) {
-            found = *at;
-            *at = found->next;
+    for (struct listener *at = listeners; at != NULL; at = at->next)
+        if (is_id(at, id)) {
+            stage = at->stage;
+            if (stage == IS_OPEN) {
+                at->stage = IS_SERVED;
+                *ret_fd = at->fd;
+                *ret_claimed = at;
+            }
             break;
         }
     pthread_mutex_unlock(&lock);
-    if (found != NULL) {
-        fd = found->fd;
-        sodium_memzero(found, sizeof *found);
-        free(found);
+    if (stage != IS_USED)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "this unique id has been used, or the rank that served it "
+                                       "has given up: an id serves one communicator; call "
+                                       "tuttiGetUniqueId for each");
+}
+
+/* Keep the newest; those of a process that made us by fork count as well. */
+static void forget_oldest(void)
+{
+    int count = 0;
+
+    for (struct listener **at = &listeners; *at != NULL;) {
+        struct listener *listener = *at;
+
+        count += listener->stage == IS_USED;
+        if (listener->stage == IS_USED && count > USED_MAX) {
+            *at = listener->next;
+            free(listener);
+        } else {
+            at = &listener->next;
+        }
     }
-    return fd;
+}
+
+/* The root has no use for more callers. */
+static void retire(void *context)
+{
+    struct listener *listener = context;
+
+    pthread_mutex_lock(&lock);
+    listener->stage = IS_USED;
+    sodium_memzero(listener->id + AT_SECRET, TUTTI_SECRET_BYTES);
+    forget_oldest();
+    pthread_mutex_unlock(&lock);
 }
 
 static int decode(const uint8_t id[TUTTI_UNIQUE_ID_SIZE],
@@ -201,21 +274,39 @@ static int decode(const uint8_t id[TUTTI_UNIQUE_ID_SIZE],
     return TUTTI_OK;
 }
 
+static int serve(int listen_fd, struct listener *claimed, const struct tutti_place *place,
+                 int nranks, int rank, uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
+{
+    struct tutti_door *door;
+    int rc = tutti_door_adopt(listen_fd, &door);
+
+    if (rc == TUTTI_OK)
+        rc = tutti_exchange_serve(door, place, nranks, rank, deadline_ns, retire, claimed,
+                                  ret_boot);
+    if (rc != TUTTI_OK)
+        retire(claimed);
+    return rc;
+}
+
 int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, int rank,
                             uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
     struct tutti_address candidates[CANDIDATES];
     char where[TUTTI_ADDRESS_TEXT_BYTES];
+    struct tutti_place place = {.where = where, .name = "", .is_of_id = true};
+    struct listener *claimed;
     size_t count = 0;
-    int listen_fd;
+    int listen_fd, rc;
 
     TUTTI_TRY(tutti_exchange_check(nranks, rank));
     TUTTI_TRY(decode(id, candidates, &count));
+    TUTTI_TRY(claim(id, &listen_fd, &claimed));
     tutti_address_format(&candidates[0], where);
-    listen_fd = claim(id);
-    if (listen_fd >= 0)
-        return tutti_exchange_serve(listen_fd, where, id + AT_SECRET, true, nranks, rank,
-                                    deadline_ns, ret_boot);
-    return tutti_exchange_join(candidates, count, where, id + AT_SECRET, true, nranks, rank,
-                               deadline_ns, ret_boot);
+    memcpy(place.secret, id + AT_SECRET, sizeof place.secret);
+    rc = listen_fd >= 0
+             ? serve(listen_fd, claimed, &place, nranks, rank, deadline_ns, ret_boot)
+             : tutti_exchange_join(candidates, count, NULL, &place, nranks, rank, deadline_ns,
+                                   ret_boot);
+    sodium_memzero(&place, sizeof place);
+    return rc;
 }

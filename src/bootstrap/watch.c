@@ -57,12 +57,17 @@ void tutti_watch_change(struct tutti_watch *watch, int fd, uint32_t events, void
     tutti_assert(epoll_ctl(watch->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
+void tutti_watch_remove(struct tutti_watch *watch, int fd)
+{
+    epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 void tutti_watch_close(struct tutti_watch *watch, int *fd)
 {
     if (*fd < 0)
         return;
     /* Closing alone would leave the entry behind if a forked child held a copy. */
-    epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
+    tutti_watch_remove(watch, *fd);
     close(*fd);
     *fd = -1;
 }

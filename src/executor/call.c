@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How large a call's buffers are. */
+ * How large a call's buffers are, and what stands for its counts in the signature; and
+ * calls that the library makes itself. */
 #include "executor/call.h"
 
 static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
@@ -35,4 +36,31 @@ void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
         *ret_output_bytes =
             size * extent(is_collective ? tutti_output_blocks(call->collective, n) : 1, call->count,
                           call->output_counts, call->output_displs);
+}
+
+uint64_t tutti_counts_hash(const size_t *counts, int nranks)
+{
+    uint64_t hash = (uint64_t)nranks;
+
+    /* Each step is a bijection of the hash so far: arrays that differ in one entry never
+     * collide. */
+    for (int rank = 0; rank < nranks; rank++) {
+        hash = (hash ^ counts[rank]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller caller,
+                         const void *input, void *output, size_t count,
+                         struct tutti_call *ret_call)
+{
+    *ret_call = (struct tutti_call){
+        .kind = (uint8_t)collective, .collective = collective, .type = TUTTI_UINT8, .input = input,
+        .output = output, .count = count,
+        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = (uint8_t)collective,
+                      .type = TUTTI_UINT8, .op = TUTTI_OP_NONE, .caller = (uint8_t)caller,
+                      .root = UINT16_MAX, .count = count}};
+    if (tutti_collective_has_root(collective))
+        ret_call->signature.root = 0;
 }

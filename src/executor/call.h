@@ -46,6 +46,21 @@ struct tutti_call {
 void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
                         size_t *ret_input_bytes, size_t *ret_output_bytes);
 
+/* Of a v-form but the all-to-all-v: the counts that all ranks pass alike. */
+static inline const size_t *tutti_call_shared_counts(const struct tutti_call *call)
+{
+    return call->output_counts != NULL ? call->output_counts : call->input_counts;
+}
+
+/* A hash of the counts that all ranks pass alike, for the signature. */
+uint64_t tutti_counts_hash(const size_t *counts, int nranks);
+
+/* A collective of bytes, root 0, which the library itself calls; all ranks alike. Messages name
+ * `caller`. */
+void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller caller,
+                         const void *input, void *output, size_t count,
+                         struct tutti_call *ret_call);
+
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {
     return call->scalar_address ? call->scalar_address : call->scalar;

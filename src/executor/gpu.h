@@ -86,6 +86,10 @@ struct tutti_gpu_item {
 int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
                     const void **ret_image);
 
+/* How a collective that has no program would run: "LL", "LL128", "direct" (kernels), or "copy
+ * engines". Constant text. */
+const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call);
+
 /* What programs are cut by; and whether every rank sees every buffer of all others. */
 struct tutti_gpu_grid;
 const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);
@@ -97,6 +101,9 @@ bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
  * until the stream has come past it. Calls on several streams run in the order of these calls. */
 int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
+
+/* Let others name the count that differs, if theirs of call `number` are not these. */
+void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts);
 
 /* Is the stream being captured? TUTTI_ERR_ARGUMENT: it is no stream, or cannot be used. */
 int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,

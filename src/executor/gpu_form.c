@@ -95,7 +95,7 @@ static void give_up(struct tutti_gpu *gpu)
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
 
     mine->is_failed = 1;
-    snprintf(mine->reason, sizeof mine->reason, "%.63s", tutti_last_message());
+    tutti_message_copy(mine->reason, sizeof mine->reason, tutti_last_message());
 }
 
 static bool has_failed(const struct tutti_gpu *gpu)

@@ -275,14 +275,52 @@ static const char *text_of(const uint64_t words[2], char text[TUTTI_SIGNATURE_TE
     return tutti_signature_format(&signature, text);
 }
 
+void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts)
+{
+    if (gpu->host_domain != NULL)
+        tutti_domain_show_counts(gpu->host_domain, TUTTI_COUNTS_OF_GPU, number, counts);
+}
+
+/* Another rank does something else. Of v-forms: the same with other counts, of all ranks or of the
+ * two of us? In an all-to-all-v `theirs` has what it sends, and mine what I expect. */
+static int fail_mismatch(const struct tutti_gpu *gpu)
+{
+    const struct tutti_gpu_report *report = gpu->report;
+    char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES];
+    struct tutti_header mine = {.sequence = report->number};
+    struct tutti_signature theirs;
+    uint64_t values[2] = {0, 0};
+    int rank = (int)report->rank, entry = -1;
+
+    memcpy(&mine.signature, report->mine, sizeof mine.signature);
+    memcpy(&theirs, report->theirs, sizeof theirs);
+    if (report->number == report->their_number && mine.signature.count != theirs.count &&
+        tutti_signature_alike(&mine.signature, &theirs)) {
+        if (tutti_signature_has_pairs(&theirs))
+            return tutti_pair_mismatch(&theirs, report->number, rank, theirs.count, gpu->args.rank,
+                                       mine.signature.count);
+        if (tutti_signature_has_hash(&theirs) && gpu->host_domain != NULL)
+            entry = tutti_domain_compare_counts(gpu->host_domain, (uint32_t)rank,
+                                                TUTTI_COUNTS_OF_GPU, report->number, &values[0],
+                                                &values[1]);
+        if (tutti_signature_has_hash(&theirs))
+            return tutti_counts_mismatch(&mine, rank, entry, values[0], values[1]);
+    }
+    return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls %s as number %llu on its GPU, rank %d calls "
+                      "%s as number %llu; all ranks must make the same calls in the same order",
+                      gpu->args.rank, text_of(report->mine, here),
+                      (unsigned long long)report->number, rank, text_of(report->theirs, there),
+                      (unsigned long long)report->their_number);
+}
+
 /* What a kernel has left in the report. */
 static int read_report(const struct tutti_gpu *gpu)
 {
     const struct tutti_gpu_report *report = gpu->report;
-    char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES];
+    char here[TUTTI_SIGNATURE_TEXT_BYTES];
     /* acquire: pairs with the kernel's release, which comes after the rest of the report */
     uint64_t fault = tutti_load_acquire(&report->fault);
-    unsigned long long number = report->number, theirs = report->their_number;
+    unsigned long long number = report->number;
 
     switch (fault) {
     case TUTTI_GPU_FINE: return TUTTI_OK;
@@ -295,11 +333,7 @@ static int read_report(const struct tutti_gpu *gpu)
                           "long for rank %d; has it called the same operation, on device memory? "
                           "TUTTI_TIMEOUT_MS sets the limit", gpu->args.rank, gpu->args.device,
                           text_of(report->mine, here), number, (int)report->rank);
-    case TUTTI_GPU_MISMATCH:
-        return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls %s as number %llu on its GPU, rank %d "
-                          "calls %s as number %llu; all ranks must make the same calls in the same "
-                          "order", gpu->args.rank, text_of(report->mine, here), number,
-                          (int)report->rank, text_of(report->theirs, there), theirs);
+    case TUTTI_GPU_MISMATCH: return fail_mismatch(gpu);
     default:
         return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: what rank %d sent "
                           "makes no sense", gpu->args.rank, gpu->args.device,

@@ -47,11 +47,23 @@ static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct
     return TUTTI_GPU_DIRECT;
 }
 
+static const char *const names[] = {[TUTTI_GPU_LL] = "LL", [TUTTI_GPU_LL128] = "LL128",
+                                    [TUTTI_GPU_DIRECT] = "direct"};
+
+const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call)
+{
+    struct tutti_gpu_item item = {.call = call};
+
+    if (tutti_gpu_copy_takes(gpu, &item))
+        return "copy engines";
+    /* Of an all-to-all-v no rank knows what the others send. */
+    if (call->kind == TUTTI_CALL_VECTOR + TUTTI_ALLTOALL)
+        return names[TUTTI_GPU_DIRECT];
+    return names[choose(gpu, call)];
+}
+
 static void trace(const struct tutti_gpu *gpu, const struct tutti_call *call, uint8_t kind)
 {
-    static const char *const names[] = {[TUTTI_GPU_LL] = "LL", [TUTTI_GPU_LL128] = "LL128",
-                                        [TUTTI_GPU_DIRECT] = "direct"};
-
     if (gpu->args.rank == 0 && kind <= TUTTI_GPU_DIRECT && tutti_log_is_on(TUTTI_LOG_TRACE))
         tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements runs by a kernel: %s",
                   tutti_collective_name(call->collective), call->count, names[kind]);

@@ -55,14 +55,21 @@ struct tutti_program {
     struct tutti_program *lent;
 };
 
+/* Words of a header; and with more ranks counts do not travel behind headers: a difference is still
+ * found, by the hash in the signature, but is not named. */
+enum { TUTTI_HEADER_WORDS = 4, TUTTI_MOST_COUNTS = 128 };
+_Static_assert(sizeof(struct tutti_header) == TUTTI_HEADER_WORDS * sizeof(uint64_t), "whole words");
+
 struct tutti_lane_state {
     struct tutti_conn *conn;
     uint32_t position;    /* index of its current step among the lane's */
     uint32_t segment;     /* of that step */
     size_t offset;        /* bytes done of that segment */
     size_t moved;         /* bytes done of that step */
-    uint32_t header_bytes; /* done, of this operation's header */
-    struct tutti_header header; /* received */
+    uint32_t header_bytes; /* done, of this operation's header and the counts behind it */
+    struct tutti_header header; /* received; in a run whose headers have counts behind them: */
+    uint64_t *words;       /* the header and those, sent or received */
+    uint32_t word_capacity;
     /* RECV_REDUCE_SEND: reduced bytes on their way; [drained, filled) wait to be sent. */
     uint8_t *bounce;
     size_t filled, drained;
@@ -76,6 +83,14 @@ struct tutti_run {
     bool is_active;
     bool moved;                        /* set by any progress; the caller clears it */
     bool streams;                      /* results bypass the cache */
+    /* Of a v-form: a header goes before every message, also before one of no bytes, since only the
+     * header tells ranks that their counts differ. */
+    bool is_vector;
+    /* Words of counts behind each header, so that ranks without a domain can name the counts that
+     * differ. In an all-to-all-v one: how many elements the sender expects of the receiver, while
+     * the header has how many it sends. In other v-forms all counts. */
+    uint32_t ncounts;
+    uint32_t header_bytes;             /* of header and counts */
     struct tutti_post *post;           /* mine, of the round */
     bool lends;                        /* all have agreed to run on lent memory, mine by: */
     uint32_t input_lent, output_lent;
@@ -151,6 +166,11 @@ int tutti_run_progress(struct tutti_engine *engine);
  * of this process touches the caller's buffers any more. */
 void tutti_run_cancel(struct tutti_engine *engine);
 
+/* The active run could not go on, with result `rc`, because a peer has gone: had that peer said
+ * before that the two of us call different things? Then TUTTI_ERR_USAGE and the message for it,
+ * else `rc` and the message that there was. */
+int tutti_run_explain(struct tutti_engine *engine, int rc);
+
 /* The rank that the active run waits for, -1 if none in particular: for messages. */
 int tutti_run_waits_for(const struct tutti_engine *engine);
 
@@ -166,6 +186,10 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
                        int rank, const struct tutti_header *theirs);
 int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
                        int rank, const struct tutti_post *theirs);
+/* Of a run with counts behind its headers: `words`, of which `bytes` have come from `rank`, the
+ * header among them, against mine. TUTTI_OK also where the rest must tell. */
+int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const uint64_t *words,
+                           size_t bytes);
 
 /* Does `rank` do in this round what I do? Once its counter was acquired. */
 static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32_t rank,
@@ -239,7 +263,11 @@ bool tutti_message_streams(struct tutti_engine *engine, const void *output, size
                            bool is_mutual);
 int tutti_run_lanes(struct tutti_engine *engine);  /* host_lanes.c */
 void tutti_lanes_begin_piece(struct tutti_run *run);
-int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan);
+/* Room for a run of that plan whose headers have so many counts behind them. */
+int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, uint32_t ncounts);
+/* Looks for a header of a peer that does not go on, and compares it. TUTTI_ERR_USAGE names the
+ * difference, TUTTI_OK: no. */
+int tutti_lanes_read_headers(struct tutti_engine *engine);
 void tutti_lanes_fini(struct tutti_run *run);
 size_t tutti_lanes_bytes(const struct tutti_run *run);
 /* A rank that itself keeps a lane from going on; TUTTI_NO_RANK when all wait for other lanes. */
@@ -247,7 +275,7 @@ int tutti_lanes_wait_for(const struct tutti_run *run);
 
 static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct tutti_step *step)
 {
-    const uint32_t *deps = run->program->plan->schedule->deps + step->dep_first;
+    const uint32_t *deps = tutti_step_deps(run->program->plan->schedule, step);
 
     for (uint32_t i = 0; i < step->dep_count; i++)
         if (run->halves_left[deps[i]] != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two-sided steps: every lane works on its first unfinished step. */
 #include "base/result.h"
-#include "executor/host.h"
+#include "executor/host_lane.h"
 #include "schedule/access.h"
 
 #include <stdlib.h>
@@ -30,105 +30,6 @@ static void finish_half(struct tutti_run *run, struct tutti_lane_state *state, u
     state->moved = 0;
     state->filled = state->drained = 0;
     run->moved = true;
-}
-
-static void advance(struct tutti_run *run, struct tutti_lane_state *state,
-                    const struct tutti_segment *segment, size_t bytes)
-{
-    state->moved += bytes;
-    state->offset += bytes;
-    if (state->offset == segment->bytes) {
-        state->segment++;
-        state->offset = 0;
-    }
-    if (bytes > 0)
-        run->moved = true;
-}
-
-/* The header with the beginning of the step, where the transport can do that in one go; with the
- * whole step if that is small: one message, not two. */
-static int offer_header(const struct tutti_run *run, struct tutti_lane_state *state,
-                        const struct tutti_step *step, const struct tutti_bound_step *bound,
-                        size_t *ret_taken)
-{
-    const struct tutti_transport_ops *ops = state->conn->ops;
-    const struct tutti_segment *segment = &run->bound->segments[bound->first];
-    const uint8_t *header = (const uint8_t *)run->header;
-    size_t done = state->header_bytes, size = sizeof *run->header;
-    const uint8_t *data;
-
-    if (step->kind != TUTTI_STEP_SEND)
-        return ops->send(state->conn, header + done, size - done, ret_taken);
-    data = run->base[step->src.buffer] + segment->at[TUTTI_AT_SRC];
-    if (ops->send_two != NULL)
-        return ops->send_two(state->conn, header + done, size - done, data, segment->bytes,
-                             ret_taken);
-    return ops->send(state->conn, header + done, size - done, ret_taken);
-}
-
-static int send_header(struct tutti_run *run, struct tutti_lane_state *state,
-                       const struct tutti_step *step, const struct tutti_bound_step *bound)
-{
-    size_t taken;
-
-    if (state->header_bytes == sizeof *run->header)
-        return TUTTI_OK;
-    TUTTI_TRY(offer_header(run, state, step, bound, &taken));
-    if (taken == 0)
-        return TUTTI_AGAIN;
-    run->moved = true;
-    taken += state->header_bytes;
-    state->header_bytes = (uint32_t)(taken < sizeof *run->header ? taken : sizeof *run->header);
-    if (taken > sizeof *run->header)
-        advance(run, state, &run->bound->segments[bound->first], taken - sizeof *run->header);
-    return state->header_bytes == sizeof *run->header ? TUTTI_OK : TUTTI_AGAIN;
-}
-
-/* Does the step put what it receives to its place as it is? */
-static bool receives_in_place(const struct tutti_step *step)
-{
-    return step->kind == TUTTI_STEP_RECV || step->kind == TUTTI_STEP_RECV_COPY_SEND;
-}
-
-static int take_header(const struct tutti_run *run, struct tutti_lane_state *state,
-                       const struct tutti_step *step, const struct tutti_bound_step *bound,
-                       size_t *ret_got)
-{
-    const struct tutti_transport_ops *ops = state->conn->ops;
-    const struct tutti_segment *segment = &run->bound->segments[bound->first];
-    uint8_t *rest = (uint8_t *)&state->header + state->header_bytes;
-    size_t size = sizeof state->header - state->header_bytes;
-    uint8_t *data = NULL;
-
-    if (ops->recv_two == NULL)
-        return ops->recv(state->conn, rest, size, ret_got);
-    if (receives_in_place(step))
-        data = run->base[step->dst.buffer] + segment->at[TUTTI_AT_DST];
-    return ops->recv_two(state->conn, rest, size, data, segment->bytes, ret_got);
-}
-
-static int receive_header(struct tutti_engine *engine, struct tutti_lane_state *state,
-                          const struct tutti_step *step, uint32_t index)
-{
-    struct tutti_run *run = &engine->run;
-    const struct tutti_bound_step *bound = &run->bound->steps[index];
-    size_t got, left;
-
-    if (state->header_bytes == sizeof *run->header)
-        return TUTTI_OK;
-    do {
-        TUTTI_TRY(take_header(run, state, step, bound, &got));
-        if (got == 0)
-            return TUTTI_AGAIN;
-        left = sizeof *run->header - state->header_bytes;
-        state->header_bytes += (uint32_t)(got < left ? got : left);
-        run->moved = true;
-    } while (got < left);
-    if (!tutti_header_equal(&state->header, run->header))
-        return tutti_run_mismatch(engine, run->header, state->conn->peer, &state->header);
-    run->received[index] += got - left;
-    advance(run, state, &run->bound->segments[bound->first], got - left);
-    return TUTTI_OK;
 }
 
 /* ---- sending -------------------------------------------------------------------- */
@@ -189,7 +90,7 @@ static int send_step(struct tutti_run *run, struct tutti_lane_state *state,
             return TUTTI_AGAIN;
         TUTTI_TRY(state->conn->ops->send(state->conn, base + segment->at[slot] + state->offset,
                                          size, &taken));
-        advance(run, state, segment, taken);
+        tutti_lane_advance(run, state, segment, taken);
         if (taken < size)
             return TUTTI_AGAIN;
     }
@@ -206,7 +107,7 @@ static int receive_copy(struct tutti_run *run, struct tutti_lane_state *state,
     TUTTI_TRY(state->conn->ops->recv(state->conn, dst + segment->at[TUTTI_AT_DST] + state->offset,
                                      size, &got));
     run->received[index] += got;
-    advance(run, state, segment, got);
+    tutti_lane_advance(run, state, segment, got);
     return got < size ? TUTTI_AGAIN : TUTTI_OK;
 }
 
@@ -237,7 +138,7 @@ static int receive_reduce(struct tutti_run *run, struct tutti_lane_state *state,
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         state->filled += size;
     run->received[index] += size;
-    advance(run, state, segment, size);
+    tutti_lane_advance(run, state, segment, size);
     return TUTTI_OK;
 }
 
@@ -249,7 +150,7 @@ static int receive_step(struct tutti_run *run, struct tutti_lane_state *state,
     while (state->moved < bound->bytes) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + state->segment];
 
-        if (receives_in_place(step))
+        if (tutti_lane_receives_in_place(step))
             TUTTI_TRY(receive_copy(run, state, segment, run->base[step->dst.buffer], index));
         else
             TUTTI_TRY(receive_reduce(run, state, segment, step, index));
@@ -274,15 +175,15 @@ static int advance_lane(struct tutti_engine *engine, uint32_t number)
 
         if (!tutti_run_deps_done(run, step))
             return TUTTI_AGAIN;
-        if (run->bound->steps[index].bytes > 0) {
+        if (run->bound->steps[index].bytes > 0 || run->is_vector) {
             if (state->conn == NULL)
                 TUTTI_TRY(tutti_fabric_connect(engine->fabric, lane->peer, lane->channel,
                                                &state->conn));
             if (lane->is_receive) {
-                TUTTI_TRY(receive_header(engine, state, step, index));
+                TUTTI_TRY(tutti_lane_receive_header(engine, state, step, index));
                 TUTTI_TRY(receive_step(run, state, step, index));
             } else {
-                TUTTI_TRY(send_header(run, state, step, &run->bound->steps[index]));
+                TUTTI_TRY(tutti_lane_send_header(run, state, step, &run->bound->steps[index]));
                 TUTTI_TRY(send_step(run, state, step, index));
             }
         }
@@ -325,6 +226,8 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
         if (run->piece == 0) {
             state->conn = NULL;
             state->header_bytes = 0;
+            if (run->ncounts > 0 && !plan->lanes[i].is_receive)
+                tutti_lane_write_counts(run, &plan->lanes[i], state);
         }
     }
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
@@ -335,7 +238,7 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
     memset(run->received, 0, schedule->nsteps * sizeof *run->received);
 }
 
-int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan)
+int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, uint32_t ncounts)
 {
     uint32_t nsteps = plan->schedule->nsteps;
 
@@ -359,6 +262,8 @@ int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the state of %u steps", nsteps);
         run->step_capacity = nsteps;
     }
+    for (uint32_t i = 0; ncounts > 0 && i < plan->nlanes; i++)
+        TUTTI_TRY(tutti_lane_reserve_words(&run->lanes[i], TUTTI_HEADER_WORDS + ncounts));
     for (uint32_t i = 0; i < plan->nlanes; i++) {
         if (!plan->lanes[i].needs_bounce || run->lanes[i].bounce != NULL)
             continue;
@@ -371,8 +276,10 @@ int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan)
 
 void tutti_lanes_fini(struct tutti_run *run)
 {
-    for (uint32_t i = 0; i < run->lane_capacity; i++)
+    for (uint32_t i = 0; i < run->lane_capacity; i++) {
         free(run->lanes[i].bounce);
+        free(run->lanes[i].words);
+    }
     free(run->lanes);
     free(run->halves_left);
     free(run->received);
@@ -387,9 +294,11 @@ size_t tutti_lanes_bytes(const struct tutti_run *run)
     size_t bytes = run->lane_capacity * sizeof *run->lanes +
                    run->step_capacity * (sizeof *run->halves_left + sizeof *run->received);
 
-    for (uint32_t i = 0; i < run->lane_capacity; i++)
+    for (uint32_t i = 0; i < run->lane_capacity; i++) {
+        bytes += run->lanes[i].word_capacity * sizeof *run->lanes[i].words;
         if (run->lanes[i].bounce != NULL)
             bytes += BOUNCE_BYTES;
+    }
     return bytes;
 }
 
@@ -411,7 +320,9 @@ static bool is_starved(const struct tutti_run *run, const struct tutti_lane *lan
     if (state->conn == NULL)
         return true;
     if (lane->is_receive)
-        return state->filled < BOUNCE_BYTES && state->moved < run->bound->steps[index].bytes &&
+        return state->filled < BOUNCE_BYTES &&
+               (state->moved < run->bound->steps[index].bytes ||
+                (run->is_vector && state->header_bytes < run->header_bytes)) &&
                (state->conn->ops->peek(state->conn, 1, 1, &bytes, &size) != TUTTI_OK || size == 0);
     return step->kind == TUTTI_STEP_SEND || run->received[index] > state->moved;
 }

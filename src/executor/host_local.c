@@ -107,6 +107,9 @@ static int get_segments(struct tutti_engine *engine, const struct tutti_step *st
     bool by_load = remote != NULL;
     bool stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT;
 
+    /* A rank with an empty block may have no buffer for it: there is nothing to ask where it is. */
+    if (bound->count == 0)
+        return TUTTI_OK;
     if (!by_load) {
         const struct tutti_post *post = tutti_domain_post(engine->domain, from, engine->round);
 

@@ -32,9 +32,27 @@ static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
     return false;
 }
 
+/* Both make the call of that number, but pass other counts: which of them differ is in the domain,
+ * unless so many calls have been made since that it is forgotten. */
+static int report_counts(const struct tutti_engine *engine, const struct tutti_header *mine,
+                         int rank)
+{
+    uint64_t here = 0, there = 0;
+    int entry = -1;
+
+    if (engine->domain != NULL)
+        entry = tutti_domain_compare_counts(engine->domain, (uint32_t)rank, TUTTI_COUNTS_OF_HOST,
+                                            mine->sequence, &here, &there);
+    return tutti_counts_mismatch(mine, rank, entry, here, there);
+}
+
 static int report(const struct tutti_engine *engine, const struct tutti_header *mine, int rank,
                   const struct tutti_header *theirs)
 {
+    if (mine->sequence == theirs->sequence && mine->chain == theirs->chain &&
+        tutti_signature_has_hash(&mine->signature) &&
+        tutti_signature_alike(&mine->signature, &theirs->signature))
+        return report_counts(engine, mine, rank);
     if (theirs->signature.magic == TUTTI_SIGNATURE_MAGIC &&
         tutti_history_parts(&engine->history, mine, theirs))
         return tutti_history_mismatch(&engine->history, mine, rank, theirs);
@@ -65,6 +83,52 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_pos
     memcpy(&there.signature, theirs->signature, sizeof there.signature);
     here.sequence = there.sequence = tutti_history_number(&engine->history, &here);
     return tutti_run_mismatch(engine, &here, rank, &there);
+}
+
+/* Of an all-to-all-v: what I send to `rank` and what I expect of it, against what it says. */
+static int check_pair(const struct tutti_engine *engine, int rank, uint64_t sent, uint64_t expected)
+{
+    const struct tutti_run *run = &engine->run;
+    uint64_t sends = run->call->input_counts[rank], expects = run->call->output_counts[rank];
+
+    if (sent != expects)
+        return tutti_pair_mismatch(&run->header->signature, run->header->sequence, rank, sent,
+                                   engine->rank, expects);
+    if (expected != sends)
+        return tutti_pair_mismatch(&run->header->signature, run->header->sequence, engine->rank,
+                                   sends, rank, expected);
+    return TUTTI_OK;
+}
+
+int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const uint64_t *words,
+                           size_t bytes)
+{
+    const struct tutti_run *run = &engine->run;
+    bool has_pairs = tutti_signature_has_pairs(&run->header->signature);
+    const uint64_t *there = words + TUTTI_HEADER_WORDS;
+    struct tutti_header theirs;
+    const size_t *here;
+    uint32_t entry = 0;
+    uint64_t count;
+
+    memcpy(&theirs, words, sizeof theirs);
+    count = theirs.signature.count;
+    if (has_pairs && tutti_signature_has_pairs(&theirs.signature))
+        theirs.signature.count = 0;
+    if (tutti_header_equal(&theirs, run->header)) {
+        if (!has_pairs || bytes < run->header_bytes)
+            return TUTTI_OK;
+        return check_pair(engine, rank, count, there[0]);
+    }
+    if (theirs.sequence != run->header->sequence || theirs.chain != run->header->chain ||
+        !tutti_signature_alike(&theirs.signature, &run->header->signature))
+        return tutti_run_mismatch(engine, run->header, rank, &theirs);
+    if (bytes < run->header_bytes)
+        return TUTTI_OK;
+    here = tutti_call_shared_counts(run->call);
+    while (entry + 1 < run->ncounts && here[entry] == there[entry])
+        entry++;
+    return tutti_counts_mismatch(run->header, rank, (int)entry, here[entry], there[entry]);
 }
 
 /* Who waits without a domain: has the rank before me told of other calls than mine? After some

@@ -328,13 +328,31 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     run->is_active = true;
 }
 
+/* Peers must find the counts of a v-form as soon as they find that the call differs from theirs. */
+static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
+{
+    struct tutti_run *run = &engine->run;
+    bool has_hash = tutti_signature_has_hash(&call->signature);
+    bool has_pairs = tutti_signature_has_pairs(&call->signature);
+
+    run->is_vector = has_hash || has_pairs;
+    run->ncounts = has_pairs ? 1 : 0;
+    if (has_hash && engine->domain != NULL)
+        tutti_domain_show_counts(engine->domain, TUTTI_COUNTS_OF_HOST,
+                                 engine->history.sequence + 1, tutti_call_shared_counts(call));
+    else if (has_hash && engine->nranks <= TUTTI_MOST_COUNTS)
+        run->ncounts = (uint32_t)engine->nranks;
+    run->header_bytes = (uint32_t)(sizeof *run->header + run->ncounts * sizeof(uint64_t));
+}
+
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
 
+    prepare_counts(engine, call);
     if (!program->plan->schedule->is_one_sided)
-        TUTTI_TRY(tutti_lanes_reserve(run, program->plan));
+        TUTTI_TRY(tutti_lanes_reserve(run, program->plan, run->ncounts));
     TUTTI_TRY(reserve_arena(engine, program));
     enlist(engine, program, call);
     run->streams = program->may_stream && tutti_run_streams(engine);
@@ -413,6 +431,23 @@ void tutti_run_cancel(struct tutti_engine *engine)
 {
     engine->run.is_active = false;
     tutti_fabric_expel(engine->fabric);
+}
+
+int tutti_run_explain(struct tutti_engine *engine, int rc)
+{
+    const struct tutti_run *run = &engine->run;
+    char message[TUTTI_MESSAGE_BYTES];
+    int found;
+
+    if (!run->is_active || run->phase != PHASE_STEPS ||
+        run->program->plan->schedule->is_one_sided)
+        return rc;
+    memcpy(message, tutti_last_message(), sizeof message);
+    found = tutti_lanes_read_headers(engine);
+    if (found != TUTTI_OK)
+        return found;
+    tutti_set_last_message(message);
+    return rc;
 }
 
 int tutti_run_waits_for(const struct tutti_engine *engine)

@@ -36,23 +36,82 @@ static const char *op_name(uint8_t op)
     return op <= TUTTI_OP_PREMULTIPLIED ? names[op] : NULL;
 }
 
-const char *tutti_signature_format(const struct tutti_signature *signature,
-                                   char text[TUTTI_SIGNATURE_TEXT_BYTES])
+static const char *caller_name(uint8_t caller)
 {
-    const char *suffix, *op = op_name(signature->op);
+    static const char *const names[TUTTI_CALLER_COUNT] = {
+        [TUTTI_FOR_FORMING] = "forming of the communicator", [TUTTI_FOR_SPLIT] = "tuttiCommSplit",
+        [TUTTI_FOR_TUNE] = "tuttiCommTune", [TUTTI_FOR_FINALIZE] = "tuttiCommFinalize"};
+
+    return caller < TUTTI_CALLER_COUNT ? names[caller] : NULL;
+}
+
+bool tutti_signature_has_hash(const struct tutti_signature *signature)
+{
+    return signature->call == TUTTI_CALL_VECTOR + TUTTI_ALLGATHER ||
+           signature->call == TUTTI_CALL_VECTOR + TUTTI_REDUCE_SCATTER;
+}
+
+bool tutti_signature_has_pairs(const struct tutti_signature *signature)
+{
+    return signature->call == TUTTI_CALL_VECTOR + TUTTI_ALLTOALL;
+}
+
+/* `counts` says how many elements the call moves; it ends with a comma and a blank, or is empty. */
+static const char *format(const struct tutti_signature *signature, const char *counts,
+                          char text[TUTTI_SIGNATURE_TEXT_BYTES])
+{
+    const char *suffix, *op = op_name(signature->op), *caller = caller_name(signature->caller);
     const char *name = call_name(signature->call, &suffix);
     char root[24] = "";
 
     if (signature->root != UINT16_MAX)
         snprintf(root, sizeof root, ", root %u", signature->root);
-    if (signature->call == TUTTI_BARRIER)
+    if (caller != NULL)
+        snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s", caller);
+    else if (signature->call == TUTTI_BARRIER)
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s", name);
     else
-        snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s%s(count %" PRIu64 ", %s%s%s%s)", name,
-                 suffix, signature->count, type_name(signature->type), op ? ", " : "", op ? op : "",
-                 root);
+        snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s%s(%s%s%s%s%s)", name, suffix, counts,
+                 type_name(signature->type), op ? ", " : "", op ? op : "", root);
     return text;
 }
+
+const char *tutti_signature_format(const struct tutti_signature *signature,
+                                   char text[TUTTI_SIGNATURE_TEXT_BYTES])
+{
+    char counts[32] = "";
+
+    if (!tutti_signature_has_hash(signature) && !tutti_signature_has_pairs(signature))
+        snprintf(counts, sizeof counts, "count %" PRIu64 ", ", signature->count);
+    return format(signature, counts, text);
+}
+
+static size_t total_of(const size_t *counts, int nranks)
+{
+    size_t total = 0;
+
+    for (int rank = 0; rank < nranks; rank++)
+        total += counts[rank];
+    return total;
+}
+
+const char *tutti_call_format(const struct tutti_call *call, int nranks,
+                              char text[TUTTI_SIGNATURE_TEXT_BYTES])
+{
+    char counts[64];
+
+    if (tutti_signature_has_pairs(&call->signature))
+        snprintf(counts, sizeof counts, "sends %zu, receives %zu, ",
+                 total_of(call->input_counts, nranks), total_of(call->output_counts, nranks));
+    else if (tutti_signature_has_hash(&call->signature))
+        snprintf(counts, sizeof counts, "total %zu, ",
+                 total_of(tutti_call_shared_counts(call), nranks));
+    else
+        return tutti_signature_format(&call->signature, text);
+    return format(&call->signature, counts, text);
+}
+
+/* ---- mismatches ------------------------------------------------------------------------- */
 
 int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
                              const struct tutti_header *theirs)
@@ -70,4 +129,39 @@ int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
                       " is %s; all ranks must make the same calls in the same order",
                       mine->sequence, tutti_signature_format(&mine->signature, here), rank,
                       theirs->sequence, tutti_signature_format(&theirs->signature, there));
+}
+
+int tutti_counts_mismatch(const struct tutti_header *mine, int rank, int entry, uint64_t here,
+                          uint64_t there)
+{
+    char call[TUTTI_SIGNATURE_TEXT_BYTES];
+
+    tutti_signature_format(&mine->signature, call);
+    if (entry < 0)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "ranks pass different counts: recvcounts of number %" PRIu64
+                          ", %s, are not the same here and on rank %d; all ranks must pass the "
+                          "same recvcounts",
+                          mine->sequence, call, rank);
+    return tutti_fail(TUTTI_ERR_USAGE,
+                      "ranks pass different counts: recvcounts[%d] is %" PRIu64 " here, %" PRIu64
+                      " on rank %d, in number %" PRIu64
+                      ", %s; all ranks must pass the same recvcounts",
+                      entry, here, there, rank, mine->sequence, call);
+}
+
+int tutti_pair_mismatch(const struct tutti_signature *signature, uint64_t number, int from,
+                        uint64_t sent, int to, uint64_t expected)
+{
+    const char *type = type_name(signature->type);
+    size_t size = signature->type < TUTTI_TYPE_COUNT
+                      ? tutti_type_size((enum tutti_type)signature->type) : 0;
+
+    return tutti_fail(TUTTI_ERR_USAGE,
+                      "rank %d sends %" PRIu64 " elements of %s (%" PRIu64 " bytes) to rank %d, "
+                      "which expects %" PRIu64 " (%" PRIu64 " bytes), in number %" PRIu64
+                      ", alltoallv; sendcounts[%d] on rank %d and recvcounts[%d] on rank %d must "
+                      "be equal",
+                      from, sent, type, sent * size, to, expected, expected * size, number, to,
+                      from, from, to);
 }

@@ -64,7 +64,7 @@ static uint32_t find_blocker(const struct check_play *play, uint32_t half)
     const struct check *check = play->check;
     uint32_t at = half / 2, rank = check->step_rank[at], mate = check->mate[half];
     const struct tutti_step *step = check_step(check, at);
-    const uint32_t *deps = check->schedules[rank]->deps + step->dep_first;
+    const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
     bool is_send = (half & 1) || step->kind == TUTTI_STEP_SEND;
 
     for (uint32_t d = 0; d < step->dep_count && !play->started[half]; d++) {

@@ -174,7 +174,7 @@ static int lanes_init(struct lanes *lanes, const struct check *check)
 int tutti_check_lanes(struct check *check)
 {
     size_t nhalves = 2 * (size_t)check->nsteps;
-    struct lanes lanes = {NULL};
+    struct lanes lanes = {0};
     int rc;
 
     TUTTI_TRY(tutti_check_alloc(&check->lane_before, nhalves, sizeof(uint32_t), 0xff));

@@ -73,7 +73,7 @@ static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
 {
     const struct tutti_step *step = check_step(check, half / 2);
     uint32_t rank = check->step_rank[half / 2];
-    const uint32_t *deps = check->schedules[rank]->deps + step->dep_first;
+    const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
     /* What its lane has anyhow need not be said again. */
     if (check->lane_before[half] != NONE)
@@ -158,7 +158,7 @@ static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t hal
     while (depth > 0) {
         uint32_t half = check->stack[--depth], before = check->lane_before[half];
         const struct tutti_step *step = check_step(check, half / 2);
-        const uint32_t *deps = check->schedules[rank]->deps + step->dep_first;
+        const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
         for (uint32_t d = 0; d < step->dep_count; d++) {
             uint32_t on = first + deps[d];

@@ -305,7 +305,7 @@ static int index_dependents(struct check_play *play)
         for (uint32_t at = 0; at < check->nsteps; at++) {
             const struct tutti_step *step = check_step(check, at);
             uint32_t rank = check->step_rank[at];
-            const uint32_t *deps = check->schedules[rank]->deps + step->dep_first;
+            const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
             for (uint32_t d = 0; d < step->dep_count; d++) {
                 uint32_t on = check->first_step[rank] + deps[d];

@@ -163,6 +163,14 @@ struct tutti_schedule {
     uint32_t *among;
 };
 
+/* The steps that `step` waits for: dep_count indices. NULL if there are none: a schedule without any
+ * has no array to point into. */
+static inline const uint32_t *tutti_step_deps(const struct tutti_schedule *schedule,
+                                              const struct tutti_step *step)
+{
+    return step->dep_count > 0 ? schedule->deps + step->dep_first : NULL;
+}
+
 /* Blocks of INPUT and OUTPUT of a collective over nranks ranks (the table above). */
 uint32_t tutti_input_blocks(enum tutti_collective collective, uint32_t nranks);
 uint32_t tutti_output_blocks(enum tutti_collective collective, uint32_t nranks);

@@ -3,6 +3,7 @@
 #include "transport/bell.h"
 
 #include "base/result.h"
+#include "base/socket.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -37,7 +38,7 @@ int tutti_bell_open(struct tutti_bell *bell, const uint8_t secret[TUTTI_SECRET_B
     for (int i = 0; i < 16; i++)
         length += (size_t)snprintf(bell->family + length, sizeof bell->family - length, "%s%02x",
                                    i == 0 ? "tutti-bell-" : "", hidden[i]);
-    bell->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bell->fd = tutti_socket_open(AF_UNIX, SOCK_DGRAM);
     if (bell->fd < 0)
         return tutti_note(TUTTI_ERR_SYSTEM, "Unix socket: %s", strerror(errno));
     size = name_of(bell, index, &native);

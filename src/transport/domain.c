@@ -38,6 +38,29 @@ void tutti_domain_ring_all(struct tutti_domain *domain)
             tutti_domain_ring(domain, index);
 }
 
+int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
+                                enum tutti_counts_side side, uint64_t number, uint64_t *ret_mine,
+                                uint64_t *ret_theirs)
+{
+    const uint64_t *mine = tutti_domain_counts(domain, domain->me, side, number);
+    const uint64_t *theirs = tutti_domain_counts(domain, index, side, number);
+    uint64_t here = 0, there = 0;
+    uint32_t entry = 0;
+
+    /* acquire, all: pairs with tutti_domain_show_counts */
+    if (tutti_load_acquire(&mine[0]) != number || tutti_load_acquire(&theirs[0]) != number)
+        return -1;
+    for (; entry < domain->nmembers && here == there; entry++) {
+        here = tutti_load_acquire(&mine[1 + entry]);
+        there = tutti_load_acquire(&theirs[1 + entry]);
+    }
+    if (here == there || tutti_load_acquire(&theirs[0]) != number)
+        return -1;
+    *ret_mine = here;
+    *ret_theirs = there;
+    return (int)entry - 1;
+}
+
 /* A member whose memory cannot be read any more has most likely ended; if anybody of the host has
  * said why he gives up, that is the reason to tell. */
 static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)

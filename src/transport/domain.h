@@ -8,7 +8,7 @@
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][TUTTI_POSTS]
  *            | slots[n][TUTTI_POSTS] | windows[n][2] | fifos[channel][n][n]
- *            | shelves[n] | come[n][n] | boards[n]
+ *            | shelves[n] | come[n][n] | boards[n] | counts[n]
  *
  * Posts are how one-sided schedules synchronise. Member m owns a ring of them,
  * used in turns by successive rounds (a round is one run of a one-sided
@@ -89,6 +89,8 @@ struct tutti_domain {
     uint32_t *come;                  /* [nmembers][come_stride]: how far each has come with whose */
     size_t come_stride;
     uint8_t *boards;                 /* [nmembers][TUTTI_BOARD_BYTES] */
+    uint64_t *counts;                /* [nmembers][TUTTI_COUNTS_SIDES][TUTTI_ACTIVITIES]
+                                        [1 + nmembers] */
     const enum tutti_access *access; /* [nmembers]: what I can do with that member's own memory */
     uint32_t *sleepers;              /* in the header: how many of is_sleeping are set, so that a
                                         signal looks at one word */
@@ -210,6 +212,42 @@ static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint
         ret_words[i] = tutti_load_acquire(&theirs[i]);
     return ret_words[0] == number && tutti_load_acquire(&theirs[0]) == number;
 }
+
+/* The counts that a member passed to its last v-forms, in a domain of all ranks: a number and as
+ * many counts as there are members. Others look there to name the count that differs. Calls of the
+ * host and those on GPUs count by themselves. */
+enum tutti_counts_side { TUTTI_COUNTS_OF_HOST, TUTTI_COUNTS_OF_GPU, TUTTI_COUNTS_SIDES };
+
+static inline uint64_t *tutti_domain_counts(const struct tutti_domain *domain, uint32_t index,
+                                            enum tutti_counts_side side, uint64_t number)
+{
+    size_t place = ((size_t)index * TUTTI_COUNTS_SIDES + side) * TUTTI_ACTIVITIES +
+                   number % TUTTI_ACTIVITIES;
+
+    return domain->counts + place * (1 + (size_t)domain->nmembers);
+}
+
+/* Show mine of call `number`, from 1 on. */
+static inline void tutti_domain_show_counts(struct tutti_domain *domain,
+                                            enum tutti_counts_side side, uint64_t number,
+                                            const size_t *counts)
+{
+    uint64_t *mine = tutti_domain_counts(domain, domain->me, side, number);
+
+    /* release, all: a reader who sees a count sees the zero before it; pairs with
+     * tutti_domain_compare_counts */
+    tutti_store_release(&mine[0], 0);
+    for (uint32_t i = 0; i < domain->nmembers; i++)
+        tutti_store_release(&mine[1 + i], (uint64_t)counts[i]);
+    tutti_store_release(&mine[0], number);
+}
+
+/* The first count of call `number` that member `index` and I have shown differently: returns whose
+ * count it is, and both values. -1: none, or one of us has not begun that call, or has made so many
+ * since that it is forgotten. */
+int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
+                                enum tutti_counts_side side, uint64_t number, uint64_t *ret_mine,
+                                uint64_t *ret_theirs);
 
 /* Copy from memory of member `index` (an address it posted) by what access allows: plain loads in
  * one process, one system call otherwise. TUTTI_ERR_REMOTE names the rank. */

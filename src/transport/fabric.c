@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "transport/pass.h"
+#include "transport/seal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
-#define RECORD_VERSION 3
+#define RECORD_VERSION 5
 
 /* ---- opening ------------------------------------------------------------------------- */
 
@@ -52,22 +53,27 @@ static int parse_uses(uint32_t *ret_uses)
 static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args *args)
 {
     union tutti_record *mine = &fabric->mine;
+    enum tutti_seal_mode seal_mode = TUTTI_SEAL_OFF;
     uint32_t uses = 0;
 
     TUTTI_TRY(parse_uses(&uses));
+    TUTTI_TRY(tutti_seal_read_mode(&seal_mode));
     mine->magic = RECORD_MAGIC;
     mine->version = RECORD_VERSION;
     mine->nranks = fabric->nranks;
     mine->rank = fabric->rank;
     mine->nsockets = 1;
+    mine->seal_mode = (uint8_t)seal_mode;
+    mine->has_aes = tutti_seal_has_aes();
     memcpy(mine->cells, args->cells, sizeof mine->cells);
     tutti_random_bytes(&mine->nonce, sizeof mine->nonce);
     tutti_identity_describe(&mine->identity);
+    tutti_identity_host_name(mine->host_name);
 
     /* Without network a rank may still do: settle says so if not. */
     if ((uses & TUTTI_USE_TCP) != 0 && fabric->nranks > 1 && tutti_tcp_open(fabric) != TUTTI_OK) {
         uses &= ~(uint32_t)TUTTI_USE_TCP;
-        tutti_log(TUTTI_LOG_INFO, "rank %d: no TCP: %s", fabric->rank, tutti_last_message());
+        tutti_log(TUTTI_LOG_INFO, "no TCP: %s", tutti_last_message());
     }
     mine->uses = uses;
     return TUTTI_OK;
@@ -96,7 +102,8 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a fabric of %d ranks", args->nranks);
     *fabric = (struct tutti_fabric){.nranks = args->nranks, .rank = args->rank,
                                     .deadline_ns = args->deadline_ns, .epoll_fd = -1,
-                                    .event_fd = -1, .phase = TUTTI_FORM_OPEN};
+                                    .event_fd = -1, .phase = TUTTI_FORM_OPEN,
+                                    .cma_denied_by = -1};
     memcpy(fabric->secret, args->secret, sizeof fabric->secret);
     pthread_mutex_init(&fabric->lock, NULL);
     fabric->door = &fabric->local_door;
@@ -164,8 +171,8 @@ go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
     tutti_tcp_progress(fabric);
     TUTTI_TRY(fabric->routes[peer]->connect(fabric, peer, channel, &fabric->conns[index]));
     fabric->is_ready[index] = true;
-    tutti_log(TUTTI_LOG_DEBUG, "rank %d: connected to rank %d, channel %d, by %s", fabric->rank,
-              peer, channel, fabric->routes[peer]->name);
+    tutti_log(TUTTI_LOG_DEBUG, "connected to rank %d, channel %d, by %s", peer, channel,
+              fabric->routes[peer]->name);
     return TUTTI_OK;
 }
 

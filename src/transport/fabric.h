@@ -95,6 +95,24 @@ int tutti_fabric_cells(const struct tutti_fabric *fabric, const uint32_t *host, 
 /* Name of the transport to a peer, for messages and reports. */
 const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer);
 
+/* ---- in words (fabric_report.c) ------------------------------------------------------ */
+
+/* After join: the name of a rank's host, and the rank's process. Valid as long as the fabric. */
+const char *tutti_fabric_host_name(const struct tutti_fabric *fabric, int rank);
+int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank);
+
+/* After settle: name the transports that serve pairs within a process, within a host and between
+ * hosts. In a large communicator only pairs with one of the first 64 ranks are looked at. */
+void tutti_fabric_describe_pairs(const struct tutti_fabric *fabric, char *ret_text, size_t size);
+
+/* After settle: the sizes of windows and FIFOs on this rank's host, and whether its processes read
+ * each other's memory (CMA), or the reason why they do not. */
+void tutti_fabric_describe_memory(const struct tutti_fabric *fabric, char *ret_text, size_t size);
+
+/* The interfaces at which peers may call this rank, with their addresses and rates. */
+void tutti_fabric_describe_addresses(const struct tutti_fabric *fabric, char *ret_text,
+                                     size_t size);
+
 /* ---- waiting ------------------------------------------------------------------------- */
 
 /* Call after a pass that made no progress, with a state zeroed when the wait begins (and after

@@ -2,6 +2,9 @@
  * Giving up, leaving, and noticing that others have. */
 #include "transport/fabric_private.h"
 
+#include "base/clock.h"
+#include "transport/tcp.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +15,22 @@
 /* Locks tested per call: each costs a system call. */
 #define CHECKS_PER_CALL 32
 
+/* A rank that gives up tells its peers why before it resets its connections. Notes and resets take
+ * different connections, so a note may come a little later. */
+#define NOTE_PATIENCE_NS (20 * TUTTI_NS_PER_MS)
+
 /* ---- what others are told ------------------------------------------------------------ */
 
-static void post_note(struct tutti_segment *segment, int code, int rank, const char *reason)
+static void post_note(struct tutti_segment *segment, const struct tutti_cause *cause)
 {
     struct tutti_abort_note *note = &segment->header->note;
     uint32_t expected = TUTTI_NOTE_EMPTY;
 
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
         return; /* somebody was first; all learn that one's reason */
-    note->code = code;
-    note->rank = rank;
-    snprintf(note->reason, sizeof note->reason, "%s", reason);
+    note->code = cause->code;
+    note->rank = cause->rank;
+    tutti_message_copy(note->reason, sizeof note->reason, cause->reason);
     /* release: pairs with the acquire in read_note, publishes the note */
     tutti_store_release(&note->state, (uint32_t)TUTTI_NOTE_WRITTEN);
 }
@@ -40,21 +47,45 @@ static void reset(int fd)
         shutdown(fd, SHUT_RDWR);
 }
 
+/* This rank passes on what the first rank that gave up has told it, else its own reason. */
+static void find_cause(const struct tutti_fabric *fabric, struct tutti_cause *ret_cause)
+{
+    const struct tutti_abort_note *note = fabric->segment ? &fabric->segment->header->note : NULL;
+
+    if (fabric->has_heard) {
+        *ret_cause = fabric->heard;
+        return;
+    }
+    *ret_cause = (struct tutti_cause){.code = fabric->abort_code, .rank = fabric->rank};
+    memcpy(ret_cause->reason, fabric->abort_reason, sizeof ret_cause->reason);
+    if (note == NULL || tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
+        return;
+    ret_cause->code = note->code;
+    ret_cause->rank = note->rank;
+    snprintf(ret_cause->reason, sizeof ret_cause->reason, "%.*s", (int)sizeof note->reason - 1,
+             note->reason);
+}
+
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason)
 {
+    struct tutti_cause cause;
+
     pthread_mutex_lock(&fabric->lock);
     if (tutti_load_relaxed(&fabric->is_aborted) == 0) {
         fabric->abort_code = code;
-        snprintf(fabric->abort_reason, sizeof fabric->abort_reason, "%s", reason);
+        tutti_message_copy(fabric->abort_reason, sizeof fabric->abort_reason, reason);
         /* release: pairs with the acquires of its readers, publishes code and reason */
         tutti_store_release(&fabric->is_aborted, 1);
+        find_cause(fabric, &cause);
         if (fabric->segment != NULL) {
-            post_note(fabric->segment, code, fabric->rank, reason);
+            post_note(fabric->segment, &cause);
             tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
             tutti_domain_ring_all(&fabric->segment->domain);
         }
+        /* First the reason, then the resets. */
+        tutti_tcp_note_send(fabric, &cause);
         for (size_t i = 0; i < fabric->nheld; i++)
-            reset(fabric->held_fds[i]);
+            reset(fabric->held_fds[i].fd);
     }
     pthread_mutex_unlock(&fabric->lock);
     tutti_fabric_wake(fabric);
@@ -81,14 +112,14 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
     return false;
 }
 
-int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd)
+int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd, int peer)
 {
     int rc = TUTTI_OK;
 
     pthread_mutex_lock(&fabric->lock);
     if (fabric->nheld == fabric->held_capacity) {
         size_t capacity = fabric->held_capacity == 0 ? 8 : 2 * fabric->held_capacity;
-        int *fds = realloc(fabric->held_fds, capacity * sizeof *fds);
+        struct tutti_held_fd *fds = realloc(fabric->held_fds, capacity * sizeof *fds);
 
         if (fds != NULL) {
             fabric->held_fds = fds;
@@ -98,7 +129,7 @@ int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd)
         }
     }
     if (rc == TUTTI_OK) {
-        fabric->held_fds[fabric->nheld++] = fd;
+        fabric->held_fds[fabric->nheld++] = (struct tutti_held_fd){.fd = fd, .peer = peer};
         if (tutti_load_relaxed(&fabric->is_aborted) != 0)
             reset(fd);
     }
@@ -110,7 +141,7 @@ void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd)
 {
     pthread_mutex_lock(&fabric->lock);
     for (size_t i = 0; i < fabric->nheld; i++) {
-        if (fabric->held_fds[i] == fd) {
+        if (fabric->held_fds[i].fd == fd) {
             fabric->held_fds[i] = fabric->held_fds[--fabric->nheld];
             break;
         }
@@ -120,10 +151,12 @@ void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd)
 
 /* ---- what this rank learns ----------------------------------------------------------- */
 
-static int remember(struct tutti_fabric *fabric, int rc)
+int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
 {
-    fabric->failure = rc;
-    snprintf(fabric->failure_text, sizeof fabric->failure_text, "%s", tutti_last_message());
+    if (fabric->failure == TUTTI_OK) {
+        fabric->failure = rc;
+        snprintf(fabric->failure_text, sizeof fabric->failure_text, "%s", tutti_last_message());
+    }
     return rc;
 }
 
@@ -131,33 +164,53 @@ static int read_own_abort(struct tutti_fabric *fabric)
 {
     if (tutti_load_acquire(&fabric->is_aborted) == 0)
         return TUTTI_OK;
-    return remember(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
-                                       fabric->abort_reason));
+    return tutti_fabric_remember(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
+                                                    fabric->abort_reason));
+}
+
+/* Calls that do not fit together are everybody's mistake and a deadline everybody's; all else is
+ * that rank's. */
+static int fail_told(int code, int rank, const char *reason)
+{
+    return tutti_fail(code == TUTTI_ERR_USAGE || code == TUTTI_ERR_TIMEOUT ? code
+                                                                           : TUTTI_ERR_REMOTE,
+                      "rank %d aborted: %.*s", rank, TUTTI_ABORT_REASON_BYTES - 1, reason);
 }
 
 int tutti_fabric_news(const struct tutti_fabric *fabric)
 {
     const struct tutti_abort_note *note;
-    int code;
 
     if (!fabric->has_domain)
         return TUTTI_OK;
     note = &fabric->segment->header->note;
     if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return TUTTI_OK;
-    /* Calls that do not fit together are everybody's mistake and a deadline everybody's; all else
-     * is that rank's. */
-    code = note->code == TUTTI_ERR_USAGE || note->code == TUTTI_ERR_TIMEOUT ? note->code
-                                                                            : TUTTI_ERR_REMOTE;
-    return tutti_fail(code, "rank %d aborted: %.*s", (int)note->rank,
-                      (int)sizeof note->reason - 1, note->reason);
+    return fail_told(note->code, note->rank, note->reason);
+}
+
+void tutti_fabric_hear(struct tutti_fabric *fabric, const struct tutti_cause *cause)
+{
+    pthread_mutex_lock(&fabric->lock);
+    if (!fabric->has_heard)
+        fabric->heard = *cause;
+    fabric->has_heard = true;
+    pthread_mutex_unlock(&fabric->lock);
+}
+
+static int read_heard(struct tutti_fabric *fabric)
+{
+    if (!fabric->has_heard)
+        return TUTTI_OK;
+    return tutti_fabric_remember(fabric, fail_told(fabric->heard.code, fabric->heard.rank,
+                                                   fabric->heard.reason));
 }
 
 static int read_note(struct tutti_fabric *fabric)
 {
     int rc = tutti_fabric_news(fabric);
 
-    return rc == TUTTI_OK ? TUTTI_OK : remember(fabric, rc);
+    return rc == TUTTI_OK ? TUTTI_OK : tutti_fabric_remember(fabric, rc);
 }
 
 static int check_member(const struct tutti_fabric *fabric, uint32_t index)
@@ -197,7 +250,7 @@ static int look_for_the_dead(struct tutti_fabric *fabric)
 
         fabric->check_next = index + 1 < fabric->nmembers ? index + 1 : 0;
         if (rc != TUTTI_OK)
-            return remember(fabric, rc);
+            return tutti_fabric_remember(fabric, rc);
     }
     return TUTTI_OK;
 }
@@ -209,20 +262,7 @@ int tutti_fabric_obituary(const struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-/* Of all connections, also those that nobody waits on just now. */
-static int look_for_resets(struct tutti_fabric *fabric)
-{
-    int peer = tutti_tcp_find_reset(fabric);
-
-    if (peer < 0)
-        return TUTTI_OK;
-    /* Or have we, just now, from another thread? */
-    TUTTI_TRY(read_own_abort(fabric));
-    return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d reset its connection (it aborted "
-                                       "or died)", peer));
-}
-
-/* What this host knows of its ranks. */
+/* What this host knows of its ranks, and what others have told us. */
 static int check_host(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
@@ -231,13 +271,46 @@ static int check_host(struct tutti_fabric *fabric)
     }
     TUTTI_TRY(read_own_abort(fabric));
     TUTTI_TRY(read_note(fabric));
+    TUTTI_TRY(read_heard(fabric));
     return look_for_the_dead(fabric);
+}
+
+int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what)
+{
+    uint64_t now_ns = tutti_now_ns();
+
+    if (fabric->suspected_ns == 0) {
+        fabric->suspected_ns = now_ns;
+        fabric->suspect = peer;
+        snprintf(fabric->suspicion, sizeof fabric->suspicion, "%s", what);
+    }
+    tutti_tcp_progress(fabric); /* takes a note that has come */
+    if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {
+        TUTTI_TRY(check_host(fabric));
+        return TUTTI_AGAIN;
+    }
+    return tutti_fabric_blame(fabric, fabric->suspect, fabric->suspicion);
+}
+
+/* Of all connections, also those that nobody waits on just now. */
+static int look_for_lost_connections(struct tutti_fabric *fabric)
+{
+    const char *what = fabric->suspicion;
+    int peer = fabric->suspect, rc;
+
+    if (fabric->suspected_ns == 0)
+        peer = tutti_tcp_find_lost(fabric, &what);
+    if (peer < 0)
+        return TUTTI_OK;
+    /* Or have we, just now, from another thread? Then the error is our own. */
+    rc = tutti_fabric_suspect(fabric, peer, what);
+    return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
 
 int tutti_fabric_check(struct tutti_fabric *fabric)
 {
     TUTTI_TRY(check_host(fabric));
-    return look_for_resets(fabric);
+    return look_for_lost_connections(fabric);
 }
 
 int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
@@ -251,5 +324,5 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
     rc = check_host(fabric); /* the peer itself is known to be in the way */
     if (rc != TUTTI_OK)
         return rc;
-    return remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));
+    return tutti_fabric_remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));
 }

@@ -4,7 +4,9 @@
 
 #include "base/log.h"
 #include "transport/pass.h"
+#include "transport/seal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +22,9 @@ static int check_own_abort(const struct tutti_fabric *fabric)
 
 /* ---- joining ------------------------------------------------------------------------- */
 
-static int check_record(const struct tutti_fabric *fabric, int rank)
+static int check_record(struct tutti_fabric *fabric, int rank)
 {
-    const union tutti_record *record = &fabric->records[rank];
+    union tutti_record *record = &fabric->records[rank];
 
     if (record->magic != fabric->mine.magic || record->version != fabric->mine.version)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -32,8 +34,18 @@ static int check_record(const struct tutti_fabric *fabric, int rank)
     if (record->rank != rank || record->nranks != fabric->nranks)
         return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d, not of %d", rank,
                           record->rank, record->nranks, fabric->nranks);
-    if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > 16)
+    tutti_identity_clean_name(record->host_name);
+    if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > 16 ||
+        record->seal_mode >= TUTTI_SEAL_MODES)
         return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);
+    /* Compared with what this rank has read itself: an attacker who changes records on their way
+     * cannot turn the protection off. */
+    if (record->seal_mode != fabric->mine.seal_mode)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "ranks disagree on TUTTI_ENCRYPT: rank %d has %s, rank %d has %s; set it "
+                          "to one value on all ranks",
+                          fabric->rank, tutti_seal_mode_name(fabric->mine.seal_mode), rank,
+                          tutti_seal_mode_name(record->seal_mode));
     return TUTTI_OK;
 }
 
@@ -56,10 +68,10 @@ static void find_members(struct tutti_fabric *fabric)
 static void decline(struct tutti_fabric *fabric, const char *reason)
 {
     fabric->verdict.has_segment = 0;
-    snprintf(fabric->verdict.reason, sizeof fabric->verdict.reason, "%.57s", reason);
+    tutti_message_copy(fabric->verdict.reason, sizeof fabric->verdict.reason, reason);
     if (fabric->nmembers > 1)
-        tutti_log(TUTTI_LOG_INFO, "rank %d: no shared memory on this host: %s", fabric->rank,
-                  reason);
+        tutti_log(fabric->my_index == 0 ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
+                  "no shared memory on this host, so its ranks use TCP: %s", reason);
 }
 
 static int begin_passing(struct tutti_fabric *fabric)
@@ -84,10 +96,16 @@ static void learn_access(struct tutti_fabric *fabric, struct tutti_segment *segm
         bool may_read = (theirs->uses & fabric->mine.uses & TUTTI_USE_CMA) != 0;
 
         segment->pids[i] = theirs->identity.pid;
+        errno = 0;
         segment->access[i] =
             tutti_segment_probe(&fabric->mine.identity, &theirs->identity, may_read);
-        if (segment->access[i] == TUTTI_ACCESS_NONE)
-            fabric->verdict.can_read = 0;
+        if (segment->access[i] != TUTTI_ACCESS_NONE)
+            continue;
+        fabric->verdict.can_read = 0;
+        if (fabric->cma_denied_by < 0) {
+            fabric->cma_error = errno;
+            fabric->cma_denied_by = (int)fabric->members[i];
+        }
     }
 }
 
@@ -117,6 +135,7 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
         for (int rank = 0; rank < fabric->nranks; rank++)
             TUTTI_TRY(check_record(fabric, rank));
         find_members(fabric);
+        tutti_tcp_withdraw(fabric);
         fabric->verdict.magic = VERDICT_MAGIC;
         fabric->phase = TUTTI_FORM_PASSING;
         if (fabric->nmembers < 2) {

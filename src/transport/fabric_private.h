@@ -8,6 +8,7 @@
  *   fabric_fail.c  abort, leave, check, blame
  *   fabric_guard.c who is inside whose memory
  *   fabric_hosts.c who lives with whom
+ *   fabric_report.c all this in words
  */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H
@@ -39,7 +40,10 @@ union tutti_record {
         uint8_t ncandidates;
         uint32_t mbits;    /* of the interface of the first candidate; 0: not known */
         int32_t cells[TUTTI_CELL_LEVELS]; /* of its host; -1: not known */
+        uint8_t seal_mode; /* TUTTI_ENCRYPT (seal.h) */
+        uint8_t has_aes;   /* instructions for AES-256-GCM */
         struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
+        char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; hosts are told apart by identity */
     };
     uint8_t bytes[TUTTI_FABRIC_RECORD_BYTES];
 };
@@ -63,6 +67,17 @@ enum tutti_form_phase {
     TUTTI_FORM_SETTLED,
 };
 
+/* Why the communicator is lost: what the first rank that gave up has said. */
+struct tutti_cause {
+    int code, rank;
+    char reason[TUTTI_ABORT_REASON_BYTES];
+};
+
+/* A socket to reset at abort; `peer` is -1 unless it is a connection's. */
+struct tutti_held_fd {
+    int fd, peer;
+};
+
 struct tutti_fabric {
     int nranks, rank;
     uint8_t secret[TUTTI_SECRET_BYTES];
@@ -79,6 +94,8 @@ struct tutti_fabric {
     uint32_t *members;             /* ranks of my host that may share memory, ascending */
     uint32_t nmembers, my_index;
     bool has_domain, is_one_domain, all_store, all_read;
+    int cma_error;                 /* errno of the first member whose memory we cannot read */
+    int cma_denied_by;             /* that rank; -1: none */
     bool shares_memory;            /* a member reads another's own memory */
     struct tutti_lend *lend;       /* NULL: no member is a process that can read mine */
     uint32_t times_inside;         /* that memory: calls of enter that exit has not ended */
@@ -102,11 +119,17 @@ struct tutti_fabric {
 
     /* Failing. `lock` guards what abort and wake, from other threads, look at. */
     pthread_mutex_t lock;
-    int *held_fds;                /* sockets to shut down at abort */
+    struct tutti_held_fd *held_fds; /* sockets to reset at abort */
     size_t nheld, held_capacity;
     uint32_t is_aborted;          /* release: after abort_code and abort_reason */
     int abort_code;
     char abort_reason[TUTTI_ABORT_REASON_BYTES];
+    bool has_heard;               /* from a peer by TCP why it has given up; under `lock` */
+    struct tutti_cause heard;
+    /* A connection was lost. Its end may have given up, and the reason be on its way. */
+    uint64_t suspected_ns;        /* since when; 0: none was lost */
+    int suspect;
+    char suspicion[256];
     int failure;                  /* what check or blame has found; TUTTI_OK before */
     char failure_text[TUTTI_MESSAGE_BYTES];
     uint32_t check_next;          /* member whose lock is tested next */
@@ -158,14 +181,27 @@ int tutti_wait_watch(struct tutti_fabric *fabric, int fd);
  * known (an abort, a death), else "rank N <what>". Remembered. */
 int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
 
-/* Sockets to shut down at abort, so that the peers notice. */
-int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd);
+/* Keep the first failure of the fabric, with the thread's last message: every later look finds it.
+ * Returns `rc`. */
+int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
+
+/* The connection to `peer` was lost. TUTTI_AGAIN: wait a moment for its reason, by calls of this or
+ * of tutti_fabric_check. Then as tutti_fabric_blame, of the peer that was lost first. */
+int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
+
+/* A peer says by TCP why it has given up. */
+void tutti_fabric_hear(struct tutti_fabric *fabric, const struct tutti_cause *cause);
+
+/* Sockets to reset at abort, so that the peers notice. `peer`: whose, -1 for nobody's yet. */
+int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd, int peer);
 void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd);
 
 /* ---- tcp ----------------------------------------------------------------------------- */
 
 /* Listen. TUTTI_ERR_SYSTEM: this host cannot. Fills the record's port, sockets and candidates. */
 int tutti_tcp_open(struct tutti_fabric *fabric);
+/* The records are known: stop listening where no rank will call. */
+void tutti_tcp_withdraw(struct tutti_fabric *fabric);
 /* After settle: no rank needs it (then it closes), or calls are taken from now on. */
 int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed);
 /* Accept callers, go on with handshakes and connects. */
@@ -173,7 +209,8 @@ void tutti_tcp_progress(struct tutti_fabric *fabric);
 /* Are there sockets, or may callers come? */
 bool tutti_tcp_is_busy(const struct tutti_fabric *fabric);
 void tutti_tcp_destroy(struct tutti_fabric *fabric);
-/* A peer that has reset a connection, -1 if none. Costs a system call per 64 sockets. */
-int tutti_tcp_find_reset(struct tutti_fabric *fabric);
+/* A connection that was lost: the peer, and what happened; -1 if none. Costs a system call per 64
+ * sockets, and now and then one per socket. `ret_what` lives until the next call. */
+int tutti_tcp_find_lost(struct tutti_fabric *fabric, const char **ret_what);
 
 #endif

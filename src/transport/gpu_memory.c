@@ -3,6 +3,7 @@
 #include "transport/gpu_memory.h"
 
 #include "base/log.h"
+#include "base/memfd.h"
 #include "base/result.h"
 
 #include <errno.h>
@@ -148,15 +149,11 @@ int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes
 {
     struct tutti_gpu_token token = {.kind = TUTTI_GPU_MEMORY_HOST,
                                     .size_bytes = round_up(size_bytes, 4096)};
-    int fd = memfd_create("tutti-gpu", MFD_CLOEXEC), rc;
+    int fd, rc;
 
-    if (fd < 0 || ftruncate(fd, (off_t)token.size_bytes) != 0) {
-        rc = tutti_fail(TUTTI_ERR_DEVICE, "%zu bytes of memory to share between GPUs: %s",
-                        size_bytes, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
+    if (tutti_memfd_create("tutti-gpu", (size_t)token.size_bytes, &fd) != TUTTI_OK)
+        return tutti_fail(TUTTI_ERR_DEVICE, "%zu bytes of memory to share between GPUs: %s",
+                          size_bytes, tutti_last_message());
     rc = tutti_gpu_memory_open(cuda, 0, &token, fd, ret_memory);
     if (rc != TUTTI_OK) {
         close(fd);

@@ -74,18 +74,46 @@ static void describe_cores(struct tutti_identity *identity)
     memcpy(&identity->cores_hash, hash, sizeof identity->cores_hash);
 }
 
+void tutti_identity_clean_name(char name[TUTTI_HOST_NAME_BYTES])
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-_";
+
+    name[TUTTI_HOST_NAME_BYTES - 1] = '\0';
+    for (char *at = name; *at != '\0'; at++)
+        if (strchr(allowed, *at) == NULL)
+            *at = '?';
+    if (name[0] == '\0')
+        memcpy(name, "unknown", sizeof "unknown");
+}
+
+void tutti_identity_host_name(char ret_name[TUTTI_HOST_NAME_BYTES])
+{
+    struct utsname names = {.nodename = ""};
+
+    memset(ret_name, 0, TUTTI_HOST_NAME_BYTES); /* it travels as a whole */
+    uname(&names);
+    memcpy(ret_name, names.nodename,
+           strnlen(names.nodename, TUTTI_HOST_NAME_BYTES - 1));
+    ret_name[strcspn(ret_name, ".")] = '\0';
+    tutti_identity_clean_name(ret_name);
+}
+
 void tutti_identity_describe(struct tutti_identity *ret_identity)
 {
     const char *host_id = tutti_param_text(TUTTI_PARAM_HOST_ID);
     struct tutti_identity identity = {.pid = (int32_t)getpid()};
-    char boot[128], text[256];
+    char boot[128], text[256], whole[512];
 
     describe_boot(boot, sizeof boot);
     snprintf(text, sizeof text, "%s network %llu", boot,
              (unsigned long long)inode_of("/proc/self/ns/net"));
     hash_text(text, identity.network);
-    /* The segment is passed over a Unix socket, which ends at the network namespace. */
-    hash_text(*host_id != '\0' ? host_id : text, identity.host);
+    /* The segment is passed over a Unix socket, which ends at the network namespace and does not
+     * serve other users. */
+    snprintf(whole, sizeof whole, "%.480s user %u", *host_id != '\0' ? host_id : text,
+             (unsigned)geteuid());
+    hash_text(whole, identity.host);
     identity.pid_namespace = inode_of("/proc/self/ns/pid");
     describe_cores(&identity);
     identity.has_joined = tutti_fence_join();

@@ -9,7 +9,7 @@
 #define TUTTI_IDENTITY_BYTES 16
 
 struct tutti_identity {
-    uint8_t host[TUTTI_IDENTITY_BYTES];    /* equal: try shared memory */
+    uint8_t host[TUTTI_IDENTITY_BYTES];    /* and user; equal: try shared memory */
     uint8_t network[TUTTI_IDENTITY_BYTES]; /* equal: one's loopback is the other's */
     uint64_t pid_namespace;                /* inode; 0 when unknown */
     uint64_t cookie;                       /* drawn once per process */
@@ -21,6 +21,14 @@ struct tutti_identity {
     uint32_t has_joined;  /* others can fence for its threads (base/fence.h) */
     uint32_t unused;
 };
+
+/* The host's name as users know it: up to the first dot, only letters, digits, '-', '_'; "unknown"
+ * when the kernel does not say. Never long enough to need more than TUTTI_HOST_NAME_BYTES. */
+#define TUTTI_HOST_NAME_BYTES 64
+void tutti_identity_host_name(char ret_name[TUTTI_HOST_NAME_BYTES]);
+
+/* Make a host's name that another rank has sent fit for display, in place. */
+void tutti_identity_clean_name(char name[TUTTI_HOST_NAME_BYTES]);
 
 /* Thread-safe. Never fails: what /proc does not tell is replaced by what else is known. */
 void tutti_identity_describe(struct tutti_identity *ret_identity);

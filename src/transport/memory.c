@@ -3,6 +3,8 @@
 #include "transport/memory.h"
 
 #include "base/atomic.h"
+#include "base/log.h"
+#include "base/memfd.h"
 #include "base/result.h"
 
 #include <errno.h>
@@ -77,15 +79,15 @@ void tutti_memory_unmap(void *address, size_t size_bytes)
 /* A file for so much memory, or -1: then it is not lent. */
 static int make_file(size_t size, uint64_t *ret_inode)
 {
-    struct stat status;
-    int fd = memfd_create("tutti-memory", MFD_CLOEXEC);
+    struct stat status = {.st_ino = 0};
+    int fd;
 
-    if (fd < 0)
-        return -1;
-    if (ftruncate(fd, (off_t)whole_pages(size)) != 0 || fstat(fd, &status) != 0) {
-        close(fd);
+    if (tutti_memfd_create("tutti-memory", whole_pages(size), &fd) != TUTTI_OK) {
+        tutti_log(TUTTI_LOG_WARN, "tuttiMemAlloc: other ranks cannot map these %zu bytes, which "
+                  "makes calls on them slower: %s", size, tutti_last_message());
         return -1;
     }
+    (void)fstat(fd, &status);
     *ret_inode = status.st_ino;
     return fd;
 }

@@ -13,11 +13,16 @@
 
 #define GUESTS 16
 #define PATIENCE_NS (30 * TUTTI_NS_PER_S)
+/* A guest that has not proved itself for so long gives its place to another that waits. */
+#define GUEST_PATIENCE_NS (2 * TUTTI_NS_PER_S)
+/* Callers taken per step, so that a flood of them does not keep a rank inside. */
+#define ACCEPTS_PER_STEP 64
 
 /* One caller of the first member, or the caller itself. */
 struct guest {
     int fd; /* -1: a free place */
     bool is_proved;
+    uint64_t since_ns;
     struct tutti_handshake shake;
 };
 
@@ -135,22 +140,56 @@ static void serve(struct tutti_pass *pass, struct guest *guest)
     close_guest(guest);
 }
 
-static int step_first(struct tutti_pass *pass)
+/* A free place, or that of a guest that has been silent for long; NULL: all are in good use. */
+static struct guest *find_place(struct tutti_pass *pass)
 {
+    struct guest *oldest = NULL;
+
     for (int i = 0; i < GUESTS; i++) {
         struct guest *guest = &pass->guests[i];
 
-        if (guest->fd < 0) {
-            int rc = tutti_socket_accept(pass->listen_fd, &guest->fd);
-
-            if (rc == TUTTI_AGAIN)
-                continue;
-            TUTTI_TRY(rc);
-            tutti_handshake_start(&guest->shake, guest->fd, true, pass->key, NULL,
-                                  pass->args.deadline_ns);
-        }
-        serve(pass, guest);
+        if (guest->fd < 0)
+            return guest;
+        if (!guest->is_proved && (oldest == NULL || guest->since_ns < oldest->since_ns))
+            oldest = guest;
     }
+    if (oldest == NULL || tutti_now_ns() - oldest->since_ns < GUEST_PATIENCE_NS)
+        return NULL;
+    close_guest(oldest);
+    return oldest;
+}
+
+/* Everybody on the host can read the socket's name in /proc/net/unix. Only processes of our user
+ * get a place. */
+static int take_guests(struct tutti_pass *pass)
+{
+    struct guest *place = find_place(pass);
+
+    for (int i = 0; i < ACCEPTS_PER_STEP && place != NULL; i++) {
+        int fd, rc = tutti_socket_accept(pass->listen_fd, &fd);
+
+        if (rc == TUTTI_AGAIN)
+            return TUTTI_OK;
+        TUTTI_TRY(rc);
+        if (!tutti_socket_is_own_user(fd)) {
+            close(fd);
+            continue;
+        }
+        place->fd = fd;
+        place->since_ns = tutti_now_ns();
+        tutti_handshake_start(&place->shake, fd, true, pass->key, NULL, pass->args.deadline_ns);
+        serve(pass, place);
+        place = find_place(pass);
+    }
+    return TUTTI_OK;
+}
+
+static int step_first(struct tutti_pass *pass)
+{
+    for (int i = 0; i < GUESTS; i++)
+        if (pass->guests[i].fd >= 0)
+            serve(pass, &pass->guests[i]);
+    TUTTI_TRY(take_guests(pass));
     if (pass->nserved + 1 < pass->args.nmembers)
         return TUTTI_AGAIN;
     if (pass->fd < 0)
@@ -163,6 +202,7 @@ static int step_first(struct tutti_pass *pass)
 static int step_other(struct tutti_pass *pass)
 {
     struct guest *self = &pass->guests[0];
+    int rc;
 
     if (self->fd < 0) {
         struct tutti_purpose purpose = {.bytes = {0}};
@@ -173,7 +213,12 @@ static int step_other(struct tutti_pass *pass)
                               pass->args.deadline_ns);
     }
     if (!self->is_proved) {
-        TUTTI_TRY(tutti_handshake_step(&self->shake));
+        rc = tutti_handshake_step(&self->shake);
+        if (rc == TUTTI_ERR_REMOTE) { /* hung up on, since we were slow: call again */
+            close_guest(self);
+            return TUTTI_AGAIN;
+        }
+        TUTTI_TRY(rc);
         self->is_proved = true;
     }
     return tutti_socket_recv_fd(self->fd, &pass->fd);

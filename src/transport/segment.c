@@ -2,6 +2,7 @@
  * The shared segment of a host: its layout, its making, its mapping. */
 #include "transport/segment.h"
 
+#include "base/memfd.h"
 #include "base/param.h"
 #include "base/result.h"
 #include "transport/fabric.h"
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC UINT64_C(0x3147455349545554) /* "TUTISEG1" */
+#define MAGIC UINT64_C(0x3247455349545554) /* "TUTISEG2" */
 #define PAGE 4096
 
 static size_t round_up(size_t size, size_t unit)
@@ -28,7 +29,7 @@ static size_t round_up(size_t size, size_t unit)
 
 struct layout {
     size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride;
-    size_t shelves, come, come_stride, boards, total;
+    size_t shelves, come, come_stride, boards, counts, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
@@ -48,7 +49,8 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
                        TUTTI_CACHE_LINE);
     at.come_stride = round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
     at.boards = round_up(at.come + n * at.come_stride, PAGE);
-    at.total = at.boards + n * TUTTI_BOARD_BYTES;
+    at.counts = at.boards + n * TUTTI_BOARD_BYTES;
+    at.total = at.counts + n * TUTTI_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
     return at;
 }
 
@@ -68,17 +70,15 @@ int tutti_segment_create(uint32_t nmembers, int *ret_fd)
         .half_bytes = round_up((size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2, PAGE),
         .fifo_bytes = power_of_two_from((size_t)tutti_param_int(TUTTI_PARAM_FIFO_BYTES)),
         .nmembers = nmembers};
-    int fd = memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int rc;
+    int fd, rc;
 
-    if (fd < 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "memfd_create: %s", strerror(errno));
     header.total_bytes = lay_out(nmembers, header.half_bytes, header.fifo_bytes).total;
-    if (ftruncate(fd, (off_t)header.total_bytes) != 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
-        pwrite(fd, &header, sizeof header, 0) != (ssize_t)sizeof header) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "shared segment of %llu bytes for %u ranks: %s",
-                        (unsigned long long)header.total_bytes, nmembers, strerror(errno));
+    rc = tutti_memfd_create("tutti", header.total_bytes, &fd);
+    if (rc != TUTTI_OK)
+        return tutti_fail(rc, "%s", tutti_last_message());
+    if (pwrite(fd, &header, sizeof header, 0) != (ssize_t)sizeof header) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "write to the shared segment of %u ranks: %s", nmembers,
+                        strerror(errno));
         close(fd);
         return rc;
     }
@@ -191,6 +191,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     domain->come = (uint32_t *)(void *)(base + at.come);
     domain->come_stride = at.come_stride / sizeof(uint32_t);
     domain->boards = base + at.boards;
+    domain->counts = (uint64_t *)(void *)(base + at.counts);
     domain->sleepers = &segment->header->sleepers;
 }
 

@@ -3,7 +3,7 @@
  * made by the first of them and mapped by all.
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][8] | slots[n][8] |
- *     windows[n][2] | fifos[channel][n][n] | shelves[n] | come[n][n]
+ *     windows[n][2] | fifos[channel][n][n] | shelves[n] | come[n][n] | boards[n] | counts[n]
  *
  * fifos[channel][from][to]. The part from the slots on is page-aligned and costs only what is
  * touched.
@@ -11,6 +11,7 @@
 #ifndef TUTTI_TRANSPORT_SEGMENT_H
 #define TUTTI_TRANSPORT_SEGMENT_H
 
+#include "base/result.h"
 #include "transport/bell.h"
 #include "transport/domain.h"
 #include "transport/fifo.h"
@@ -18,7 +19,7 @@
 
 #include <sys/types.h>
 
-#define TUTTI_ABORT_REASON_BYTES 224
+#define TUTTI_ABORT_REASON_BYTES TUTTI_MESSAGE_BYTES
 
 /* Written once, by the first rank of the host that gives up. */
 struct tutti_abort_note {

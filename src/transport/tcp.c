@@ -3,7 +3,9 @@
  * from and to the user's memory; only what is peeked at is buffered. */
 #include "transport/tcp.h"
 
-#include <poll.h>
+#include "transport/seal.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -61,25 +63,36 @@ int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer)
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn)
 {
-    struct tutti_tcp_conn *conn =
-        tutti_conn_create(fabric, &tutti_tcp_ops, peer, channel, sizeof *conn);
+    bool is_sealed = fabric->mine.seal_mode != TUTTI_SEAL_OFF;
+    struct tutti_tcp_conn *conn = tutti_conn_create(
+        fabric, is_sealed ? &tutti_tcp_sealed_ops : &tutti_tcp_ops, peer, channel, sizeof *conn);
+    int rc;
 
     if (conn == NULL)
         return TUTTI_ERR_SYSTEM;
+    conn->nsockets = tutti_tcp_count_sockets(fabric, peer);
     conn->buffer = aligned_alloc(TUTTI_CACHE_LINE, TUTTI_TCP_BUFFER_BYTES);
     if (conn->buffer == NULL) {
-        free(conn);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a connection to rank %d", peer);
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a connection to rank %d", peer);
+        goto free_conn;
     }
     conn->base.private_bytes += TUTTI_TCP_BUFFER_BYTES;
-    conn->nsockets = tutti_tcp_count_sockets(fabric, peer);
+    if (is_sealed)
+        TUTTI_TRY_OR(free_buffer, rc, tutti_tcp_sealing_create(conn));
     conn->out.left = conn->in.left = conn->nsockets > 1 ? TUTTI_TCP_STRIPE_BYTES : SIZE_MAX;
     for (int i = 0; i < TUTTI_TCP_MAX_SOCKETS; i++)
         conn->fds[i] = -1;
     tutti_tcp_probe_init(&conn->probe);
+    tutti_store_relaxed(&fabric->tcp->has_met[peer], 1);
     fabric->conns[tutti_conn_index(peer, channel)] = &conn->base;
     *ret_conn = conn;
     return TUTTI_OK;
+
+free_buffer:
+    free(conn->buffer);
+free_conn:
+    free(conn);
+    return rc;
 }
 
 static size_t whole_segments(int fd)
@@ -90,24 +103,25 @@ static size_t whole_segments(int fd)
                                                    : MOST_PER_CALL / segment * segment;
 }
 
-int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd)
+int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
+                       const struct tutti_handshake *shake)
 {
     struct tutti_fabric *fabric = conn->base.fabric;
-    int rc = tutti_fabric_hold_fd(fabric, fd);
+    int fd = shake->fd;
+    int rc = tutti_fabric_hold_fd(fabric, fd, conn->base.peer);
 
     if (rc != TUTTI_OK) {
         close(fd);
         return rc;
     }
-    if (conn->fds[index] >= 0) { /* the caller gave the first one up and called again */
-        tutti_fabric_drop_fd(fabric, conn->fds[index]);
-        close(conn->fds[index]);
-    } else {
-        conn->nopen++;
-        fabric->tcp->nsockets_open++;
-    }
+    conn->nopen++;
+    fabric->tcp->nsockets_open++;
+    tutti_socket_peer(fd, &conn->far_end);
+    tutti_socket_allow_pauses(fd);
     if (tutti_tcp_is_near(fabric, conn->base.peer))
         tutti_socket_unpace(fd);
+    if (conn->sealing != NULL)
+        tutti_tcp_sealing_start(conn, index, shake);
     conn->most_per_call = whole_segments(fd);
     conn->fds[index] = fd;
     conn->is_up = conn->nopen == conn->nsockets;
@@ -136,7 +150,10 @@ static int tcp_connect(struct tutti_fabric *fabric, int peer, int channel,
         if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
             return TUTTI_AGAIN;
     }
-    if (rc == TUTTI_OK)
+    if (rc == TUTTI_OK && tcp->rc == TUTTI_ERR_SYSTEM)
+        rc = tutti_fabric_remember(fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s",
+                                                      peer, tcp->reason));
+    else if (rc == TUTTI_OK)
         rc = tutti_fabric_blame(fabric, peer, tcp->reason);
     tutti_tcp_ops.close(&tcp->base);
     *conn = NULL;
@@ -158,48 +175,9 @@ static void tcp_close(struct tutti_conn *conn)
         close(tcp->fds[i]);
         conn->fabric->tcp->nsockets_open--;
     }
+    tutti_tcp_sealing_destroy(tcp);
     free(tcp->buffer);
     free(tcp);
-}
-
-/* Both ends shut or an error: a reset. A peer that has merely left shows as neither. */
-static int find_reset_among(const struct pollfd *polled, const int *peers, nfds_t count)
-{
-    for (nfds_t i = 0; i < count; i++)
-        if ((polled[i].revents & (POLLERR | POLLHUP)) != 0)
-            return peers[i];
-    return -1;
-}
-
-int tutti_tcp_find_reset(struct tutti_fabric *fabric)
-{
-    enum { AT_ONCE = 64 };
-    struct pollfd polled[AT_ONCE];
-    int peers[AT_ONCE], found = -1;
-    nfds_t count = 0;
-
-    if (fabric->tcp == NULL || fabric->tcp->nsockets_open == 0)
-        return -1;
-    for (size_t i = 0; i < (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT && found < 0; i++) {
-        const struct tutti_tcp_conn *tcp = (const struct tutti_tcp_conn *)fabric->conns[i];
-
-        if (tcp == NULL || tcp->base.ops != &tutti_tcp_ops)
-            continue;
-        for (int socket = 0; socket < tcp->nsockets && found < 0; socket++) {
-            if (tcp->fds[socket] < 0)
-                continue;
-            polled[count] = (struct pollfd){.fd = tcp->fds[socket]};
-            peers[count++] = tcp->base.peer;
-            if (count < AT_ONCE)
-                continue;
-            if (poll(polled, count, 0) > 0)
-                found = find_reset_among(polled, peers, count);
-            count = 0;
-        }
-    }
-    if (found < 0 && count > 0 && poll(polled, count, 0) > 0)
-        found = find_reset_among(polled, peers, count);
-    return found;
 }
 
 static int tcp_count_sockets(const struct tutti_conn *conn)
@@ -209,22 +187,14 @@ static int tcp_count_sockets(const struct tutti_conn *conn)
 
 /* ---- the stream ---------------------------------------------------------------------- */
 
-static int fail_gone(struct tutti_tcp_conn *tcp)
+/* The connection is lost, by the error that errno tells. The peer may have said why, or be about
+ * to: for that moment nothing arrives and nothing is taken. */
+int __attribute__((cold)) tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp)
 {
-    return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer,
-                              "closed its connection (it aborted or died)");
-}
+    const char *what = tutti_tcp_describe_loss(tcp, errno, "closed");
+    int rc = tutti_fabric_suspect(tcp->base.fabric, tcp->base.peer, what);
 
-static inline void advance(const struct tutti_tcp_conn *tcp, struct tutti_tcp_place *place,
-                           size_t size)
-{
-    if (tcp->nsockets == 1)
-        return;
-    place->left -= size;
-    if (place->left > 0)
-        return;
-    place->left = TUTTI_TCP_STRIPE_BYTES;
-    place->socket = place->socket + 1 < tcp->nsockets ? place->socket + 1 : 0;
+    return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
 
 static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken)
@@ -239,9 +209,11 @@ static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size
         size_t part = size - taken < tcp->out.left ? size - taken : tcp->out.left;
         size_t done;
 
-        if (tutti_socket_send(tcp->fds[tcp->out.socket], from + taken, part, &done) != TUTTI_OK)
-            return fail_gone(tcp);
-        advance(tcp, &tcp->out, done);
+        if (tutti_socket_send(tcp->fds[tcp->out.socket], from + taken, part, &done) != TUTTI_OK) {
+            *ret_taken = taken;
+            return tutti_tcp_fail_gone(tcp);
+        }
+        tutti_tcp_advance(tcp, &tcp->out, done);
         taken += done;
         if (done < part)
             break;
@@ -275,9 +247,10 @@ static int tcp_send_two(struct tutti_conn *conn, const void *head, size_t head_s
         return tcp_send(conn, joined, head_size + size, ret_taken);
     }
     trim(parts, 2, most < tcp->out.left ? most : tcp->out.left);
+    *ret_taken = 0;
     if (tutti_socket_send_parts(tcp->fds[tcp->out.socket], parts, 2, ret_taken) != TUTTI_OK)
-        return fail_gone(tcp);
-    advance(tcp, &tcp->out, *ret_taken);
+        return tutti_tcp_fail_gone(tcp);
+    tutti_tcp_advance(tcp, &tcp->out, *ret_taken);
     return TUTTI_OK;
 }
 
@@ -291,11 +264,12 @@ static int pull(struct tutti_tcp_conn *tcp, uint8_t *to, size_t size, size_t *re
         size_t done;
 
         if (tutti_socket_recv(tcp->fds[tcp->in.socket], to + got, part, &done) != TUTTI_OK) {
-            if (got == 0)
-                return fail_gone(tcp);
-            break;
+            if (got > 0)
+                break;
+            *ret_got = 0;
+            return tutti_tcp_fail_gone(tcp);
         }
-        advance(tcp, &tcp->in, done);
+        tutti_tcp_advance(tcp, &tcp->in, done);
         got += done;
         if (done < part)
             break;
@@ -314,10 +288,7 @@ static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
         tcp->begin = 0;
         TUTTI_TRY(pull(tcp, tcp->buffer, READ_AHEAD_BYTES, &tcp->have));
     }
-    buffered = size < tcp->have ? size : tcp->have;
-    memcpy(data, tcp->buffer + tcp->begin, buffered);
-    tcp->begin += buffered;
-    tcp->have -= buffered;
+    buffered = tutti_tcp_take_buffered(tcp, data, size);
     if (buffered == 0 && size > SMALL_READ_BYTES)
         TUTTI_TRY(pull(tcp, data, size, &got));
     *ret_got = buffered + got;
@@ -338,9 +309,10 @@ static int tcp_recv_two(struct tutti_conn *conn, void *head, size_t head_size, v
         parts[1] = (struct iovec){tcp->buffer,
                                   size < TUTTI_TCP_BUFFER_BYTES ? size : TUTTI_TCP_BUFFER_BYTES};
     trim(parts, 2, tcp->in.left);
+    *ret_got = 0;
     if (tutti_socket_recv_parts(tcp->fds[tcp->in.socket], parts, 2, &done) != TUTTI_OK)
-        return fail_gone(tcp);
-    advance(tcp, &tcp->in, done);
+        return tutti_tcp_fail_gone(tcp);
+    tutti_tcp_advance(tcp, &tcp->in, done);
     *ret_got = done;
     if (data == NULL && done > head_size) {
         *ret_got = head_size;
@@ -389,6 +361,19 @@ const struct tutti_transport_ops tutti_tcp_ops = {
     .recv = tcp_recv,
     .recv_two = tcp_recv_two,
     .peek = tcp_peek,
+    .consume = tcp_consume,
+    .count_sockets = tcp_count_sockets,
+    .close = tcp_close,
+};
+
+const struct tutti_transport_ops tutti_tcp_sealed_ops = {
+    .name = "tcp",
+    .reach = tcp_reach,
+    .connect = tcp_connect,
+    .send = tutti_tcp_sealed_send,
+    .send_two = tutti_tcp_sealed_send_two,
+    .recv = tutti_tcp_sealed_recv,
+    .peek = tutti_tcp_sealed_peek,
     .consume = tcp_consume,
     .count_sockets = tcp_count_sockets,
     .close = tcp_close,

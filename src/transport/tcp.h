@@ -2,10 +2,13 @@
  * What the files of the TCP transport share.
  *
  *   tcp.c          the byte stream over a pair's sockets
+ *   tcp_sealed.c   the same in records with tags (TUTTI_ENCRYPT)
  *   tcp_connect.c  the lower rank calls
  *   tcp_accept.c   the higher rank's listener takes calls
  *   tcp_probe.c    the higher rank looks whether the lower one still lives
  *   tcp_tell.c     who waits for long tells the next rank how far it is
+ *   tcp_lost.c     connections that are lost
+ *   tcp_note.c     a rank that gives up tells its peers why
  *
  * The stream is cut in stripes; stripe i travels on socket i modulo their number.
  */
@@ -13,6 +16,8 @@
 #define TUTTI_TRANSPORT_TCP_H
 
 #include "transport/fabric_private.h"
+
+#include <string.h>
 
 #define TUTTI_TCP_MAX_SOCKETS 16
 #define TUTTI_TCP_STRIPE_BYTES 262144
@@ -28,7 +33,7 @@ struct tutti_tcp_place {
 /* An attempt to reach one socket's other end (tcp_connect.c). */
 struct tutti_tcp_dial {
     int fd;
-    bool is_connected, is_proved;
+    bool is_connected, is_greeted, is_proved;
     size_t candidate;
     uint32_t refusals;     /* in a row, over all candidates */
     uint32_t rounds;       /* through all candidates */
@@ -52,10 +57,13 @@ struct tutti_tcp_conn {
     int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet */
     bool is_up;                     /* all are open */
     size_t most_per_call;           /* offered to the kernel in one go */
+    struct tutti_address far_end;   /* of the latest socket */
+    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* since when bytes are not answered; 0: they are */
     struct tutti_tcp_place out, in;
 
     uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
     size_t begin, have;
+    struct tutti_tcp_sealing *sealing; /* tcp_sealed.c; NULL: bytes travel as they are */
 
     /* While connecting: in the fabric's list. */
     struct tutti_tcp_conn *next_dialing;
@@ -65,10 +73,22 @@ struct tutti_tcp_conn {
     char reason[TUTTI_MESSAGE_BYTES];
 };
 
+/* Why a rank has given up, as it travels (tcp_note.c). */
+struct tutti_tcp_note {
+    uint8_t magic[8];
+    int32_t code, rank; /* of the rank that was the first to give up */
+    char reason[TUTTI_ABORT_REASON_BYTES];
+    uint8_t mac[TUTTI_MAC_BYTES];
+};
+
 struct tutti_tcp_caller {
-    struct tutti_tcp_caller *next;
+    struct tutti_tcp_caller *next; /* that came after this one */
     int fd;
+    bool is_proved;                /* only the confirmation is due */
+    bool brings_note;
     struct tutti_handshake shake;
+    struct tutti_tcp_note note;    /* as far as it has come */
+    size_t note_bytes;
 };
 
 /* A call to the next rank (tcp_tell.c), on its way while is_active. */
@@ -82,13 +102,17 @@ struct tutti_tcp_tell {
 };
 
 struct tutti_tcp {
-    int listen_fd;
+    int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of our record; -1: closed */
+    size_t nlisten;          /* of the record's candidates */
     bool takes_calls;        /* after settle */
     bool has_told_stranger;  /* logged once */
     int nmissing;            /* sockets that lower ranks may still open to us */
     int nsockets_open;
     size_t ncallers;
-    struct tutti_tcp_caller *callers;
+    struct tutti_tcp_caller *callers;     /* from the oldest on */
+    struct tutti_tcp_caller **callers_end;
+    uint64_t next_look_ns;   /* for connections that have fallen silent */
+    uint8_t *has_met;        /* [nranks], atomic: a connection to that rank was begun */
     struct tutti_tcp_conn *dialing;
     struct tutti_tcp_tell tell;
     bool was_told;           /* by the rank before this one: the latest words */
@@ -118,8 +142,61 @@ int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer);
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn);
 
-/* Give an open, proved socket to a connection. Takes over `fd` in any case. */
-int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index, int fd);
+/* Give the socket of a handshake that has succeeded to a connection. Takes it over in any case. */
+int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
+                       const struct tutti_handshake *shake);
+
+/* What both kinds of stream do. */
+static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
+                                     struct tutti_tcp_place *place, size_t size)
+{
+    if (tcp->nsockets == 1)
+        return;
+    place->left -= size;
+    if (place->left > 0)
+        return;
+    place->left = TUTTI_TCP_STRIPE_BYTES;
+    place->socket = place->socket + 1 < tcp->nsockets ? place->socket + 1 : 0;
+}
+
+/* Move what is in the connection's buffer to `to`. Returns how many bytes. */
+static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *to, size_t size)
+{
+    size_t buffered = size < tcp->have ? size : tcp->have;
+
+    memcpy(to, tcp->buffer + tcp->begin, buffered);
+    tcp->begin += buffered;
+    tcp->have -= buffered;
+    return buffered;
+}
+
+/* The error for a stream whose peer has closed it. */
+int tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp);
+
+/* Sealed streams (tcp_sealed.c). Create and destroy what a connection needs for it, besides what
+ * all need; begin on a socket, with keys from its handshake. */
+int tutti_tcp_sealing_create(struct tutti_tcp_conn *conn);
+void tutti_tcp_sealing_destroy(struct tutti_tcp_conn *conn);
+void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
+                             const struct tutti_handshake *shake);
+
+/* Members of the table of operations of such a connection (transport.h). */
+int tutti_tcp_sealed_send(struct tutti_conn *conn, const void *data, size_t size,
+                          size_t *ret_taken);
+int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t head_size,
+                              const void *data, size_t size, size_t *ret_taken);
+int tutti_tcp_sealed_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
+int tutti_tcp_sealed_peek(struct tutti_conn *conn, size_t least, size_t most,
+                          const void **ret_data, size_t *ret_size);
+
+/* After its handshake the caller confirms that it has seen our proof, by this byte. Before that it
+ * may give up and call again; the called rank counts the connection from then on. */
+#define TUTTI_TCP_CONFIRMATION 0x47
+
+/* Describe the loss of a connection by `error`: "reset its connection ...", where `verb` is the
+ * first word, or that the peer's host does not answer. The text lives until the next call for this
+ * connection. */
+const char *tutti_tcp_describe_loss(struct tutti_tcp_conn *conn, int error, const char *verb);
 
 /* Dialing (tcp_connect.c). */
 int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
@@ -131,6 +208,13 @@ void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
+
+/* Notes (tcp_note.c). The first tells all ranks that we have met; any thread, under fabric->lock.
+ * It takes some tenths of a second at most, and that only where peers do not answer. */
+void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause);
+/* Has the handshake failed since the caller brings a note? Then go on with this. */
+bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller);
+int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller);
 
 /* Telling (tcp_tell.c): go on; end it, however far it has come. */
 void tutti_tcp_tell_step(struct tutti_fabric *fabric);

@@ -8,14 +8,19 @@
 #include "base/param.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_CALLERS 256
-#define CALLER_PATIENCE_NS (10 * TUTTI_NS_PER_S)
+/* Callers that have not proved themselves: how many beside the ranks that are due, and how long one
+ * may keep its place once they are as many. */
+#define MOST_STRANGERS 256
+#define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
 /* Callers taken per look, so that a flood does not keep a rank from its work. */
 #define ACCEPTS_PER_LOOK 64
+/* Callers whose sockets are looked at by one system call. */
+#define CALLERS_PER_POLL 64
 
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
                       uint8_t ret_secret[TUTTI_SECRET_BYTES])
@@ -25,9 +30,25 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
 
 /* ---- opening ------------------------------------------------------------------------- */
 
+/* Keep the candidates that we listen at, in their order. */
+static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, size_t count,
+                            const uint32_t *mbits)
+{
+    union tutti_record *mine = &fabric->mine;
+
+    for (size_t i = 0; i < count; i++) {
+        if (tcp->listen_fds[i] < 0)
+            continue;
+        if (tcp->nlisten == 0)
+            mine->mbits = mbits[i];
+        mine->candidates[tcp->nlisten] = mine->candidates[i];
+        tcp->listen_fds[tcp->nlisten++] = tcp->listen_fds[i];
+    }
+    mine->ncandidates = (uint8_t)tcp->nlisten;
+}
+
 int tutti_tcp_open(struct tutti_fabric *fabric)
 {
-    static const struct tutti_address any = {.family = 0};
     union tutti_record *mine = &fabric->mine;
     struct tutti_tcp *tcp = calloc(1, sizeof *tcp);
     uint32_t mbits[TUTTI_MAX_CANDIDATES];
@@ -36,29 +57,63 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
 
     if (tcp == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
+    tcp->callers_end = &tcp->callers;
+    tcp->has_met = calloc((size_t)fabric->nranks, sizeof *tcp->has_met);
+    if (tcp->has_met == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
+        goto free_tcp;
+    }
     TUTTI_TRY_OR(free_tcp, rc,
                  tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
-    TUTTI_TRY_OR(free_tcp, rc, tutti_socket_listen(&any, &tcp->listen_fd, &mine->port_be));
-    mine->ncandidates = (uint8_t)count;
-    mine->mbits = mbits[0];
+    /* Only at addresses that the others are told of. */
+    if (tutti_socket_listen_each(mine->candidates, count, tcp->listen_fds, &mine->port_be) == 0) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_last_message());
+        goto free_tcp;
+    }
+    list_candidates(fabric, tcp, count, mbits);
     mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
     fabric->tcp = tcp;
     return TUTTI_OK;
 
 free_tcp:
+    free(tcp->has_met);
     free(tcp);
     return rc;
 }
 
-static void stop_listening(struct tutti_fabric *fabric)
+static void stop_listening(struct tutti_fabric *fabric, size_t index)
 {
     struct tutti_tcp *tcp = fabric->tcp;
 
-    if (tcp->listen_fd < 0)
+    if (tcp->listen_fds[index] < 0)
         return;
-    tutti_fabric_drop_fd(fabric, tcp->listen_fd);
-    close(tcp->listen_fd);
-    tcp->listen_fd = -1;
+    tutti_fabric_drop_fd(fabric, tcp->listen_fds[index]);
+    close(tcp->listen_fds[index]);
+    tcp->listen_fds[index] = -1;
+}
+
+static bool has_loopback(const union tutti_record *record, uint8_t family)
+{
+    for (int i = 0; i < record->ncandidates; i++)
+        if (record->candidates[i].is_loopback && record->candidates[i].family == family)
+            return true;
+    return false;
+}
+
+/* Where all ranks can call at the loopback address they do, so nobody else needs to reach us. */
+void tutti_tcp_withdraw(struct tutti_fabric *fabric)
+{
+    struct tutti_tcp *tcp = fabric->tcp;
+
+    if (tcp == NULL)
+        return;
+    for (int rank = 0; rank < fabric->nranks; rank++)
+        if (!tutti_tcp_is_near(fabric, rank))
+            return;
+    for (size_t i = 0; i < tcp->nlisten; i++)
+        if (!fabric->mine.candidates[i].is_loopback &&
+            has_loopback(&fabric->mine, fabric->mine.candidates[i].family))
+            stop_listening(fabric, i);
 }
 
 int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
@@ -72,12 +127,18 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
         return TUTTI_OK;
     }
     TUTTI_TRY(tutti_wait_open_sockets(fabric));
-    TUTTI_TRY(tutti_wait_watch(fabric, tcp->listen_fd));
-    TUTTI_TRY(tutti_fabric_hold_fd(fabric, tcp->listen_fd));
+    for (size_t i = 0; i < tcp->nlisten; i++) {
+        if (tcp->listen_fds[i] < 0)
+            continue;
+        TUTTI_TRY(tutti_wait_watch(fabric, tcp->listen_fds[i]));
+        TUTTI_TRY(tutti_fabric_hold_fd(fabric, tcp->listen_fds[i], -1));
+    }
     for (int peer = 0; peer < fabric->rank; peer++)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
+    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
     tcp->takes_calls = true;
+    pthread_mutex_unlock(&fabric->lock);
     return TUTTI_OK;
 }
 
@@ -91,36 +152,8 @@ static void note_stranger(struct tutti_fabric *fabric, const char *why)
         return;
     tcp->has_told_stranger = true;
     tutti_log(TUTTI_LOG_WARN,
-              "rank %d: dropped a caller on port %u: %s (further ones are dropped silently)",
-              fabric->rank, (unsigned)ntohs(fabric->mine.port_be), why);
-}
-
-static bool take_new_caller(struct tutti_fabric *fabric)
-{
-    struct tutti_tcp *tcp = fabric->tcp;
-    struct tutti_tcp_caller *caller;
-    uint8_t secret[TUTTI_SECRET_BYTES];
-    int fd;
-
-    if (tutti_load_acquire(&fabric->is_aborted) != 0 || tcp->ncallers >= MAX_CALLERS ||
-        tutti_socket_accept(tcp->listen_fd, &fd) != TUTTI_OK)
-        return false;
-    caller = calloc(1, sizeof *caller);
-    if (caller == NULL || tutti_wait_watch(fabric, fd) != TUTTI_OK ||
-        tutti_socket_tune(fd, (size_t)tutti_param_int(TUTTI_PARAM_SOCKET_BUFFER)) != TUTTI_OK ||
-        tutti_fabric_hold_fd(fabric, fd) != TUTTI_OK) {
-        free(caller);
-        close(fd);
-        return false;
-    }
-    caller->fd = fd;
-    tutti_tcp_secret(fabric, fabric->rank, secret);
-    tutti_handshake_start(&caller->shake, fd, true, secret, NULL,
-                          tutti_now_ns() + CALLER_PATIENCE_NS);
-    caller->next = tcp->callers;
-    tcp->callers = caller;
-    tcp->ncallers++;
-    return true;
+              "dropped a caller on port %u: %s (further ones are dropped silently)",
+              (unsigned)ntohs(fabric->mine.port_be), why);
 }
 
 /* A caller has proved to be a member. It still may not say nonsense. */
@@ -128,15 +161,8 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
 {
     struct tutti_tcp_purpose purpose;
     struct tutti_tcp_conn *conn;
-    bool is_replacement;
 
     memcpy(&purpose, shake->purpose.bytes, sizeof purpose);
-    if (purpose.channel == TUTTI_TCP_TELLS && purpose.rank == fabric->rank - 1) {
-        memcpy(fabric->tcp->told, purpose.words, sizeof fabric->tcp->told);
-        fabric->tcp->was_told = true;
-        close(shake->fd);
-        return;
-    }
     if (purpose.rank < 0 || purpose.rank >= fabric->rank ||
         fabric->routes[purpose.rank] != &tutti_tcp_ops || purpose.channel < 0 ||
         purpose.channel >= TUTTI_CHANNEL_COUNT || purpose.socket < 0) {
@@ -150,13 +176,25 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         close(shake->fd);
         return;
     }
-    if (conn->is_up || purpose.socket >= conn->nsockets) {
+    if (purpose.socket >= conn->nsockets || conn->fds[purpose.socket] >= 0) {
         close(shake->fd);
         return;
     }
-    is_replacement = conn->fds[purpose.socket] >= 0;
-    if (tutti_tcp_conn_add(conn, purpose.socket, shake->fd) == TUTTI_OK && !is_replacement)
+    if (tutti_tcp_conn_add(conn, purpose.socket, shake) == TUTTI_OK)
         fabric->tcp->nmissing--;
+}
+
+/* The rank before ours tells how far it is. */
+static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
+{
+    struct tutti_tcp_purpose purpose;
+
+    memcpy(&purpose, shake->purpose.bytes, sizeof purpose);
+    if (purpose.channel != TUTTI_TCP_TELLS || purpose.rank != fabric->rank - 1)
+        return false;
+    memcpy(fabric->tcp->told, purpose.words, sizeof fabric->tcp->told);
+    fabric->tcp->was_told = true;
+    return true;
 }
 
 /* Gone before a byte: one who only wanted to know whether we live (tcp_probe.c). */
@@ -165,30 +203,187 @@ static bool was_probe(const struct tutti_handshake *shake, int rc)
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
 }
 
+static void free_caller(struct tutti_tcp_caller *caller)
+{
+    tutti_handshake_forget(&caller->shake);
+    free(caller);
+}
+
+/* Go on with a caller. TUTTI_OK: the connection stands. TUTTI_ERR_REMOTE and others: it is to be
+ * closed. */
+static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
+{
+    uint8_t confirmation = 0;
+    size_t done = 0;
+    int rc;
+
+    if (caller->brings_note)
+        return tutti_tcp_note_step(fabric, caller);
+    if (!caller->is_proved) {
+        rc = tutti_handshake_step(&caller->shake);
+        if (rc == TUTTI_ERR_REMOTE && tutti_tcp_note_begins(caller))
+            return tutti_tcp_note_step(fabric, caller);
+        if (rc != TUTTI_OK && rc != TUTTI_AGAIN && !was_probe(&caller->shake, rc))
+            note_stranger(fabric, tutti_last_message());
+        TUTTI_TRY(rc);
+        if (was_told(fabric, &caller->shake))
+            return TUTTI_ERR_REMOTE; /* all has been said */
+        caller->is_proved = true;
+        caller->shake.deadline_ns = TUTTI_NEVER;
+    }
+    TUTTI_TRY(tutti_socket_recv(caller->fd, &confirmation, 1, &done));
+    if (done == 0)
+        return TUTTI_AGAIN;
+    return confirmation == TUTTI_TCP_CONFIRMATION ? TUTTI_OK : TUTTI_ERR_REMOTE;
+}
+
+/* True when it is not a caller any more. */
+static bool settle_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
+{
+    int rc = hear(fabric, caller);
+
+    if (rc == TUTTI_AGAIN)
+        return false;
+    tutti_fabric_drop_fd(fabric, caller->fd);
+    if (rc == TUTTI_OK)
+        admit(fabric, &caller->shake);
+    else
+        close(caller->fd);
+    free_caller(caller);
+    return true;
+}
+
+static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
+                          struct tutti_tcp_caller *next)
+{
+    *link = next;
+    if (next == NULL)
+        tcp->callers_end = link;
+    tcp->ncallers--;
+}
+
+/* Of the next callers those that have said something, or have been silent for too long. */
+static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at_link)
+{
+    struct tutti_tcp_caller **link = *at_link;
+    struct pollfd polled[CALLERS_PER_POLL];
+    uint64_t now_ns = tutti_now_ns();
+    nfds_t count = 0;
+
+    for (struct tutti_tcp_caller *at = *link; at != NULL && count < CALLERS_PER_POLL; at = at->next)
+        polled[count++] = (struct pollfd){.fd = at->fd, .events = POLLIN};
+    if (poll(polled, count, 0) < 0)
+        return false;
+    for (nfds_t i = 0; i < count; i++) {
+        struct tutti_tcp_caller *caller = *link, *next = caller->next;
+
+        if ((polled[i].revents != 0 || now_ns >= caller->shake.deadline_ns) &&
+            settle_caller(fabric, caller))
+            unlink_caller(fabric->tcp, link, next);
+        else
+            link = &caller->next;
+    }
+    *at_link = link;
+    return true;
+}
+
 static void step_callers(struct tutti_fabric *fabric)
 {
     struct tutti_tcp_caller **link = &fabric->tcp->callers;
 
-    while (*link != NULL) {
-        struct tutti_tcp_caller *caller = *link;
-        int rc = tutti_handshake_step(&caller->shake);
+    while (*link != NULL && step_some(fabric, &link))
+        ;
+}
 
-        if (rc == TUTTI_AGAIN) {
-            link = &caller->next;
-            continue;
-        }
-        tutti_fabric_drop_fd(fabric, caller->fd);
-        if (rc == TUTTI_OK) {
-            admit(fabric, &caller->shake);
-        } else {
-            if (!was_probe(&caller->shake, rc))
-                note_stranger(fabric, tutti_last_message());
-            close(caller->fd);
-        }
-        *link = caller->next;
-        fabric->tcp->ncallers--;
+/* Drop the caller that has been a stranger for longest. False: all callers have proved
+ * themselves. */
+static bool drop_stranger(struct tutti_fabric *fabric, const char *why)
+{
+    struct tutti_tcp_caller **link = &fabric->tcp->callers, *caller;
+
+    while (*link != NULL && (*link)->is_proved)
+        link = &(*link)->next;
+    caller = *link;
+    if (caller == NULL)
+        return false;
+    note_stranger(fabric, why);
+    tutti_fabric_drop_fd(fabric, caller->fd);
+    close(caller->fd);
+    unlink_caller(fabric->tcp, link, caller->next);
+    free_caller(caller);
+    return true;
+}
+
+static void make_room(struct tutti_fabric *fabric)
+{
+    struct tutti_tcp *tcp = fabric->tcp;
+
+    if (tcp->ncallers >= MOST_STRANGERS + (size_t)tcp->nmissing)
+        drop_stranger(fabric, "too many callers at once that do not prove themselves");
+}
+
+/* Without a descriptor left, strangers make room. When there are none, this rank has failed: its
+ * caller would wait for ever. */
+static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd)
+{
+    int rc = tutti_socket_accept(listen_fd, ret_fd);
+
+    while (rc == TUTTI_ERR_SYSTEM && drop_stranger(fabric, tutti_last_message()))
+        rc = tutti_socket_accept(listen_fd, ret_fd);
+    if (rc == TUTTI_ERR_SYSTEM)
+        tutti_fabric_remember(fabric, tutti_fail(rc, "cannot take a peer's connection: %s",
+                                                 tutti_last_message()));
+    return rc;
+}
+
+static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
+{
+    struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp_caller *caller;
+    uint8_t secret[TUTTI_SECRET_BYTES];
+    int fd;
+
+    if (tutti_load_acquire(&fabric->is_aborted) != 0 || fabric->failure != TUTTI_OK ||
+        accept_caller(fabric, listen_fd, &fd) != TUTTI_OK)
+        return false;
+    make_room(fabric);
+    caller = calloc(1, sizeof *caller);
+    if (caller == NULL || tutti_wait_watch(fabric, fd) != TUTTI_OK ||
+        tutti_socket_tune(fd, (size_t)tutti_param_int(TUTTI_PARAM_SOCKET_BUFFER)) != TUTTI_OK ||
+        tutti_fabric_hold_fd(fabric, fd, -1) != TUTTI_OK) {
         free(caller);
+        close(fd);
+        return false;
     }
+    caller->fd = fd;
+    tutti_tcp_secret(fabric, fabric->rank, secret);
+    tutti_handshake_start(&caller->shake, fd, true, secret, NULL,
+                          tutti_now_ns() + CALLER_PATIENCE_NS);
+    if (settle_caller(fabric, caller)) /* we speak first */
+        return true;
+    *tcp->callers_end = caller;
+    tcp->callers_end = &caller->next;
+    tcp->ncallers++;
+    return true;
+}
+
+/* Those who have answered come before new ones, who might take their places. */
+static void look_at_callers(struct tutti_fabric *fabric)
+{
+    struct tutti_tcp *tcp = fabric->tcp;
+    struct pollfd polled[TUTTI_MAX_CANDIDATES];
+
+    if (tcp->callers != NULL)
+        step_callers(fabric);
+    for (size_t i = 0; i < tcp->nlisten; i++)
+        polled[i] = (struct pollfd){.fd = tcp->listen_fds[i], .events = POLLIN};
+    if (poll(polled, tcp->nlisten, 0) <= 0)
+        return;
+    for (size_t i = 0; i < tcp->nlisten; i++)
+        if (tcp->listen_fds[i] >= 0 && (polled[i].revents & POLLIN) != 0)
+            for (int k = 0; k < ACCEPTS_PER_LOOK; k++)
+                if (!take_new_caller(fabric, tcp->listen_fds[i]))
+                    break;
 }
 
 void tutti_tcp_progress(struct tutti_fabric *fabric)
@@ -199,11 +394,7 @@ void tutti_tcp_progress(struct tutti_fabric *fabric)
         return;
     if (tcp->dialing != NULL)
         tutti_tcp_dial_step(fabric);
-    if (tcp->listen_fd >= 0)
-        for (int i = 0; i < ACCEPTS_PER_LOOK && take_new_caller(fabric); i++)
-            ;
-    if (tcp->callers != NULL)
-        step_callers(fabric);
+    look_at_callers(fabric);
     if (tcp->tell.is_active)
         tutti_tcp_tell_step(fabric);
 }
@@ -228,10 +419,14 @@ void tutti_tcp_destroy(struct tutti_fabric *fabric)
         tcp->callers = caller->next;
         tutti_fabric_drop_fd(fabric, caller->fd);
         close(caller->fd);
-        free(caller);
+        free_caller(caller);
     }
     tutti_tcp_tell_stop(tcp);
-    stop_listening(fabric);
+    for (size_t i = 0; i < tcp->nlisten; i++)
+        stop_listening(fabric, i);
+    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
     fabric->tcp = NULL;
+    pthread_mutex_unlock(&fabric->lock);
+    free(tcp->has_met);
     free(tcp);
 }

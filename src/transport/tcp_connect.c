@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calling a higher rank: its addresses in turns, each with patience that grows by
- * the round, since a rank that computes answers late.
+ * Calling a higher rank. Its addresses are tried in turn. The time for each grows with every round,
+ * since a rank that computes answers late.
  *
- * Once the other side has greeted us we wait for it without limit: whoever called
- * us has a deadline. A rank listens from before its record is published until it is destroyed, so
+ * An address may belong to another host here, where somebody else answers. Even one that greets us
+ * as a rank does may be a stranger until it has proved itself. So each step of an attempt has a
+ * limit, and then the next address gets its turn. That goes on until the caller's deadline. A rank
+ * that answers late must not take an attempt that was given up for the connection: we confirm by
+ * one byte that we have seen its proof, and never give up afterwards.
+ *
+ * A rank listens from before its record is published until it is destroyed, so
  * one that refuses at all its addresses, again and again, is gone. */
 #include "transport/tcp.h"
 
@@ -41,7 +46,7 @@ static void turn(struct tutti_tcp_dial *dial, size_t ncandidates)
     if (dial->fd >= 0)
         close(dial->fd);
     dial->fd = -1;
-    dial->is_connected = false;
+    dial->is_connected = dial->is_greeted = false;
     dial->until_ns = 0;
     dial->candidate++;
     if (dial->candidate < ncandidates)
@@ -90,12 +95,20 @@ static int reach_out(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
 
 static int shake_hands(struct tutti_tcp_dial *dial)
 {
+    static const uint8_t confirmation = TUTTI_TCP_CONFIRMATION;
+    size_t done;
     int rc = tutti_handshake_step(&dial->shake);
 
-    /* Phase 0: not a byte of a greeting. Perhaps the wrong host's port. */
-    if (rc == TUTTI_AGAIN && dial->shake.phase == 0 && tutti_now_ns() >= dial->until_ns)
-        return tutti_note(TUTTI_ERR_TIMEOUT, "no greeting in time");
-    return rc;
+    if (tutti_handshake_is_greeted(&dial->shake) && !dial->is_greeted) {
+        dial->is_greeted = true;
+        dial->until_ns = tutti_now_ns() + patience_ns(dial);
+    }
+    if (rc == TUTTI_AGAIN && tutti_now_ns() >= dial->until_ns)
+        return tutti_note(TUTTI_ERR_TIMEOUT, "no %s in time",
+                          dial->is_greeted ? "proof" : "greeting");
+    TUTTI_TRY(rc);
+    TUTTI_TRY(tutti_socket_send(dial->fd, &confirmation, sizeof confirmation, &done));
+    return done == sizeof confirmation ? TUTTI_OK : TUTTI_AGAIN;
 }
 
 /* TUTTI_OK: this socket is up. */
@@ -104,7 +117,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
     struct tutti_fabric *fabric = conn->base.fabric;
     struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
     size_t count = tutti_route_candidates(fabric, fabric->rank, conn->base.peer, candidates);
-    int fd, rc = TUTTI_OK;
+    int rc = TUTTI_OK;
 
     if (dial->fd < 0 && dial->until_ns > tutti_now_ns())
         return TUTTI_AGAIN;
@@ -115,10 +128,9 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
     if (rc == TUTTI_AGAIN)
         return TUTTI_AGAIN;
     if (rc == TUTTI_OK) {
-        fd = dial->fd;
         dial->fd = -1;
         dial->is_proved = true;
-        return tutti_tcp_conn_add(conn, index, fd);
+        return tutti_tcp_conn_add(conn, index, &dial->shake);
     }
     if (rc != TUTTI_ERR_REMOTE && rc != TUTTI_ERR_TIMEOUT)
         return rc;
@@ -127,7 +139,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
 
         snprintf(conn->reason, sizeof conn->reason,
                  "takes no calls at %s (and %zu other addresses): it has ended, or a firewall is "
-                 "in the way (%.200s)",
+                 "in the way (%.400s)",
                  tutti_address_format(&candidates[0], text), count - 1, tutti_last_message());
         return TUTTI_ERR_REMOTE;
     }
@@ -160,7 +172,8 @@ void tutti_tcp_dial_step(struct tutti_fabric *fabric)
             if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
                 conn->rc = rc;
                 if (conn->reason[0] == '\0')
-                    snprintf(conn->reason, sizeof conn->reason, "cannot be connected to: %.400s",
+                    snprintf(conn->reason, sizeof conn->reason, "%s%.900s",
+                             rc == TUTTI_ERR_SYSTEM ? "" : "cannot be connected to: ",
                              tutti_last_message());
             }
         }
@@ -177,9 +190,11 @@ void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn)
         link = &(*link)->next_dialing;
     if (*link == conn)
         *link = conn->next_dialing;
-    for (int i = 0; i < conn->nsockets; i++)
+    for (int i = 0; i < conn->nsockets; i++) {
         if (conn->dials[i].fd >= 0)
             close(conn->dials[i].fd);
+        tutti_handshake_forget(&conn->dials[i].shake);
+    }
     free(conn->dials);
     conn->dials = NULL;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS (2 * TUTTI_NS_PER_S)
+#define ANSWER_PATIENCE_NS (20 * TUTTI_NS_PER_S) /* of a rank that computes */
 
 bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS])
 {
@@ -53,7 +54,8 @@ static void start_shake(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell
     memcpy(purpose.words, tell->words, sizeof purpose.words);
     memcpy(sealed.bytes, &purpose, sizeof purpose);
     tutti_tcp_secret(fabric, fabric->rank + 1, secret);
-    tutti_handshake_start(&tell->shake, tell->fd, false, secret, &sealed, TUTTI_NEVER);
+    tutti_handshake_start(&tell->shake, tell->fd, false, secret, &sealed,
+                          tutti_now_ns() + ANSWER_PATIENCE_NS);
     tell->is_connected = true;
 }
 
@@ -95,7 +97,9 @@ void tutti_tcp_tell_step(struct tutti_fabric *fabric)
 
 void tutti_tcp_tell_stop(struct tutti_tcp *tcp)
 {
-    if (tcp->tell.is_active)
+    if (tcp->tell.is_active) {
         hang_up(&tcp->tell);
+        tutti_handshake_forget(&tcp->tell.shake);
+    }
     tcp->tell.is_active = false;
 }

@@ -49,7 +49,7 @@ struct tutti_transport_ops {
     int (*recv)(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
 
     /* The same for two places: first `head`, then `data`. With `data` NULL the `size` bytes after
-     * the head will be peeked at, and are not counted in *ret_got. Goes with send_two. */
+     * the head will be peeked at, and are not counted in *ret_got. Optional. */
     int (*recv_two)(struct tutti_conn *conn, void *head, size_t head_size, void *data, size_t size,
                     size_t *ret_got);
 
@@ -89,5 +89,7 @@ extern const struct tutti_transport_ops tutti_self_ops;
 extern const struct tutti_transport_ops tutti_cma_ops;
 extern const struct tutti_transport_ops tutti_shm_ops;
 extern const struct tutti_transport_ops tutti_tcp_ops;
+/* The operations of connections that tutti_tcp_ops makes where TUTTI_ENCRYPT is not off. */
+extern const struct tutti_transport_ops tutti_tcp_sealed_ops;
 
 #endif

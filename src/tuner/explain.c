@@ -61,21 +61,22 @@ static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_
                  candidate->seconds / lowest);
 }
 
-static void say_why(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
-                    struct tutti_candidate *candidate)
+void tutti_authority_format(const struct tutti_tuner_view *view,
+                            const struct tutti_tuner_query *query, enum tutti_authority by,
+                            char *text, size_t size)
 {
     static const char *const names[TUTTI_POLICY_RULES] = {"TUTTI_ALGORITHM", "TUTTI_TUNE",
                                                           "TUTTI_TUNE_TABLE"};
-    int i = (int)candidate->by - (int)TUTTI_BY_VARIABLE;
+    int i = (int)by - (int)TUTTI_BY_VARIABLE;
     const char *why = "by the built-in table, since its cost is not modelled";
 
-    if (candidate->by == TUTTI_BY_PRICE)
+    if (by == TUTTI_BY_PRICE)
         why = "the lowest price of its size class";
-    else if (candidate->by == TUTTI_BY_HOST)
+    else if (by == TUTTI_BY_HOST)
         why = "by the built-in table for ranks that share memory or cores";
-    snprintf(candidate->reason, sizeof candidate->reason, "%s", why);
+    snprintf(text, size, "%s", why);
     if (i < TUTTI_POLICY_RULES)
-        snprintf(candidate->reason, sizeof candidate->reason, "by %s, line %u", names[i],
+        snprintf(text, size, "by %s, line %u", names[i],
                  tutti_rules_find(&view->policy->rules[i], view, query)->line);
 }
 
@@ -130,7 +131,7 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
         candidate->by = by;
         candidate->choice = chosen;
         candidate->seconds = tutti_price(view, query, &chosen);
-        say_why(view, query, candidate);
+        tutti_authority_format(view, query, by, candidate->reason, sizeof candidate->reason);
     }
     qsort(candidates, count, sizeof *candidates, compare);
     *ret_candidates = candidates;

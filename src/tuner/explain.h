@@ -20,6 +20,12 @@ struct tutti_candidate {
 int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                         struct tutti_candidate **ret_candidates, size_t *ret_count);
 
+/* Who made the choice: "by TUTTI_TUNE, line 3", "the lowest price of its size class". `size` of 96
+ * is enough. */
+void tutti_authority_format(const struct tutti_tuner_view *view,
+                            const struct tutti_tuner_query *query, enum tutti_authority by,
+                            char *text, size_t size);
+
 /* "hybrid[doublings=3]": options that are not the usual ones in brackets. `size` of 96 is enough.
  */
 void tutti_choice_format(const struct tutti_choice *choice, char *text, size_t size);

@@ -75,7 +75,8 @@ static tuttiResult_t look(struct crew_seat *seat)
     result = form(seat);
     if (result != tuttiSuccess)
         return result;
-    if (tutti_handle_get(seat->comm, "test", &comm) != TUTTI_OK)
+    comm = crew_look_inside(seat->comm);
+    if (comm == NULL)
         return tuttiInternalError;
     if (!has_cells(comm, example->cells))
         return tuttiInvalidArgument;
@@ -150,7 +151,8 @@ static tuttiResult_t split_by_parity(struct crew_seat *seat)
         result = tuttiCommSplit(seat->comm, seat->rank % 2, 0, &child, NULL);
     if (result != tuttiSuccess)
         return result;
-    if (tutti_handle_get(child, "test", &comm) != TUTTI_OK || comm->places.cell == NULL)
+    comm = crew_look_inside(child);
+    if (comm == NULL || comm->places.cell == NULL)
         result = tuttiInternalError;
     /* 0 2 | 4 and 1 | 3 5 */
     for (uint32_t rank = 0; rank < 3 && result == tuttiSuccess; rank++)

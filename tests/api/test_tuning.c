@@ -20,10 +20,10 @@ static void chosen(tuttiComm_t handle, enum tutti_collective collective, size_t 
     struct tutti_tuner_query query = {.collective = collective, .block_bytes = bytes};
     enum tutti_authority by;
     struct tutti_choice choice;
-    struct tutti_comm *comm;
+    struct tutti_comm *comm = crew_look_inside(handle);
 
     snprintf(text, 64, "nothing");
-    if (tutti_handle_get(handle, "test", &comm) == TUTTI_OK &&
+    if (comm != NULL &&
         tutti_tuner_choose(&comm->view, &query, &choice, &by) == TUTTI_OK)
         snprintf(text, 64, "%s %u %d", choice.algorithm->name,
                  choice.options.value[TUTTI_DOUBLINGS], (int)by);
@@ -179,7 +179,7 @@ static tuttiResult_t look_at_places(struct crew_seat *seat)
 
     snprintf(host, sizeof host, "host %d", seat->rank % 2);
     setenv("TUTTI_HOST_ID", host, 1);
-    if (form(seat) != tuttiSuccess || tutti_handle_get(seat->comm, "test", &comm) != TUTTI_OK)
+    if (form(seat) != tuttiSuccess || (comm = crew_look_inside(seat->comm)) == NULL)
         return tuttiInternalError;
     if (comm->places.nnodes != 2 || comm->places.nranks != 5)
         return tuttiInvalidArgument;
@@ -329,7 +329,8 @@ static tuttiResult_t compare_schedules(struct crew_seat *seat)
     struct tutti_choice choices[4];
     struct tutti_comm *comm;
 
-    if (tutti_handle_get(seat->comm, "test", &comm) != TUTTI_OK)
+    comm = crew_look_inside(seat->comm);
+    if (comm == NULL)
         return tuttiInternalError;
     for (int i = 0; i < 4; i++) {
         choices[i] = (struct tutti_choice){

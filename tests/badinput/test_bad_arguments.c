@@ -164,6 +164,17 @@ MISTAKE(alltoallv_in_place_unequal,
 MISTAKE(alltoallv_in_place_displaced,
         tuttiAlltoAllV(in, counts, NULL, in, counts, one_two, I32, c, NULL))
 
+/* Blocks of an output that overlap, in ascending order and in another one. */
+static size_t three_three[NRANKS] = {3, 3}, zero_two[NRANKS] = {0, 2}, two_zero[NRANKS] = {2, 0};
+MISTAKE(gatherv_of_overlapping_blocks,
+        tuttiAllGatherV(in, out, three_three, zero_two, I32, c, NULL))
+MISTAKE(gatherv_of_overlapping_blocks_backwards,
+        tuttiAllGatherV(in, out, three_three, two_zero, I32, c, NULL))
+MISTAKE(alltoallv_of_overlapping_blocks,
+        tuttiAlltoAllV(in, three_three, NULL, out, three_three, zero_two, I32, c, NULL))
+MISTAKE(alltoallv_of_overlapping_blocks_backwards,
+        tuttiAlltoAllV(in, three_three, NULL, out, three_three, two_zero, I32, c, NULL))
+
 static int number;
 static void *pointer;
 static tuttiResult_t state;
@@ -264,6 +275,10 @@ static const struct mistake mistakes[] = {
     ROW(gatherv_of_far_displs, ARGUMENT, "tuttiAllGatherV", "overflows"),
     ROW(gatherv_of_unknown_type, ARGUMENT, "tuttiAllGatherV", "datatype 12"),
     ROW(gatherv_overlapping, ARGUMENT, "tuttiAllGatherV", "overlap"),
+    ROW(gatherv_of_overlapping_blocks, ARGUMENT, "tuttiAllGatherV",
+        "displs[0] = 0 with recvcounts[0] = 3, displs[1] = 2 with recvcounts[1] = 3"),
+    ROW(gatherv_of_overlapping_blocks_backwards, ARGUMENT, "tuttiAllGatherV",
+        "displs[0] = 2 with recvcounts[0] = 3, displs[1] = 0 with recvcounts[1] = 3"),
     ROW(scatterv_without_counts, ARGUMENT, "tuttiReduceScatterV", "counts is NULL"),
     ROW(scatterv_of_huge_counts, ARGUMENT, "tuttiReduceScatterV", "overflows"),
     ROW(scatterv_of_far_displs, ARGUMENT, "tuttiReduceScatterV", "overflows"),
@@ -271,6 +286,10 @@ static const struct mistake mistakes[] = {
     ROW(alltoallv_without_recvcounts, ARGUMENT, "tuttiAlltoAllV", "counts is NULL"),
     ROW(alltoallv_of_huge_sends, ARGUMENT, "tuttiAlltoAllV", "overflows"),
     ROW(alltoallv_of_far_displs, ARGUMENT, "tuttiAlltoAllV", "overflows"),
+    ROW(alltoallv_of_overlapping_blocks, ARGUMENT, "tuttiAlltoAllV",
+        "rdispls[0] = 0 with recvcounts[0] = 3, rdispls[1] = 2 with recvcounts[1] = 3"),
+    ROW(alltoallv_of_overlapping_blocks_backwards, ARGUMENT, "tuttiAlltoAllV",
+        "rdispls[0] = 2 with recvcounts[0] = 3, rdispls[1] = 0 with recvcounts[1] = 3"),
     ROW(alltoallv_unequal_to_itself, ARGUMENT, "tuttiAlltoAllV", "sends itself"),
     ROW(alltoallv_in_place_unequal, ARGUMENT, "tuttiAlltoAllV", "in place"),
     ROW(alltoallv_in_place_displaced, ARGUMENT, "tuttiAlltoAllV", "in place"),

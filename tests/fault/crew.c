@@ -2,6 +2,8 @@
  * Crews: forking, meeting, reporting, and a limit to everything. */
 #include "crew.h"
 
+#include "comm.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -79,6 +81,7 @@ static tuttiResult_t form(struct crew_seat *seat)
 
     config.initTimeoutMs = FORMING_MS;
     config.timeoutMs = seat->crew->timeout_ms;
+    config.commName = seat->crew->name;
     return tuttiCommInitRankConfig(&seat->comm, seat->nranks, crew_share_id(seat), seat->rank,
                                    &config);
 }
@@ -215,4 +218,14 @@ int crew_count_threads(void)
 #else
     return count_entries("/proc/self/task") - 2;
 #endif
+}
+
+struct tutti_comm *crew_look_inside(tuttiComm_t handle)
+{
+    struct tutti_comm *comm;
+
+    if (tutti_handle_visit(handle, "test", &comm) != TUTTI_OK)
+        return NULL;
+    tutti_handle_unvisit(handle);
+    return comm;
 }

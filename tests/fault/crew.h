@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { CREW_MOST = 8, CREW_TEXT_BYTES = 512, CREW_MARKS = 8 };
+enum { CREW_MOST = 8, CREW_TEXT_BYTES = 1024, CREW_MARKS = 8 };
 
 struct crew_report {
     tuttiResult_t result;         /* of the function; tuttiNumResults while it runs */
@@ -47,6 +47,7 @@ struct crew {
     bool is_threads;              /* of one process; else a process each */
     const char *const *environment; /* NAME, value, NAME, value, ..., NULL; NULL: none */
     int timeout_ms;               /* of operations; 0: none */
+    const char *name;             /* of the communicator; NULL: none */
     bool forms_itself;            /* the function makes its communicator */
     tuttiResult_t (*run)(struct crew_seat *seat);
     /* Done by the test while the ranks run; may be NULL. pids[] are the ranks' processes. */
@@ -98,5 +99,9 @@ extern const int crew_way_count;
 /* Open descriptors and threads of this process. */
 int crew_count_fds(void);
 int crew_count_threads(void);
+
+/* What lies behind a handle, for tests that look inside. NULL: it is no communicator. The handle
+ * stays the caller's, who does not destroy it meanwhile. */
+struct tutti_comm *crew_look_inside(tuttiComm_t handle);
 
 #endif

@@ -157,7 +157,7 @@ static int find_ports(pid_t pid, unsigned *ports, int most)
 /* Silent ones, ones that say nonsense, ones that begin well, ones that hang up at once. */
 static int call(unsigned port, int manner)
 {
-    static const char *const words[] = {"", "GET / HTTP/1.0\r\n\r\n", "TUTi\0\0\0\1", NULL};
+    static const char *const words[] = {"", "GET / HTTP/1.0\r\n\r\n", "TUTi\0\0\0\2", NULL};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);

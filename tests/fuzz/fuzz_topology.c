@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes of any kind to all readers of machines' files: each refuses them, or what it read is the
  * same when written and read again. For libFuzzer (scripts/fuzz), and for fuzz_topology_replay. */
-#include "base/result.h"
+#include "fuzz/fuzz.h"
+
 #include "topology/formats/hwloc_xml.h"
 #include "topology/formats/line.h"
 #include "topology/formats/matrix.h"
 #include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/search/search.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void require(bool is_so, const char *what, const char *written)
 {

@@ -2,17 +2,13 @@
  * The fuzzer's entry without the fuzzer: every file of a corpus, and changes of them that are the
  * same in every run. For compilers that have no libFuzzer, and for each build's tests.
  *
- *     fuzz_topology_replay FOLDER [CHANGES] */
+ *     fuzz_topology_replay CHANGES FOLDER... */
+#include "fuzz/fuzz.h"
+
 #include <dirent.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define FILES 256
 #define FILE_BYTES 65536
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 struct text {
     char *bytes;
@@ -48,22 +44,23 @@ static struct text load(const char *folder, const char *name)
     return text;
 }
 
-/* In the order of their names, so that every run is the same. */
-static size_t load_all(const char *folder, struct text texts[FILES])
+/* In the order of their names, so that every run is the same. Returns how many `texts` has now. */
+static size_t load_folder(const char *folder, struct text texts[FILES], size_t before)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_visible, by_name);
 
-    if (count <= 0 || count > FILES) {
-        fprintf(stderr, "%s has %d files; there should be 1 to %d\n", folder, count, FILES);
+    if (count <= 0 || before + (size_t)count > FILES) {
+        fprintf(stderr, "%s has %d files; there should be 1 to %zu\n", folder, count,
+                FILES - before);
         exit(1);
     }
     for (int i = 0; i < count; i++) {
-        texts[i] = load(folder, entries[i]->d_name);
+        texts[before + (size_t)i] = load(folder, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
-    return (size_t)count;
+    return before + (size_t)count;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -138,14 +135,15 @@ static void run(const struct text *text)
 int main(int argc, char **argv)
 {
     struct text texts[FILES], changed = {.bytes = malloc(FILE_BYTES)};
-    long nchanges = argc > 2 ? strtol(argv[2], NULL, 10) : 20000;
-    size_t count;
+    long nchanges = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+    size_t count = 0;
 
-    if (argc < 2 || changed.bytes == NULL) {
-        fprintf(stderr, "usage: %s FOLDER [CHANGES]\n", argv[0]);
+    if (argc < 3 || changed.bytes == NULL) {
+        fprintf(stderr, "usage: %s CHANGES FOLDER...\n", argv[0]);
         return 2;
     }
-    count = load_all(argv[1], texts);
+    for (int i = 2; i < argc; i++)
+        count = load_folder(argv[i], texts, count);
     for (size_t i = 0; i < count; i++)
         run(&texts[i]);
     for (long i = 0; i < nchanges; i++) {

@@ -124,6 +124,67 @@ static void ranks_that_disagree_are_all_told_who_called_what(void **state)
         }
 }
 
+/* ---- v-forms that do not fit together -------------------------------------------------------- */
+
+/* Also: large enough for other kernels than those of small calls. */
+enum vform { PAIR, LARGE_PAIR, NOTHING_SENT, GATHERED, LARGE_GATHERED, REDUCED, VFORMS };
+enum { ROOM = 200000 };
+
+/* Rank 1 expects another count of rank 0 than that sends, or passes other counts than the
+ * others. */
+static tuttiResult_t pass_counts(struct rank *rank)
+{
+    size_t gives[NRANKS] = {2, 2, 2}, takes[NRANKS] = {2, 2, 2}, all[NRANKS] = {4, 5, 6};
+    uint32_t vform = script_of(rank)->victim;
+    tuttiComm_t comm = rank->seat->comm;
+    int32_t *out = rank->numbers + ROOM / 2;
+    int me = rank->seat->rank;
+
+    if (vform == LARGE_GATHERED)
+        all[0] = 20000;
+    if (me == 1) {
+        all[1]++;
+        all[2]--;
+    }
+    switch (vform) {
+    case GATHERED:
+    case LARGE_GATHERED:
+        return tuttiAllGatherV(rank->numbers, out, all, NULL, tuttiInt32, comm, NULL);
+    case REDUCED:
+        return tuttiReduceScatterV(rank->numbers, out, all, NULL, tuttiInt32, tuttiSum, comm, NULL);
+    default:
+        if (me == 0)
+            gives[1] = vform == LARGE_PAIR ? 30000 : vform == NOTHING_SENT ? 0 : 4;
+        if (me == 1)
+            takes[0] = 3;
+        return tuttiAlltoAllV(rank->numbers, gives, NULL, out, takes, NULL, tuttiInt32, comm, NULL);
+    }
+}
+
+static void ranks_whose_v_forms_do_not_fit_are_told_the_count_that_differs(void **state)
+{
+    static const char *const said[VFORMS] = {
+        [PAIR] = "rank 0 sends 4 elements of int32 (16 bytes) to rank 1, which expects 3 "
+                 "(12 bytes)",
+        [LARGE_PAIR] = "rank 0 sends 30000 elements of int32 (120000 bytes) to rank 1, which "
+                       "expects 3 (12 bytes)",
+        [NOTHING_SENT] = "rank 0 sends 0 elements of int32 (0 bytes) to rank 1, which expects 3",
+        [GATHERED] = "recvcounts[1] is ", [LARGE_GATHERED] = "recvcounts[1] is ",
+        [REDUCED] = "recvcounts[1] is "};
+
+    (void)state;
+    for (uint32_t vform = 0; vform < VFORMS; vform++)
+        for (int number = 0; number < WAYS; number++) {
+            struct way way = way_of(number);
+            struct script script = {pass_counts, vform, ROOM, NULL};
+            struct crew_board *board = play(&script, way.is_threads, LONG_MS, way.environment);
+
+            for (int rank = 0; rank < (vform < GATHERED ? 2 : NRANKS); rank++)
+                expect_report(board, rank, tuttiInvalidUsage, said[vform]);
+            crew_clear(board);
+        }
+}
+
 /* ---- ranks that stall ------------------------------------------------------------------------ */
 
 static tuttiResult_t let_others_wait(struct rank *rank)
@@ -399,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_disagree_are_all_told_who_called_what),
+        cmocka_unit_test(ranks_whose_v_forms_do_not_fit_are_told_the_count_that_differs),
         cmocka_unit_test(a_rank_that_does_not_call_is_named_when_time_is_up),
         cmocka_unit_test(a_rank_that_passes_host_memory_is_named_when_time_is_up),
         cmocka_unit_test(giving_up_ends_the_kernels_of_all_ranks),

@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -31,30 +33,58 @@ static struct run run;
 static char scratch[64];
 static char self[4096];
 
-/* tutti-run with these arguments, up to NULL. */
-static void begin(const char *const *arguments)
+/* tutti-run with these arguments, up to NULL, writing there. */
+static void start(const char *const *arguments, int out_fd, int err_fd)
 {
     const char *argv[32] = {TUTTI_RUN};
-    int out[2], err[2];
 
     for (size_t i = 0; arguments[i] != NULL; i++)
         argv[i + 1] = arguments[i];
     memset(&run, 0, sizeof run);
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
     run.pid = fork();
     assert_true(run.pid >= 0);
     if (run.pid == 0) {
-        dup2(out[1], STDOUT_FILENO);
-        dup2(err[1], STDERR_FILENO);
+        dup2(out_fd, STDOUT_FILENO);
+        dup2(err_fd, STDERR_FILENO);
         setenv("TMPDIR", scratch, 1);
         execv(TUTTI_RUN, (char *const *)(uintptr_t)argv);
         _exit(126);
     }
+}
+
+/* The same, with a pipe each for output and errors. */
+static void begin(const char *const *arguments)
+{
+    int out[2], err[2];
+
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    start(arguments, out[1], err[1]);
     close(out[1]);
     close(err[1]);
     run.fds[0] = out[0];
     run.fds[1] = err[0];
+}
+
+/* The same with a terminal for output and errors; both are read as output. False: this system has
+ * no pseudo-terminals. */
+static bool begin_on_terminal(const char *const *arguments)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), terminal;
+    struct termios modes;
+
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+        return false;
+    terminal = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0);
+    assert_int_equal(tcgetattr(terminal, &modes), 0);
+    cfmakeraw(&modes);
+    assert_int_equal(tcsetattr(terminal, TCSANOW, &modes), 0);
+    start(arguments, terminal, terminal);
+    close(terminal);
+    run.fds[0] = master;
+    run.fds[1] = -1;
+    return true;
 }
 
 /* Read what comes, until `words` stand `times` times in the output, or to the end with NULL. */
@@ -184,6 +214,45 @@ static void without_tags_output_is_left_alone(void **state)
     assert_string_equal(run.text[0], "a\nb");
 }
 
+/* Text that ends in ESC [ K and a carriage return. */
+#define PROGRESS "printf '# 1 of 2\\033[K\\r' >&2; "
+
+static void progress_is_shown_at_once_on_a_terminal(void **state)
+{
+    char script[256], fifo[128];
+    const char *const arguments[] = {"-n", "1", "sh", "-c", script, NULL};
+    FILE *gate;
+
+    (void)state;
+    snprintf(fifo, sizeof fifo, "%s/gate", scratch);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    snprintf(script, sizeof script,
+             "echo $TUTTI_PROGRESS; " PROGRESS "read line < %s; echo end; echo more", fifo);
+    if (!begin_on_terminal(arguments)) {
+        unlink(fifo);
+        print_message("skipped: this system gives no pseudo-terminal\n");
+        skip();
+    }
+    /* The rank goes on when it is told to, so this has been passed on without the end of a line. */
+    read_until("# 1 of 2", 1);
+    gate = fopen(fifo, "w");
+    assert_non_null(gate);
+    fputs("go\n", gate);
+    fclose(gate);
+    assert_int_equal(finish(), 0);
+    unlink(fifo);
+    assert_string_equal(run.text[0], "[0] 1\n[0] # 1 of 2\r\033[K[0] end\n[0] more\n");
+}
+
+static void progress_is_ordinary_text_elsewhere(void **state)
+{
+    (void)state;
+    assert_int_equal(run_shell("1", "--tag", PROGRESS "echo end >&2; echo ${TUTTI_PROGRESS-no}"),
+                     0);
+    assert_string_equal(run.text[1], "[0] # 1 of 2\033[K\rend\n");
+    assert_string_equal(run.text[0], "[0] no\n");
+}
+
 /* ---- environment -------------------------------------------------------------------------- */
 
 static void ranks_are_told_who_they_are_and_where_to_meet(void **state)
@@ -191,9 +260,9 @@ static void ranks_are_told_who_they_are_and_where_to_meet(void **state)
     const char *const arguments[] = {
         "-n", "2", "--env", "COLOUR=deep blue", "-e", "EMPTY=", "--", "sh", "-c",
         "echo $TUTTI_RANK $TUTTI_NRANKS $TUTTI_LOCAL_RANK $TUTTI_LOCAL_NRANKS \"$COLOUR\" "
-        "${EMPTY-unset} ${#TUTTI_SECRET}; echo secret $TUTTI_SECRET; echo $TUTTI_ROOT; "
-        "test -d \"${TUTTI_ROOT#file:}\"", NULL};
-    char secret[80], root[128];
+        "${EMPTY-unset} ${#TUTTI_SECRET}; echo secret $TUTTI_SECRET; echo root $TUTTI_ROOT",
+        NULL};
+    char secret[80], root[128], line[160];
 
     (void)state;
     begin(arguments);
@@ -201,8 +270,12 @@ static void ranks_are_told_who_they_are_and_where_to_meet(void **state)
     assert_int_equal(count_lines(run.text[0], "[0] 0 2 0 2 deep blue 64"), 1);
     assert_int_equal(count_lines(run.text[0], "[1] 1 2 1 2 deep blue 64"), 1);
 
-    snprintf(root, sizeof root, "[0] file:%s/tutti-run-", scratch);
-    assert_non_null(strstr(run.text[0], root));
+    assert_non_null(strstr(run.text[0], "[0] root "));
+    assert_int_equal(sscanf(strstr(run.text[0], "[0] root ") + 9, "%127s", root), 1);
+    assert_int_equal(strncmp(root, "unix:run-", 9), 0);
+    assert_int_equal(strlen(root), 9 + 32);
+    snprintf(line, sizeof line, "[1] root %s", root);
+    assert_int_equal(count_lines(run.text[0], line), 1);
     assert_non_null(strstr(run.text[0], "[0] secret "));
     assert_int_equal(sscanf(strstr(run.text[0], "[0] secret ") + 11, "%66s", secret), 1);
     assert_int_equal(strlen(secret), 64);
@@ -254,9 +327,9 @@ static void who_ignores_the_request_to_end_is_killed(void **state)
 {
     (void)state;
     assert_int_equal(run_shell("2", "--tag",
-                               "up=${TUTTI_ROOT#file:}/up; trap '' TERM; "
+                               "up=$TMPDIR/up; trap '' TERM; "
                                "if [ $TUTTI_RANK = 1 ]; then : >$up; sleep 1000; sleep 1000; fi; "
-                               "until [ -e $up ]; do sleep 0.01; done; exit 3"),
+                               "until [ -e $up ]; do sleep 0.01; done; rm $up; exit 3"),
                      3);
     assert_string_equal(run.text[1], "tutti-run: rank 0 exited with status 3\n");
 }
@@ -345,6 +418,9 @@ static void bad_options_are_refused_in_one_line(void **state)
         {"-n", "-1", "true", NULL},
         {"-n", "4097", "true", NULL},
         {"-n", "2x", "true", NULL},
+        {"-n", "p", "2", "true", NULL},
+        {"-np", "true", NULL},
+        {"-np", NULL},
         {"-n", NULL},
         {"-n", "2", "--bogus", "true", NULL},
         {"-n", "2", "-q", "true", NULL},
@@ -364,10 +440,12 @@ static void bad_options_are_refused_in_one_line(void **state)
     }
 }
 
-static void help_is_shown_and_the_programs_options_are_its_own(void **state)
+static void help_and_version_are_shown_and_the_programs_options_are_its_own(void **state)
 {
     const char *const ask[] = {"--help", NULL};
+    const char *const version[] = {"--version", NULL};
     const char *const pass[] = {"-n", "1", "echo", "-n", "--help", NULL};
+    const char *const as_mpirun[] = {"-np", "2", "sh", "-c", "echo $TUTTI_NRANKS", NULL};
 
     (void)state;
     begin(ask);
@@ -376,6 +454,12 @@ static void help_is_shown_and_the_programs_options_are_its_own(void **state)
     begin(pass);
     assert_int_equal(finish(), 0);
     assert_string_equal(run.text[0], "[0] --help\n");
+    begin(version);
+    assert_int_equal(finish(), 0);
+    assert_string_equal(run.text[0], "tutti-run " VERSION "\n");
+    begin(as_mpirun);
+    assert_int_equal(finish(), 0);
+    assert_int_equal(count_lines(run.text[0], "[1] 2"), 1);
 }
 
 /* ---- a rank that meets the others --------------------------------------------------------- */
@@ -414,6 +498,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(lines_of_ranks_never_mix),
         cmocka_unit_test(a_long_line_stays_whole),
         cmocka_unit_test(without_tags_output_is_left_alone),
+        cmocka_unit_test(progress_is_shown_at_once_on_a_terminal),
+        cmocka_unit_test(progress_is_ordinary_text_elsewhere),
         cmocka_unit_test(ranks_are_told_who_they_are_and_where_to_meet),
         cmocka_unit_test(ranks_find_each_other),
         cmocka_unit_test(the_first_failure_ends_all_and_is_the_status),
@@ -424,7 +510,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_ranks_have_started_ends_with_them),
         cmocka_unit_test(nothing_is_left_when_it_is_killed_itself),
         cmocka_unit_test(bad_options_are_refused_in_one_line),
-        cmocka_unit_test(help_is_shown_and_the_programs_options_are_its_own),
+        cmocka_unit_test(help_and_version_are_shown_and_the_programs_options_are_its_own),
     };
     if (argc == 2 && strcmp(argv[1], "be-rank") == 0)
         return be_rank();

@@ -30,9 +30,9 @@ static struct scene next_scene(const struct tutti_algorithm *algorithm,
                                const struct tutti_shape *shape, size_t count)
 {
     bool reduces = tutti_collective_reduces(algorithm->collective);
-    struct scene scene = {.algorithm = algorithm, .shape = *shape, .count = count,
-                          .seed = ++seed,
-                          .type = (enum tutti_type)(seed % TUTTI_TYPE_COUNT)};
+    uint64_t next = ++seed;
+    struct scene scene = {.algorithm = algorithm, .shape = *shape, .count = count, .seed = next,
+                          .type = (enum tutti_type)(next % TUTTI_TYPE_COUNT)};
 
     if (tutti_collective_has_root(algorithm->collective))
         scene.shape.root = (uint32_t)(seed % shape->nranks);

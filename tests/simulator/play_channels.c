@@ -34,8 +34,8 @@ static char *describe(const char *what, const struct machine *machine,
                       const struct tutti_channels *channels)
 {
     bool is_ring = channels->pattern == TUTTI_PATTERN_RING;
-    struct tutti_machine *costs;
-    char *text;
+    struct tutti_machine *costs = NULL;
+    char *text = NULL;
 
     if (tutti_graph_machine(machine->paths, is_ring ? channels : NULL, is_ring ? NULL : channels,
                             &costs) != TUTTI_OK ||

@@ -186,6 +186,36 @@ static void one_algorithm_is_chosen_and_the_rest_have_reasons(void **state)
     running_says("by TUTTI_ALGORITHM");
 }
 
+/* What it says of processes of this host is what these run by. (Whether they may read each other's
+ * memory is asked of the system only by them.) */
+static void this_host_is_the_machine_unless_another_is_named(void **state)
+{
+    static const char *const transports[] = {"self,shm", "self,tcp"};
+    static const char *const sizes[] = {"64", "64K", "1M"};
+    char algorithm[128], row[160];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            setenv("TUTTI_TRANSPORTS", transports[i], 1);
+            assert_int_equal(running_run(TUTTI_SCHED, "explain allreduce %s --ranks 4", sizes[k]),
+                             0);
+            running_says(" on 4 ranks, processes of this host\n");
+            assert_non_null(strstr(running.out, "\n*  "));
+            assert_int_equal(sscanf(strstr(running.out, "\n*  "), "\n*  %127s", algorithm), 1);
+            assert_int_equal(running_run(ALL_REDUCE, "--ranks 4 -b %s -n 1 -A 1", sizes[k]), 0);
+            snprintf(row, sizeof row, "  %-24s ", algorithm);
+            running_says(row);
+        }
+    unsetenv("TUTTI_TRANSPORTS");
+    assert_int_equal(running_run(TUTTI_SCHED, "explain barrier 1"), 0);
+    running_says(", processes of this host\n");
+    setenv("TUTTI_MACHINE", "no such machine", 1);
+    running_is_mistake(running_run(TUTTI_SCHED, "explain allreduce 1M --ranks 4"),
+                       "tutti-sched explain: ", "TUTTI_MACHINE");
+    unsetenv("TUTTI_MACHINE");
+}
+
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 /* Nine ranks are built: the first, the last and seven between. */
@@ -255,7 +285,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"build allreduce", "tutti-sched build: ", "how many ranks?"},
         {"explain allreduce", "tutti-sched explain: ", "how large? Give one size"},
         {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "how large?"},
-        {"explain allreduce 1M", "tutti-sched explain: ", "on which machine? Give --topo"},
+        {"explain allreduce 1M --ranks 2,4", "tutti-sched explain: ", "2 numbers; this command"},
+        {"explain reduce 1M --ranks 4 --root 4", "tutti-sched explain: ", "from 0 to 3"},
         {"explain allreduce 1M --topo flat", "tutti-sched explain: ", "how many ranks? Add a line"},
     };
 
@@ -298,6 +329,7 @@ int main(void)
         cmocka_unit_test(pictures_are_documents_with_all_ranks_and_messages),
         cmocka_unit_test(other_formats_become_schedule_files),
         cmocka_unit_test(one_algorithm_is_chosen_and_the_rest_have_reasons),
+        cmocka_unit_test(this_host_is_the_machine_unless_another_is_named),
         cmocka_unit_test(a_schedule_has_its_price),
         cmocka_unit_test(mistakes_are_one_line_with_the_cure),
         cmocka_unit_test(every_command_explains_itself),

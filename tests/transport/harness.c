@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "transport/fabric_private.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,8 @@
 #include <cmocka.h>
 
 #define MAX_RANKS 64
+
+static bool odd_ranks_lack_aes;
 
 static void set_or_unset(const char *name, const char *value)
 {
@@ -33,6 +36,8 @@ void apply_setting(const struct setting *setting)
     set_or_unset("TUTTI_SPIN_US", setting->spin_us);
     set_or_unset("TUTTI_FIFO_BYTES", setting->fifo_bytes);
     set_or_unset("TUTTI_CMA_THRESHOLD", setting->threshold);
+    set_or_unset("TUTTI_ENCRYPT", setting->encrypt);
+    odd_ranks_lack_aes = setting->lacks_aes;
     tutti_param_reset();
 }
 
@@ -58,6 +63,16 @@ static struct tutti_fabric_args args_of(int nranks, int rank)
     return args;
 }
 
+static int open_fabric(int nranks, int rank, struct tutti_fabric **ret_fabric)
+{
+    struct tutti_fabric_args args = args_of(nranks, rank);
+
+    TUTTI_TRY(tutti_fabric_open(&args, ret_fabric));
+    if (odd_ranks_lack_aes && rank % 2 == 1)
+        (*ret_fabric)->mine.has_aes = 0;
+    return TUTTI_OK;
+}
+
 /* ---- one thread ---------------------------------------------------------------------- */
 
 static void pretend_host(int rank, int ranks_per_host)
@@ -80,11 +95,9 @@ static void join_on_hosts(int nranks, int ranks_per_host, struct tutti_fabric **
     assert_true(nranks <= MAX_RANKS);
     assert_non_null(records);
     for (int rank = 0; rank < nranks; rank++) {
-        struct tutti_fabric_args args = args_of(nranks, rank);
-
         if (ranks_per_host > 0)
             pretend_host(rank, ranks_per_host);
-        assert_int_equal(tutti_fabric_open(&args, &ret_fabrics[rank]), TUTTI_OK);
+        assert_int_equal(open_fabric(nranks, rank, &ret_fabrics[rank]), TUTTI_OK);
         memcpy(records + rank * TUTTI_FABRIC_RECORD_BYTES, tutti_fabric_record(ret_fabrics[rank]),
                TUTTI_FABRIC_RECORD_BYTES);
     }
@@ -201,13 +214,12 @@ static void gather(const struct pipes *pipes, const void *mine, size_t size, int
 
 static void live(const struct pipes *pipes, int rank, int nranks, process_body body, void *context)
 {
-    struct tutti_fabric_args args = args_of(nranks, rank);
     struct tutti_fabric *fabric;
     uint8_t *all = calloc((size_t)nranks, TUTTI_FABRIC_RECORD_BYTES);
     int rc;
 
     CHECK(all != NULL);
-    CHECK(tutti_fabric_open(&args, &fabric) == TUTTI_OK);
+    CHECK(open_fabric(nranks, rank, &fabric) == TUTTI_OK);
     gather(pipes, tutti_fabric_record(fabric), TUTTI_FABRIC_RECORD_BYTES, nranks, all);
     while ((rc = tutti_fabric_join(fabric, all)) == TUTTI_AGAIN)
         ;

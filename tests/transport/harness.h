@@ -18,6 +18,8 @@ struct setting {
     const char *spin_us;    /* TUTTI_SPIN_US */
     const char *fifo_bytes; /* TUTTI_FIFO_BYTES */
     const char *threshold;  /* TUTTI_CMA_THRESHOLD */
+    const char *encrypt;    /* TUTTI_ENCRYPT */
+    bool lacks_aes;         /* odd ranks are on processors without instructions for AES */
 };
 void apply_setting(const struct setting *setting);
 

@@ -243,6 +243,7 @@ static void foreign_records_are_refused(void **state)
         {offsetof(union tutti_record, rank), "rank 1 says"},
         {offsetof(union tutti_record, ncandidates), "rank 1 is malformed"},
         {offsetof(union tutti_record, nsockets), "rank 1 is malformed"},
+        {offsetof(union tutti_record, seal_mode), "rank 1 is malformed"},
     };
 
     (void)state;
@@ -261,6 +262,53 @@ static void foreign_records_are_refused(void **state)
         assert_int_equal(tutti_fabric_join(fabrics[0], records), TUTTI_ERR_USAGE);
         assert_non_null(strstr(tutti_last_message(), rows[i].expected));
         destroy_all(2, fabrics);
+    }
+}
+
+static void ranks_that_disagree_on_encryption_are_told_both_values(void **state)
+{
+    static const char *const values[] = {"off", "auth", "on"};
+
+    (void)state;
+    for (int pair = 0; pair < 9; pair++) {
+        const char *own[2] = {values[pair / 3], values[pair % 3]};
+        struct tutti_fabric *fabrics[2];
+        union tutti_record records[2];
+        char expected[2][64];
+
+        for (int rank = 0; rank < 2; rank++) {
+            struct tutti_fabric_args args = {.nranks = 2, .rank = rank, .deadline_ns = TUTTI_NEVER};
+
+            apply_setting(&(struct setting){.transports = "self,tcp", .encrypt = own[rank]});
+            assert_int_equal(tutti_fabric_open(&args, &fabrics[rank]), TUTTI_OK);
+            memcpy(&records[rank], tutti_fabric_record(fabrics[rank]), sizeof records[0]);
+            snprintf(expected[rank], sizeof expected[rank], "rank %d has %s", rank, own[rank]);
+        }
+        for (int rank = 0; rank < 2; rank++) {
+            bool do_agree = strcmp(own[0], own[1]) == 0;
+
+            assert_int_equal(tutti_fabric_join(fabrics[rank], records),
+                             do_agree ? TUTTI_OK : TUTTI_ERR_USAGE);
+            for (int other = 0; other < 2 && !do_agree; other++)
+                assert_non_null(strstr(tutti_last_message(), expected[other]));
+        }
+        destroy_all(2, fabrics);
+    }
+}
+
+static void a_mistyped_encryption_is_refused_rather_than_turned_off(void **state)
+{
+    static const char *const values[] = {"yes", "ON", "1", "on ", "authenticated"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct tutti_fabric_args args = {.nranks = 1};
+        struct tutti_fabric *fabric = NULL;
+
+        apply_setting(&(struct setting){.encrypt = values[i]});
+        assert_int_equal(tutti_fabric_open(&args, &fabric), TUTTI_ERR_USAGE);
+        assert_non_null(strstr(tutti_last_message(), "is none of off, auth, on"));
+        assert_null(fabric);
     }
 }
 
@@ -409,6 +457,8 @@ int main(void)
         cmocka_unit_test(a_pair_without_transport_is_named_with_the_reasons_by_all_ranks),
         cmocka_unit_test(an_unknown_transport_is_refused_by_name),
         cmocka_unit_test(foreign_records_are_refused),
+        cmocka_unit_test(ranks_that_disagree_on_encryption_are_told_both_values),
+        cmocka_unit_test(a_mistyped_encryption_is_refused_rather_than_turned_off),
         cmocka_unit_test(strangers_are_dropped_and_members_still_come_through),
         cmocka_unit_test(ranks_of_another_communicator_are_strangers),
         cmocka_unit_test(a_rank_that_waits_for_something_else_still_takes_calls),

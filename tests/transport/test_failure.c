@@ -17,6 +17,8 @@ static const struct setting settings[] = {
     {.name = "shm", .route = "shm", .transports = "self,shm"},
     {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
     {.name = "tcp", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
+    {.name = "tcp, encrypted", .route = "tcp", .transports = "self,tcp", .family = "ipv4",
+     .encrypt = "on"},
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define VICTIM 1

@@ -19,6 +19,8 @@ static const struct setting settings[] = {
     {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
     {.name = "tcp over IPv4", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
     {.name = "tcp over IPv6", .route = "tcp", .transports = "self,tcp", .family = "ipv6"},
+    {.name = "tcp, authenticated", .route = "tcp", .transports = "self,tcp", .encrypt = "auth"},
+    {.name = "tcp, encrypted", .route = "tcp", .transports = "self,tcp", .encrypt = "on"},
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define SEEDS 12
@@ -230,14 +232,32 @@ static void large_messages_stream_through(void **state)
 
 static void a_stream_over_several_sockets_is_one_stream(void **state)
 {
-    struct setting setting = {.name = "tcp, three sockets", .route = "tcp",
-                              .transports = "self,tcp"};
+    static const char *const values[] = {"off", "auth", "on"};
 
     (void)state;
     setenv("TUTTI_SOCKETS_PER_PEER", "3", 1);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        run_in_one_thread(&setting, 2, &(struct traffic){30, 1 << 20, seed});
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct setting setting = {.name = "tcp, three sockets", .route = "tcp",
+                                  .transports = "self,tcp", .encrypt = values[i]};
+
+        for (uint64_t seed = 1; seed <= SEEDS; seed++)
+            run_in_one_thread(&setting, 2, &(struct traffic){30, 1 << 20, seed});
+    }
     unsetenv("TUTTI_SOCKETS_PER_PEER");
+}
+
+static void ranks_of_which_one_lacks_instructions_for_aes_agree_on_a_cipher(void **state)
+{
+    static const char *const values[] = {"auth", "on"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct setting setting = {.name = "tcp, without AES", .route = "tcp",
+                                  .transports = "self,tcp", .encrypt = values[i],
+                                  .lacks_aes = true};
+
+        run_in_one_thread(&setting, 3, &(struct traffic){60, 1 << 17, 13});
+    }
 }
 
 static void peers_that_sleep_are_woken(void **state)
@@ -285,6 +305,7 @@ int main(void)
         cmocka_unit_test(threads_exchange_byte_for_byte),
         cmocka_unit_test(large_messages_stream_through),
         cmocka_unit_test(a_stream_over_several_sockets_is_one_stream),
+        cmocka_unit_test(ranks_of_which_one_lacks_instructions_for_aes_agree_on_a_cipher),
         cmocka_unit_test(peers_that_sleep_are_woken),
         cmocka_unit_test(two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between),
     };

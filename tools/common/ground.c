@@ -3,7 +3,15 @@
 #include "common/ground.h"
 
 #include "base/param.h"
+#include "base/result.h"
+#include "common/memory.h"
 #include "schedule/bind.h"
+#include "tuner/assumed.h"
+#include "tuner/policy.h"
+
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
 
 size_t ground_block_bytes(enum tutti_collective collective, uint32_t nranks, double size_bytes)
 {
@@ -45,4 +53,89 @@ void ground_view(const struct tutti_machine *machine, struct tutti_tuner_view *r
         .places = &machine->places,
         .machine = machine,
     };
+}
+
+/* ---- processes of this host ------------------------------------------------------------------ */
+
+uint32_t ground_cores(void)
+{
+    cpu_set_t set;
+    long count;
+
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (uint32_t)CPU_COUNT(&set);
+    count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+/* True if TUTTI_TRANSPORTS allows the transport. */
+static bool may_use(const char *transport)
+{
+    const char *list = tutti_param_text(TUTTI_PARAM_TRANSPORTS);
+    size_t length = strlen(transport);
+
+    if (*list == '\0')
+        return true;
+    for (const char *at = list; *at != '\0'; at += strspn(at, ",")) {
+        size_t word = strcspn(at, ",");
+
+        if (word == length && strncmp(at, transport, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool shares_memory,
+                        struct tutti_machine **ret_machine)
+{
+    const char *text = policy != NULL ? policy->text[TUTTI_POLICY_MACHINE] : "";
+
+    if (*text != '\0')
+        return tutti_machine_parse("TUTTI_MACHINE", text, nranks, ret_machine);
+    *ret_machine = must_take(1, sizeof **ret_machine);
+    tutti_machine_assume(shares_memory, ground_cores(), 0, *ret_machine);
+    return TUTTI_OK;
+}
+
+int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
+                     struct ground_host *ret_host)
+{
+    bool shares_memory = may_use("shm");
+    bool reads = shares_memory && may_use("cma");
+    const char *host = policy != NULL ? policy->text[TUTTI_POLICY_HOST] : "";
+
+    *ret_host = (struct ground_host){.node = NULL};
+    TUTTI_TRY(find_machine(nranks, policy, shares_memory, &ret_host->machine));
+    ret_host->places = ret_host->machine->places;
+    ret_host->places.nranks = nranks;
+    if (ret_host->places.node == NULL) {
+        ret_host->node = must_take(nranks, sizeof *ret_host->node);
+        ret_host->places.node = ret_host->node;
+        ret_host->places.nnodes = 1;
+    }
+    tutti_places_align(&ret_host->places);
+    ret_host->view = (struct tutti_tuner_view){
+        .nranks = nranks,
+        .is_one_domain = shares_memory,
+        .all_read = reads,
+        .half_bytes = shares_memory ? (size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2 : 0,
+        .stage_bytes = TUTTI_STAGE_BYTES,
+        .scratch_bytes = TUTTI_SCRATCH_BYTES,
+        .places = &ret_host->places,
+        .machine = ret_host->machine,
+        .policy = policy,
+        .fingerprint = ret_host->fingerprint,
+    };
+    tutti_fingerprint(host, &ret_host->view, reads ? "cma" : shares_memory ? "shm" : "tcp",
+                      ret_host->fingerprint);
+    return TUTTI_OK;
+}
+
+void ground_host_close(struct ground_host *host)
+{
+    tutti_machine_destroy(host->machine);
+    free(host->node);
+    *host = (struct ground_host){.node = NULL};
 }

@@ -2,6 +2,8 @@
  * The command line of a tool. */
 #include "common/request.h"
 
+#include "base/build_info.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/units.h"
@@ -294,6 +296,12 @@ static int read_argument(struct request *request, const struct command *command,
     return mistake(request, "%s is no option of this command; see %s --help", text, command->name);
 }
 
+int print_version(const char *name)
+{
+    printf("%.*s (Tutti) %s\n", (int)strcspn(name, " "), name, tutti_build_version());
+    return EXIT_SUCCESS;
+}
+
 int command_run(const struct command *command, int argc, char **argv)
 {
     struct request request = {
@@ -304,6 +312,7 @@ int command_run(const struct command *command, int argc, char **argv)
         .most_steps = 20000000,
     };
 
+    tutti_log_be_quiet();
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             if (command->help != NULL)
@@ -312,6 +321,8 @@ int command_run(const struct command *command, int argc, char **argv)
                 command->print_help(stdout);
             return EXIT_SUCCESS;
         }
+        if (strcmp(argv[i], "--version") == 0)
+            return print_version(command->name);
         if (argv[i][0] == '-' && argv[i][1] != '\0') {
             int status = read_argument(&request, command, argc, argv, &i);
 

@@ -60,8 +60,12 @@ struct command {
     int (*run)(const struct request *request); /* gives the exit status */
 };
 
-/* Read the command line, `argv[0]` excluded, and run; gives the exit status. Shows the help when
- * asked for. */
+/* "tutti-sched (Tutti) 0.1.0": what --version prints. `name` may have a command behind the program.
+ * Gives the exit status. */
+int print_version(const char *name);
+
+/* Read the command line, `argv[0]` excluded, and run; gives the exit status. Shows the help or the
+ * version when asked for. */
 int command_run(const struct command *command, int argc, char **argv);
 
 /* Say what is wrong, as "COMMAND: ...", and give EXIT_MISTAKE. */

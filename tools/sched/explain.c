@@ -14,15 +14,16 @@
 #include <stdlib.h>
 
 static const char help[] =
-    "usage: tutti-sched explain COLLECTIVE SIZE --topo MACHINE [options]\n"
+    "usage: tutti-sched explain COLLECTIVE SIZE [options]\n"
     "\n"
     "Asks the tuner which algorithm serves a call on a machine, and prints all that could, with\n"
     "their predicted times, and why the others cannot. TUTTI_ALGORITHM, TUTTI_TUNE and\n"
     "TUTTI_TUNE_TABLE count as they do in a program. SIZE is that of the whole vector, as the\n"
-    "perf programs count it: 64K, 1M.\n"
+    "perf programs count it: 64K, 1M. Without --topo the ranks are processes of this host, and\n"
+    "TUTTI_MACHINE and TUTTI_TRANSPORTS count, too.\n"
     "\n"
-    "  -t, --topo MACHINE  a machine's file, description or name\n"
-    "  -n, --ranks N       ranks (default: those of the machine)\n"
+    "  -t, --topo MACHINE  a machine's file, description or name (default: this host)\n"
+    "  -n, --ranks N       ranks (default: those of the machine; on this host, one per core)\n"
     "      --root R        the root of a rooted collective (default 0)\n";
 
 static void print_candidates(const struct tutti_candidate *candidates, size_t count)
@@ -45,54 +46,84 @@ static void print_candidates(const struct tutti_candidate *candidates, size_t co
     table_fini(&table);
 }
 
-static int explain(const struct request *request, const struct tutti_machine *machine,
-                   const struct tutti_policy *policy, enum tutti_collective collective, double size)
+static int explain(const struct request *request, const struct tutti_tuner_view *view,
+                   enum tutti_collective collective, double size)
 {
     struct tutti_tuner_query query = {.collective = collective, .root = request->root};
     struct tutti_candidate *candidates;
-    struct tutti_tuner_view view;
     char bytes[UNITS_TEXT], ranks[UNITS_TEXT];
     size_t count;
     int rc;
 
-    ground_view(machine, &view);
-    view.policy = policy;
-    query.block_bytes = ground_block_bytes(collective, view.nranks, size);
-    rc = tutti_tuner_explain(&view, &query, &candidates, &count);
+    query.block_bytes = ground_block_bytes(collective, view->nranks, size);
+    rc = tutti_tuner_explain(view, &query, &candidates, &count);
     if (rc != TUTTI_OK)
         return failure(request, rc);
-    printf("%s of %s on %s ranks\n\n", tutti_collective_name(collective), units_bytes(size, bytes),
-           units_count(view.nranks, ranks));
+    printf("%s of %s on %s ranks%s\n\n", tutti_collective_name(collective),
+           units_bytes(size, bytes), units_count(view->nranks, ranks),
+           request->topo == NULL ? ", processes of this host" : "");
     print_candidates(candidates, count);
     free(candidates);
     return EXIT_SUCCESS;
+}
+
+/* On the machine that is described, or with NULL on this host. */
+static int explain_on(const struct request *request, const struct tutti_machine *machine,
+                      uint32_t nranks, enum tutti_collective collective, double size)
+{
+    struct tutti_policy *policy = NULL;
+    struct ground_host host = {.node = NULL};
+    struct tutti_tuner_view view;
+    int rc, status;
+
+    TUTTI_TRY_OR(fail, rc, tutti_policy_read(nranks, &policy));
+    if (machine != NULL) {
+        ground_view(machine, &view);
+        view.policy = policy;
+    } else {
+        TUTTI_TRY_OR(fail, rc, ground_host_open(nranks, policy, &host));
+        view = host.view;
+    }
+    status = explain(request, &view, collective, size);
+
+leave:
+    ground_host_close(&host);
+    tutti_policy_release(policy);
+    return status;
+
+fail:
+    status = failure(request, rc);
+    goto leave;
+}
+
+/* Ranks of this host, one per core unless the user says how many. */
+static int request_here(const struct request *request, uint32_t *ret_nranks)
+{
+    if (request->nranks > 1)
+        return mistake(request, "--ranks: %zu numbers; this command takes one", request->nranks);
+    *ret_nranks = request->nranks == 1 ? request->ranks[0] : ground_cores();
+    return REQUEST_GO;
 }
 
 static int run(const struct request *request)
 {
     enum tutti_collective collective;
     struct tutti_machine *machine = NULL;
-    struct tutti_policy *policy = NULL;
     uint32_t nranks;
     double size;
-    int status, rc;
+    int status;
 
     status = request_collective(request, request->words[0], &collective);
     if (status != REQUEST_GO)
         return status;
     if (request->nwords != 2 || !units_read_bytes(request->words[1], &size) || size > 0x1p50)
         return mistake(request, "how large? Give one size after %s, such as 1M", request->words[0]);
-    if (request->topo == NULL)
-        return mistake(request, "on which machine? Give --topo, such as --topo flat --ranks 64");
-    status = request_one_machine(request, &nranks, &machine);
+    status = request->topo == NULL ? request_here(request, &nranks)
+                                   : request_one_machine(request, &nranks, &machine);
     if (status == REQUEST_GO)
         status = request_root(request, collective, nranks);
-    if (status == REQUEST_GO) {
-        rc = tutti_policy_read(nranks, &policy);
-        status = rc == TUTTI_OK ? explain(request, machine, policy, collective, size)
-                                : failure(request, rc);
-    }
-    tutti_policy_release(policy);
+    if (status == REQUEST_GO)
+        status = explain_on(request, machine, nranks, collective, size);
     tutti_machine_destroy(machine);
     return status;
 }

@@ -38,6 +38,8 @@ int main(int argc, char **argv)
         fputs(help, stdout);
         return EXIT_SUCCESS;
     }
+    if (strcmp(argv[1], "--version") == 0)
+        return print_version("tutti-sched");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(strrchr(commands[i]->name, ' ') + 1, argv[1]) == 0)
             return command_run(commands[i], argc - 2, argv + 2);

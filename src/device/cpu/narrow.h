@@ -25,7 +25,7 @@
 #include "device/arithmetic/convert.h"
 
 #if defined(__clang__)
-#define UNROLLED _Pragma("clang loop unroll(full)")
+#define UNROLLED _Pragma("clang loop unroll_count(8)")
 #else
 #define UNROLLED _Pragma("GCC unroll 8")
 #endif

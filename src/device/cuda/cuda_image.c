@@ -2,6 +2,8 @@
  * The kernels' image: the assembler takes in the file TUTTI_CUDA_IMAGE as it is. */
 #include "device/cuda/cuda_image.h"
 
+const char tutti_cuda_image_architectures[] = TUTTI_CUDA_IMAGE_FOR;
+
 __asm__(".pushsection .rodata.tutti_cuda_image, \"a\", %progbits\n"
         ".balign 64\n"
         ".global tutti_cuda_image\n"

@@ -8,4 +8,7 @@
 extern const unsigned char tutti_cuda_image[];
 extern const size_t tutti_cuda_image_bytes;
 
+/* The compute capabilities that it has code for: "80 90"; "" where there is none. */
+extern const char tutti_cuda_image_architectures[];
+
 #endif

@@ -4,3 +4,4 @@
 
 const unsigned char tutti_cuda_image[1] = {0};
 const size_t tutti_cuda_image_bytes = 0;
+const char tutti_cuda_image_architectures[] = "";

@@ -13,11 +13,11 @@
  */
 #include "schedule/import/import.h"
 
+#include "base/expat.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "schedule/import/program.h"
 
-#include <expat.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static void record(const struct reader *reader, const char *format, ...)
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     tutti_record_failure("%s:%lu:%lu: %s", reader->program.file,
-                         (unsigned long)XML_GetCurrentLineNumber(reader->parser),
-                         (unsigned long)XML_GetCurrentColumnNumber(reader->parser) + 1, what);
+                         (unsigned long)XML_GetCurrentLineNumber64(reader->parser),
+                         (unsigned long)XML_GetCurrentColumnNumber64(reader->parser) + 1, what);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */

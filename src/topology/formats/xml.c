@@ -2,7 +2,8 @@
  * A reader on top of expat, which pushes; the limits are ours. */
 #include "topology/formats/xml.h"
 
-#include <expat.h>
+#include "base/expat.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -39,13 +40,13 @@ void tutti_xml_record(struct tutti_xml *xml, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    record_at(xml, XML_GetCurrentLineNumber(xml->parser),
-              XML_GetCurrentColumnNumber(xml->parser) + 1, what);
+    record_at(xml, XML_GetCurrentLineNumber64(xml->parser),
+              XML_GetCurrentColumnNumber64(xml->parser) + 1, what);
 }
 
 size_t tutti_xml_line(struct tutti_xml *xml)
 {
-    return XML_GetCurrentLineNumber(xml->parser);
+    return XML_GetCurrentLineNumber64(xml->parser);
 }
 
 static int fail_at_byte(const struct tutti_xml *xml, size_t at, const char *what)
@@ -76,8 +77,8 @@ static void stop(struct tutti_xml *xml, int rc)
 static bool has_unknown_entity(const struct tutti_xml *xml)
 {
     static const char *const known[] = {"#", "lt;", "gt;", "amp;", "quot;", "apos;"};
-    const char *at = xml->input + XML_GetCurrentByteIndex(xml->parser);
-    const char *end = at + XML_GetCurrentByteCount(xml->parser);
+    const char *at = xml->input + XML_GetCurrentByteIndex64(xml->parser);
+    const char *end = at + XML_GetCurrentByteCount64(xml->parser);
 
     while ((at = memchr(at, '&', (size_t)(end - at))) != NULL) {
         bool is_known = false;

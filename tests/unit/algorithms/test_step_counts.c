@@ -40,8 +40,8 @@ static void rails_have_two_steps_a_rank_in_any_number_of_segments(void **state)
 {
     static const char *const machines[] = {
         "nodes8", "fattree",
-        "node 8; group 2; level node overhead 1us bandwidth 350GB/s; "
-        "level group overhead 5us bandwidth 50GB/s; level top overhead 5us bandwidth 50GB/s"};
+        ("node 8; group 2; level node overhead 1us bandwidth 350GB/s; "
+         "level group overhead 5us bandwidth 50GB/s; level top overhead 5us bandwidth 50GB/s")};
     static const enum tutti_collective collectives[] = {TUTTI_ALLGATHER, TUTTI_REDUCE_SCATTER};
 
     (void)state;

@@ -61,6 +61,39 @@ static void equal_secrets_meet_and_the_purpose_arrives(void **state)
     unpair(fds);
 }
 
+/* Both sides derive the same keys, one for each label; no other connection has them. */
+static void a_connection_has_keys_of_its_own(void **state)
+{
+    uint8_t keys[2][2][2][TUTTI_SECRET_BYTES]; /* by connection, side and label */
+    static const char *const labels[] = {"there", "back"};
+
+    (void)state;
+    for (int time = 0; time < 2; time++) {
+        struct tutti_handshake shakes[2];
+        int fds[2], rc[2];
+
+        pair(fds);
+        tutti_handshake_start(&shakes[ACCEPTOR], fds[0], true, secret, NULL, TUTTI_NEVER);
+        tutti_handshake_start(&shakes[CONNECTOR], fds[1], false, secret, &purpose, TUTTI_NEVER);
+        run(shakes, rc);
+        assert_int_equal(rc[ACCEPTOR], TUTTI_OK);
+        assert_int_equal(rc[CONNECTOR], TUTTI_OK);
+        for (int side = 0; side < 2; side++) {
+            for (int label = 0; label < 2; label++)
+                tutti_handshake_key(&shakes[side], labels[label], keys[time][side][label]);
+            tutti_handshake_forget(&shakes[side]);
+            for (size_t i = 0; i < TUTTI_SECRET_BYTES; i++)
+                assert_int_equal(shakes[side].session[i] | shakes[side].key[i], 0);
+        }
+        for (int label = 0; label < 2; label++)
+            assert_memory_equal(keys[time][0][label], keys[time][1][label], TUTTI_SECRET_BYTES);
+        assert_memory_not_equal(keys[time][0][0], keys[time][0][1], TUTTI_SECRET_BYTES);
+        unpair(fds);
+    }
+    for (int label = 0; label < 2; label++)
+        assert_memory_not_equal(keys[0][0][label], keys[1][0][label], TUTTI_SECRET_BYTES);
+}
+
 static void different_secrets_part_on_both_sides(void **state)
 {
     struct tutti_handshake shakes[2];
@@ -258,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_secrets_meet_and_the_purpose_arrives),
+        cmocka_unit_test(a_connection_has_keys_of_its_own),
         cmocka_unit_test(different_secrets_part_on_both_sides),
         cmocka_unit_test(every_flipped_byte_is_noticed),
         cmocka_unit_test(a_stranger_is_known_by_its_first_wrong_byte),

@@ -80,30 +80,35 @@ static void bad_integers_are_reported_and_the_default_is_used(void **state)
     }
 }
 
-static void a_choice_is_the_index_of_its_name(void **state)
+static void a_choice_is_the_index_of_its_name_in_upper_or_lower_case(void **state)
 {
-    static const char *const names[] = {"none", "error", "warn", "info", "debug", "trace"};
+    static const char *const names[][2] = {{"none", "NONE"},   {"version", "Version"},
+                                           {"error", "ERROR"}, {"warn", "Warn"},
+                                           {"info", "INFO"},   {"debug", "dEBUG"},
+                                           {"trace", "TRACE"}};
     char report[256];
 
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        look_up(TUTTI_PARAM_DEBUG, names[i], report, sizeof report);
-        assert_int_equal(tutti_param_int(TUTTI_PARAM_DEBUG), i);
-        assert_string_equal(report, "");
-    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t k = 0; k < 2; k++) {
+            look_up(TUTTI_PARAM_DEBUG, names[i][k], report, sizeof report);
+            assert_int_equal(tutti_param_int(TUTTI_PARAM_DEBUG), i);
+            assert_string_equal(report, "");
+        }
 }
 
 static void an_unknown_choice_is_reported_with_those_that_exist(void **state)
 {
-    static const char *const texts[] = {"warning", "war", "WARN", "warn|info", "|", "2"};
+    static const char *const texts[] = {"warning", "war", "WAR", "warn|info", "|", "2"};
+    const int64_t fallback = tutti_param_int(TUTTI_PARAM_DEBUG);
     char report[256];
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         look_up(TUTTI_PARAM_DEBUG, texts[i], report, sizeof report);
-        assert_int_equal(tutti_param_int(TUTTI_PARAM_DEBUG), 1);
         assert_non_null(strstr(report, "TUTTI_DEBUG"));
-        assert_non_null(strstr(report, "none|error|warn"));
+        assert_non_null(strstr(report, "none|version|error|warn"));
+        assert_int_equal(tutti_param_int(TUTTI_PARAM_DEBUG), fallback);
     }
 }
 
@@ -155,7 +160,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(integers_are_read_with_their_suffixes, forget, forget),
         cmocka_unit_test_setup_teardown(bad_integers_are_reported_and_the_default_is_used, forget,
                                         forget),
-        cmocka_unit_test_setup_teardown(a_choice_is_the_index_of_its_name, forget, forget),
+        cmocka_unit_test_setup_teardown(a_choice_is_the_index_of_its_name_in_upper_or_lower_case,
+                                        forget, forget),
         cmocka_unit_test_setup_teardown(an_unknown_choice_is_reported_with_those_that_exist,
                                         forget, forget),
         cmocka_unit_test_setup_teardown(text_is_copied_and_kept, forget, forget),

@@ -56,6 +56,23 @@ static void a_message_too_long_is_cut_not_overrun(void **state)
     assert_int_equal(strlen(tutti_last_message()), TUTTI_MESSAGE_BYTES - 1);
 }
 
+static void a_message_that_does_not_fit_ends_where_a_clause_or_a_word_does(void **state)
+{
+    char text[32];
+
+    (void)state;
+    tutti_message_copy(text, sizeof text, "rank 3 died; look at its output");
+    assert_string_equal(text, "rank 3 died; look at its output");
+    tutti_message_copy(text, sizeof text, "here is one call; there is another; call the same");
+    assert_string_equal(text, "here is one call...");
+    tutti_message_copy(text, sizeof text, "no; this clause would take everything else away");
+    assert_string_equal(text, "no; this clause would take...");
+    tutti_message_copy(text, 3, "rank 3 died");
+    assert_string_equal(text, "..");
+    tutti_message_copy(text, sizeof text, "");
+    assert_string_equal(text, "");
+}
+
 static void a_message_may_be_set_from_itself(void **state)
 {
     (void)state;
@@ -103,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fail_returns_its_code_and_keeps_the_message),
         cmocka_unit_test(a_message_too_long_is_cut_not_overrun),
+        cmocka_unit_test(a_message_that_does_not_fit_ends_where_a_clause_or_a_word_does),
         cmocka_unit_test(a_message_may_be_set_from_itself),
         cmocka_unit_test(messages_belong_to_their_thread),
         cmocka_unit_test(try_leaves_on_everything_but_success),

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-const char *const meeting_names[MEETING_COUNT] = {"id", "tcp", "file"};
+const char *const meeting_names[MEETING_COUNT] = {"id", "tcp", "unix", "file"};
 
 static uint8_t table[CREW_MAX * TUTTI_BOOTSTRAP_RECORD_MAX];
 
@@ -28,6 +28,7 @@ static uint8_t pattern(int rank, size_t i, size_t size)
 
 void crew_open(struct crew *crew, enum meeting meeting)
 {
+    static int opened;
     struct tutti_address address;
     uint16_t port_be;
     int fd;
@@ -44,6 +45,9 @@ void crew_open(struct crew *crew, enum meeting meeting)
         close(fd);
         snprintf(crew->url, sizeof crew->url, "tcp:127.0.0.1:%u", ntohs(port_be));
         break;
+    case BY_UNIX:
+        snprintf(crew->url, sizeof crew->url, "unix:test-%d-%d", (int)getpid(), opened++);
+        break;
     default:
         snprintf(crew->directory, sizeof crew->directory, "/tmp/tutti-test-XXXXXX");
         assert_non_null(mkdtemp(crew->directory));
@@ -55,9 +59,10 @@ void crew_open(struct crew *crew, enum meeting meeting)
 void crew_add(struct crew *crew, int nranks, int rank, uint64_t deadline_ns, const char *secret)
 {
     struct tutti_bootstrap **boot = &crew->boots[crew->count];
+    struct tutti_meeting meeting = {.store = crew->url, .secret = secret, .name = crew->name};
     int rc = crew->meeting == BY_ID
                  ? tutti_bootstrap_from_id(crew->id, nranks, rank, deadline_ns, boot)
-                 : tutti_bootstrap_from_store(crew->url, secret, nranks, rank, deadline_ns, boot);
+                 : tutti_bootstrap_meet(&meeting, nranks, rank, deadline_ns, boot);
 
     assert_int_equal(rc, TUTTI_OK);
     crew->rc[crew->count++] = TUTTI_OK;
@@ -104,6 +109,11 @@ static void sleep_on_all(const struct crew *crew)
             fds[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
         }
     assert_true(poll(fds, count, 60000) > 0);
+}
+
+void crew_step_one(struct crew *crew, int index, size_t size)
+{
+    step(crew, index, size);
 }
 
 void crew_step(struct crew *crew, size_t size)
@@ -166,6 +176,19 @@ void crew_expect(const struct crew *crew, int rc, const char *words)
             fail_msg("by %s, member %d: result %d '%s', not %d '...%s...'",
                      meeting_names[crew->meeting], i, crew->rc[i], crew->message[i], rc, words);
     }
+}
+
+void crew_place(const struct crew *crew, const char *secret, struct tutti_place *ret_place)
+{
+    const char *port = strrchr(crew->url, ':') + 1;
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    char text[256];
+
+    *ret_place = (struct tutti_place){.where = crew->url, .name = ""};
+    snprintf(text, sizeof text, "%s\n\n%s-%s", secret, port, port);
+    tutti_secret_from_text(text, ret_place->secret);
+    tutti_secret_from_text("", hash);
+    memcpy(ret_place->forming, hash, sizeof ret_place->forming);
 }
 
 int crew_call(const struct crew *crew)

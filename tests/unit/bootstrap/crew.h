@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/exchange.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 #define CREW_MAX 512
 
 /* How the ranks meet. */
-enum meeting { BY_ID, BY_TCP, BY_FILE, MEETING_COUNT };
+enum meeting { BY_ID, BY_TCP, BY_UNIX, BY_FILE, MEETING_COUNT };
 extern const char *const meeting_names[MEETING_COUNT];
 
 struct crew {
@@ -23,6 +24,7 @@ struct crew {
     int rc[CREW_MAX];                            /* of the current round */
     char message[CREW_MAX][TUTTI_MESSAGE_BYTES]; /* of a failure */
     uint8_t id[TUTTI_UNIQUE_ID_SIZE];
+    const char *name; /* of the communicator that ranks added from now on form; NULL: none */
     char url[128];
     char directory[64];
 };
@@ -46,12 +48,18 @@ void crew_round(struct crew *crew, size_t size);
 /* A step of each rank, without waiting for anything. */
 void crew_step(struct crew *crew, size_t size);
 
+void crew_step_one(struct crew *crew, int index, size_t size);
+
 /* Destroy one rank / all of them, and the place. The directory must be gone or empty. */
 void crew_leave(struct crew *crew, int index, const char *reason);
 void crew_close(struct crew *crew);
 
 /* All ranks ended the round with `rc`, and all failures say `words`. */
 void crew_expect(const struct crew *crew, int rc, const char *words);
+
+/* What a rank of the crew with this secret knows of the place, for those who pose as one.
+ * BY_TCP. */
+void crew_place(const struct crew *crew, const char *secret, struct tutti_place *ret_place);
 
 /* The port in an id or in a "tcp:" URL, for strangers who want to call. */
 int crew_call(const struct crew *crew);

@@ -100,6 +100,81 @@ static void a_store_serves_one_communicator_after_another(void **state)
     }
 }
 
+/* All ranks of several communicators at one place, one step each in turn. */
+static void communicators_of_different_names_form_at_once(void **state)
+{
+    static const char *const names[] = {"gradients", "parameters", NULL};
+
+    (void)state;
+    for (enum meeting meeting = BY_TCP; meeting < MEETING_COUNT; meeting++) {
+        crew_open(&crew, meeting);
+        for (int rank = 2; rank >= 0; rank--)
+            for (size_t i = 0; i < 3; i++) {
+                crew.name = names[i];
+                crew_add(&crew, 3, rank, plenty(), "secret");
+            }
+        crew_round(&crew, 16);
+        crew_round(&crew, 16);
+        crew_expect(&crew, TUTTI_OK, "");
+        for (int rank = 0; rank < 3; rank++)
+            for (int i = 0; i < 3; i++)
+                assert_memory_equal(crew.boots[3 * rank + i]->secret, crew.boots[i]->secret,
+                                    TUTTI_SECRET_BYTES);
+        assert_memory_not_equal(crew.boots[0]->secret, crew.boots[1]->secret, TUTTI_SECRET_BYTES);
+        crew_close(&crew);
+    }
+}
+
+/* A root that is busy with a communicator of another name has no time for the member, which calls
+ * again until its own root is there. */
+static void a_member_waits_while_the_root_forms_another_communicator(void **state)
+{
+    (void)state;
+    for (enum meeting meeting = BY_TCP; meeting < BY_FILE; meeting++) {
+        crew_open(&crew, meeting);
+        crew.name = "first";
+        crew_add(&crew, 2, 0, plenty(), "secret");
+        crew.name = "second";
+        crew_add(&crew, 2, 1, plenty(), "secret");
+        for (int turn = 0; turn < 2000; turn++)
+            crew_step(&crew, 16);
+        assert_int_equal(crew.rc[0], TUTTI_AGAIN);
+        assert_int_equal(crew.rc[1], TUTTI_AGAIN);
+        crew_add(&crew, 2, 0, plenty(), "secret");
+        crew.name = "first";
+        crew_add(&crew, 2, 1, plenty(), "secret");
+        crew_round(&crew, 16);
+        crew_round(&crew, 16);
+        crew_expect(&crew, TUTTI_OK, "");
+        crew_close(&crew);
+    }
+}
+
+/* A member has its last table, and calls for the next communicator at the old root's door. */
+static void a_member_that_is_early_for_the_next_communicator_waits(void **state)
+{
+    (void)state;
+    for (enum meeting meeting = BY_TCP; meeting < BY_FILE; meeting++) {
+        crew_open(&crew, meeting);
+        crew_fill(&crew, 3, plenty());
+        crew_round(&crew, 16);
+        crew_expect(&crew, TUTTI_OK, "");
+        crew_leave(&crew, 1, NULL);
+        crew_add(&crew, 3, 1, plenty(), "secret"); /* number 3 of the crew */
+        for (int turn = 0; turn < 50; turn++) {
+            crew_step_one(&crew, 3, 16);
+            assert_int_equal(crew.rc[3], TUTTI_AGAIN);
+        }
+        crew_leave(&crew, 2, NULL);
+        crew_leave(&crew, 0, NULL);
+        crew_add(&crew, 3, 0, plenty(), "secret");
+        crew_add(&crew, 3, 2, plenty(), "secret");
+        crew_round(&crew, 16);
+        crew_expect(&crew, TUTTI_OK, "");
+        crew_close(&crew);
+    }
+}
+
 static void who_is_done_may_leave_before_the_others_are(void **state)
 {
     (void)state;
@@ -199,6 +274,46 @@ static void ranks_meet_by_name(void **state)
     crew_round(&crew, 8);
     crew_expect(&crew, TUTTI_OK, "");
     crew_close(&crew);
+}
+
+/* Whom each rank waits for, and whether it knows best. */
+static void a_rank_that_waits_says_for_whom(void **state)
+{
+    static const struct {
+        enum meeting meeting;
+        const char *of_root, *of_stranded, *of_joined;
+    } cases[] = {
+        {BY_TCP, "rank 2 of 3 has not joined at ", "has not been reached; last answer: connect to ",
+         "has this rank's record and waits for other ranks"},
+        {BY_FILE, "rank 2 of 3 has not joined in directory ", "rank 0 has not appeared in ",
+         "has this rank's record and waits for other ranks"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256] = "";
+        uint64_t end_ns = plenty();
+
+        crew_open(&crew, cases[i].meeting);
+        crew_add(&crew, 3, 1, end_ns, NULL);
+        do {
+            crew_step(&crew, 8);
+            assert_true(crew.boots[0]->ops->describe_missing(crew.boots[0], text, sizeof text));
+        } while (strstr(text, cases[i].of_stranded) == NULL && tutti_now_ns() < end_ns);
+        crew_add(&crew, 3, 0, end_ns, NULL);
+        while (crew.boots[0]->ops->describe_missing(crew.boots[0], text, sizeof text) ||
+               !crew.boots[1]->ops->describe_missing(crew.boots[1], text, sizeof text) ||
+               strstr(text, cases[i].of_root) == NULL) {
+            assert_true(tutti_now_ns() < end_ns);
+            crew_step(&crew, 8);
+        }
+        crew.boots[0]->ops->describe_missing(crew.boots[0], text, sizeof text);
+        assert_non_null(strstr(text, cases[i].of_joined));
+        crew_add(&crew, 3, 2, end_ns, NULL);
+        crew_round(&crew, 8);
+        crew_expect(&crew, TUTTI_OK, "");
+        crew_close(&crew);
+    }
 }
 
 static void strangers_at_the_door_disturb_nobody(void **state)
@@ -351,12 +466,16 @@ int main(void)
         cmocka_unit_test(hundreds_of_ranks_meet_over_tcp),
         cmocka_unit_test(the_secret_is_shared_and_new_each_time),
         cmocka_unit_test(a_store_serves_one_communicator_after_another),
+        cmocka_unit_test(communicators_of_different_names_form_at_once),
+        cmocka_unit_test(a_member_waits_while_the_root_forms_another_communicator),
+        cmocka_unit_test(a_member_that_is_early_for_the_next_communicator_waits),
         cmocka_unit_test(who_is_done_may_leave_before_the_others_are),
         cmocka_unit_test(members_may_come_before_the_root),
         cmocka_unit_test(any_rank_of_the_process_that_made_the_id_may_be_the_root),
         cmocka_unit_test(many_ids_live_side_by_side),
         cmocka_unit_test(ranks_meet_over_ipv6_loopback),
         cmocka_unit_test(ranks_meet_by_name),
+        cmocka_unit_test(a_rank_that_waits_says_for_whom),
         cmocka_unit_test(strangers_at_the_door_disturb_nobody),
         cmocka_unit_test(a_range_of_ports_passes_by_what_others_occupy),
         cmocka_unit_test(a_directory_is_made_when_absent_and_goes_when_all_have_gone),

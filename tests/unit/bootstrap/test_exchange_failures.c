@@ -6,6 +6,7 @@
 #include "bootstrap/exchange.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -186,6 +188,111 @@ static void a_member_that_vanishes_is_named_at_once(void **state)
     }
 }
 
+/* Rank `dying` is a process of its own, which dies after the first round. The other's deadline is
+ * far away. */
+static void expect_notice_of_death(enum meeting meeting, int dying)
+{
+    int status;
+    pid_t child;
+
+    crew_open(&crew, meeting);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        crew_add(&crew, 2, dying, plenty(), "secret");
+        crew_round(&crew, 16);
+        raise(SIGKILL);
+    }
+    crew_add(&crew, 2, 1 - dying, plenty(), "secret");
+    crew_round(&crew, 16);
+    crew_expect(&crew, TUTTI_OK, "");
+    crew_round(&crew, 16);
+    crew_expect(&crew, TUTTI_ERR_REMOTE, "while the communicator was formed");
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (meeting == BY_FILE) { /* what the dead rank has left goes when the next crew has met */
+        crew_leave(&crew, 0, "it failed");
+        crew.count = 0;
+        crew_fill(&crew, 2, plenty());
+        crew_round(&crew, 16);
+        crew_expect(&crew, TUTTI_OK, "");
+    }
+    crew_close(&crew);
+}
+
+static void a_process_that_dies_is_noticed_at_once(void **state)
+{
+    (void)state;
+    if (access("/proc/self/ns/pid", F_OK) != 0) {
+        print_message("[  SKIPPED ] no /proc, by which ranks in a directory look after each "
+                      "other\n");
+        skip();
+    }
+    for (enum meeting meeting = BY_TCP; meeting < MEETING_COUNT; meeting++)
+        for (int dying = 0; dying < 2; dying++)
+            expect_notice_of_death(meeting, dying);
+}
+
+/* The root's deadline passes; a rank that comes within the next moments is told who was missing. */
+static void a_rank_that_comes_after_the_root_has_given_up_is_told(void **state)
+{
+    (void)state;
+    crew_open(&crew, BY_TCP);
+    crew_add(&crew, 3, 0, soon(), "secret");
+    while (tutti_now_ns() < crew.boots[0]->deadline_ns)
+        crew_step(&crew, 16);
+    crew_add(&crew, 3, 1, plenty(), "secret");
+    crew_round(&crew, 16);
+    crew_expect(&crew, TUTTI_ERR_TIMEOUT, "ranks 1, 2 of 3 have not joined");
+    crew_close(&crew);
+}
+
+static void an_id_that_is_used_again_is_named(void **state)
+{
+    struct tutti_bootstrap *boot;
+    uint64_t begun_ns;
+    int status;
+    pid_t child;
+
+    (void)state;
+    crew_open(&crew, BY_ID);
+    crew_fill(&crew, 2, plenty());
+    crew_round(&crew, 16);
+    crew_expect(&crew, TUTTI_OK, "");
+    /* While its communicator still forms, and afterwards: by the process that made it ... */
+    assert_int_equal(tutti_bootstrap_from_id(crew.id, 2, 0, plenty(), &boot), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(tutti_last_message(), "an id serves one communicator"));
+    crew_leave(&crew, 0, NULL);
+    crew_leave(&crew, 1, NULL);
+    crew.count = 0;
+    assert_int_equal(tutti_bootstrap_from_id(crew.id, 2, 0, plenty(), &boot), TUTTI_ERR_USAGE);
+    /* ... and by others, long before their deadline. */
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        begun_ns = tutti_now_ns();
+        crew_add(&crew, 2, 1, plenty(), NULL);
+        crew_round(&crew, 16);
+        _exit(crew.rc[0] == TUTTI_ERR_REMOTE &&
+                      strstr(crew.message[0], "an id serves one communicator") != NULL &&
+                      tutti_now_ns() < begun_ns + PLENTY_NS / 2
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    crew_close(&crew);
+}
+
+static void a_root_whom_nobody_calls_asks_for_the_id(void **state)
+{
+    (void)state;
+    crew_open(&crew, BY_ID);
+    crew_add(&crew, 2, 1, soon(), NULL);
+    crew_round(&crew, 16);
+    crew_expect(&crew, TUTTI_ERR_TIMEOUT, "do all ranks have the id of one rank?");
+    crew_close(&crew);
+}
+
 static void a_root_that_leaves_is_noticed_by_all(void **state)
 {
     (void)state;
@@ -225,22 +332,33 @@ static void a_wrong_secret_joins_nothing(void **state)
     crew_close(&crew);
 }
 
-/* Prove to be a rank, then send these bytes. The crew's root is stepped meanwhile. */
-static int join_and_send(const void *bytes, size_t size)
+/* Prove to be a rank, then send this frame, sealed as a rank would. The crew's root is stepped
+ * meanwhile. */
+static int join_and_send(const struct tutti_frame *frame, size_t body_bytes)
 {
-    uint8_t text_secret[TUTTI_SECRET_BYTES], secret[TUTTI_SECRET_BYTES];
+    uint8_t secret[TUTTI_SECRET_BYTES], body[16] = {0};
     struct tutti_handshake shake;
+    struct tutti_outbox outbox = {.size = 0};
+    struct tutti_inbox inbox = {.done = 0};
+    struct tutti_frame sealed = *frame;
     struct tutti_purpose purpose;
+    struct tutti_place place;
     int fd = crew_call(&crew), rc;
 
-    tutti_secret_from_text("secret", text_secret);
-    tutti_secret_derive(text_secret, "bootstrap", 0, secret);
-    tutti_exchange_purpose(3, 2, &purpose);
+    crew_place(&crew, "secret", &place);
+    tutti_secret_derive(place.secret, "bootstrap", 0, secret);
+    tutti_exchange_purpose(&place, 3, 2, &purpose);
     tutti_handshake_start(&shake, fd, false, secret, &purpose, plenty());
     while ((rc = tutti_handshake_step(&shake)) == TUTTI_AGAIN)
         crew_step(&crew, 16);
     assert_int_equal(rc, TUTTI_OK);
-    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+    tutti_exchange_seal(&shake, &inbox, &outbox);
+    sealed.size = (uint32_t)body_bytes;
+    tutti_frame_digest(&sealed, body);
+    sealed.size = frame->size;
+    tutti_outbox_load(&outbox, &sealed, body);
+    outbox.size = TUTTI_FRAME_BYTES + body_bytes;
+    assert_int_equal(tutti_outbox_step(&outbox, fd), TUTTI_OK);
     return fd;
 }
 
@@ -255,7 +373,7 @@ static void a_member_that_talks_nonsense_is_named_and_ends_all(void **state)
         {{.kind = TUTTI_FRAME_RECORD, .size = 16, .round = 1}, 16},
         {{.kind = TUTTI_FRAME_RECORD, .size = 15}, 15},
         {{.kind = TUTTI_FRAME_TABLE, .size = 16}, 16},
-        {{.kind = TUTTI_FRAME_ERROR, .size = UINT32_MAX, .code = 17}, 0},
+        {{.kind = TUTTI_FRAME_LATER, .size = 16}, 16},
         {{.kind = TUTTI_FRAME_ERROR, .size = 3, .code = 17}, 3},
         {{.kind = 0, .size = 0}, 0},
         {{.kind = UINT32_MAX, .size = 0}, 0},
@@ -263,20 +381,18 @@ static void a_member_that_talks_nonsense_is_named_and_ends_all(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint8_t bytes[TUTTI_FRAME_BYTES + 16] = {0};
         int fd;
 
         crew_open(&crew, BY_TCP);
         crew_add(&crew, 3, 0, plenty(), "secret");
         crew_add(&crew, 3, 1, plenty(), "secret");
-        tutti_put_u32(bytes, cases[i].frame.kind);
-        tutti_put_u32(bytes + 4, cases[i].frame.round);
-        tutti_put_u32(bytes + 8, cases[i].frame.size);
-        tutti_put_u32(bytes + 12, (uint32_t)cases[i].frame.code);
-        fd = join_and_send(bytes, TUTTI_FRAME_BYTES + cases[i].body_bytes);
+        crew_step(&crew, 16); /* rank 1 is in, and hears of it */
+        fd = join_and_send(&cases[i].frame, cases[i].body_bytes);
         crew_round(&crew, 16);
         for (int rank = 0; rank < 2; rank++) {
-            assert_true(crew.rc[rank] == TUTTI_ERR_REMOTE || crew.rc[rank] == TUTTI_ERR_USAGE);
+            if (crew.rc[rank] != TUTTI_ERR_REMOTE && crew.rc[rank] != TUTTI_ERR_USAGE)
+                fail_msg("case %zu, rank %d: result %d: %s", i, rank, crew.rc[rank],
+                         crew.message[rank]);
             assert_non_null(strstr(crew.message[rank], "rank 2"));
         }
         close(fd);
@@ -357,7 +473,7 @@ static void a_port_in_use_is_an_error_that_names_it(void **state)
 static void an_unusable_directory_is_an_error_that_names_it(void **state)
 {
     struct tutti_bootstrap *boot;
-    char url[128];
+    char url[128], link[96];
 
     (void)state;
     crew_open(&crew, BY_FILE);
@@ -368,7 +484,17 @@ static void an_unusable_directory_is_an_error_that_names_it(void **state)
     assert_int_equal(chmod(crew.directory, 0777), 0);
     assert_int_equal(tutti_bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), "writable by everybody"));
+    assert_int_equal(chmod(crew.directory, 0770), 0);
+    assert_int_equal(tutti_bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_non_null(strstr(tutti_last_message(), "writable by its group"));
     assert_int_equal(chmod(crew.directory, 0700), 0);
+
+    snprintf(link, sizeof link, "%s-link", crew.directory);
+    assert_int_equal(symlink(crew.directory, link), 0);
+    snprintf(url, sizeof url, "file:%s", link);
+    assert_int_equal(tutti_bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_non_null(strstr(tutti_last_message(), "symbolic link"));
+    assert_int_equal(unlink(link), 0);
     crew_close(&crew);
 }
 
@@ -401,6 +527,10 @@ int main(void)
         cmocka_unit_test(a_member_that_says_why_it_leaves_is_quoted_to_all),
         cmocka_unit_test(a_member_that_vanishes_is_named_at_once),
         cmocka_unit_test(a_root_that_leaves_is_noticed_by_all),
+        cmocka_unit_test(a_process_that_dies_is_noticed_at_once),
+        cmocka_unit_test(a_rank_that_comes_after_the_root_has_given_up_is_told),
+        cmocka_unit_test(an_id_that_is_used_again_is_named),
+        cmocka_unit_test(a_root_whom_nobody_calls_asks_for_the_id),
         cmocka_unit_test(a_wrong_secret_joins_nothing),
         cmocka_unit_test(a_member_that_talks_nonsense_is_named_and_ends_all),
         cmocka_unit_test(an_id_with_any_flipped_byte_is_refused),

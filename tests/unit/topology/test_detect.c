@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -42,6 +43,10 @@ static struct tutti_cpu_mask all_cpus(const struct tutti_inventory *inventory)
 static void this_machine_has_the_cpus_that_this_process_may_use(void **state)
 {
     (void)state;
+    if (access("/sys/devices/system/cpu", R_OK) != 0) {
+        print_message("SKIPPED: /sys is not mounted, so the kernel shows no CPUs\n");
+        skip();
+    }
     for (int is_cpus_only = 0; is_cpus_only < 2; is_cpus_only++) {
         const struct tutti_detect_options options = {.is_cpus_only = is_cpus_only};
         struct tutti_inventory *inventory = detect(&options);
@@ -53,6 +58,28 @@ static void this_machine_has_the_cpus_that_this_process_may_use(void **state)
         for (size_t i = 0; i < TUTTI_CPU_WORDS; i++)
             assert_int_equal(confines.cpus.words[i] & ~all.words[i], 0);
         tutti_inventory_destroy(inventory);
+    }
+}
+
+/* As in a chroot without /sys. */
+static void a_machine_that_shows_no_cpus_is_one_cpu_of_which_nothing_is_known(void **state)
+{
+    (void)state;
+    for (int is_cpus_only = 0; is_cpus_only < 2; is_cpus_only++) {
+        struct tutti_detect_options options = {.is_cpus_only = is_cpus_only};
+        struct tutti_inventory *inventory;
+        struct fake_root root;
+        uint32_t cpu;
+
+        fake_root_create(&root);
+        options.root = root.path;
+        inventory = detect(&options);
+        cpu = inventory->devices[0].first_child;
+        assert_int_not_equal(cpu, TUTTI_NO_DEVICE);
+        assert_int_equal(inventory->devices[cpu].next, TUTTI_NO_DEVICE);
+        assert_false(tutti_device_has(inventory, cpu, TUTTI_PROPERTY_AFFINITY));
+        tutti_inventory_destroy(inventory);
+        fake_root_destroy(&root);
     }
 }
 
@@ -113,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_machine_has_the_cpus_that_this_process_may_use),
+        cmocka_unit_test(a_machine_that_shows_no_cpus_is_one_cpu_of_which_nothing_is_known),
         cmocka_unit_test(this_machine_is_the_same_when_asked_again),
         cmocka_unit_test(another_root_leaves_the_environment_as_it_was),
         cmocka_unit_test(a_file_stands_for_the_machine),

@@ -17,8 +17,8 @@
 
 static struct tutti_graph *graph_of_xml(const char *text)
 {
-    struct tutti_inventory *inventory;
-    struct tutti_graph *graph;
+    struct tutti_inventory *inventory = NULL;
+    struct tutti_graph *graph = NULL;
 
     if (tutti_nccl_xml_read("xml", text, strlen(text), TUTTI_SOURCE_FILE, &inventory) != 0 ||
         tutti_graph_build(inventory, &graph) != 0)

@@ -71,9 +71,9 @@ static void machines_are_made_that_explain_the_matrix(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        struct tutti_inventory *inventory;
-        struct tutti_graph *graph;
-        struct tutti_paths *paths;
+        struct tutti_inventory *inventory = NULL;
+        struct tutti_graph *graph = NULL;
+        struct tutti_paths *paths = NULL;
 
         assert_true(tutti_matrix_is(good[i].text));
         if (tutti_matrix_read("matrix", good[i].text, TUTTI_SOURCE_FILE, &inventory) != 0 ||

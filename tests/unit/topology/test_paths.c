@@ -99,8 +99,8 @@ static void ways_have_the_best_class_and_then_the_greatest_width(void **state)
 static const char *const machines[] = {
     "8 gpus h100 nvswitch, 4 switches, 8 nics 400G, 2 cpus sapphire",
     "8 gpus v100 cube-mesh, 4 switches, 4 nics 100G, 2 cpus broadwell",
-    "8 gpus mi250x links 0-1:4 2-3:4 4-5:4 6-7:4 0-2 1-3 4-6 5-7 0-4:2 3-7:2, 4 cpus milan, "
-    "4 nics 200G slingshot",
+    ("8 gpus mi250x links 0-1:4 2-3:4 4-5:4 6-7:4 0-2 1-3 4-6 5-7 0-4:2 3-7:2, 4 cpus milan, "
+     "4 nics 200G slingshot"),
     "3 hosts: 4 gpus a6000 pcie, 2 switches under 1, 2 nics 100G ports 2, 2 cpus rome",
     "18 hosts: 4 gpus gb200 nvswitch 18 fabric, 2 cpus grace, 4 nics 400G",
     "2 cpus sapphire, 1 nics 25G ethernet",

@@ -90,8 +90,8 @@ static void machines_whose_best_is_known_get_it(void **state)
 static const char *const machines[] = {
     "8 gpus h100 nvswitch 18, 8 switches gen5, 8 nics 400G gen5, 2 cpus sapphire",
     "8 gpus v100 cube-mesh, 4 switches, 4 nics 100G, 2 cpus broadwell",
-    "8 gpus mi250x links 0-1:4 2-3:4 4-5:4 6-7:4 0-2 1-3 4-6 5-7 0-4:2 3-7:2, 4 cpus milan, "
-    "4 nics 200G slingshot",
+    ("8 gpus mi250x links 0-1:4 2-3:4 4-5:4 6-7:4 0-2 1-3 4-6 5-7 0-4:2 3-7:2, 4 cpus milan, "
+     "4 nics 200G slingshot"),
     "4 gpus a6000 pcie, 2 switches under 1, 2 nics 100G ports 2, 2 cpus skylake",
     "5 gpus a100 links 0-1 1-2 2-3 3-4 0-4 0-2 1-3, 2 cpus rome, 3 nics 100G",
     "3 gpus mi100 pcie, 2 cpus rome, 1 nics 100G",

@@ -50,8 +50,8 @@ static void expect(const struct tutti_tuner_view *view, size_t bytes, const char
 static void authorities_are_asked_in_their_order(void **state)
 {
     const char *text[TUTTI_POLICY_TEXTS] = {"allreduce:one_shot", "allreduce 0-100 swing",
-                                            "on here; allreduce 0-200 pat; on there; "
-                                            "allreduce 0-1000 multi_ring"};
+                                            ("on here; allreduce 0-200 pat; on there; "
+                                             "allreduce 0-1000 multi_ring")};
     struct tutti_machine *machine = machine_of("flat", 8);
     struct tutti_tuner_view view = view_of(machine);
     struct tutti_policy *policy;

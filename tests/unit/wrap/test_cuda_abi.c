@@ -43,9 +43,6 @@ SAME(TUTTI_CU_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
 SAME(TUTTI_CU_STREAM_CAPTURE_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 SAME(TUTTI_CU_UNKNOWN, CUDA_ERROR_UNKNOWN);
 
-SAME(TUTTI_CU_STREAM_LEGACY, CU_STREAM_LEGACY);
-SAME(TUTTI_CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD);
-
 SAME(TUTTI_CU_MAX_THREADS_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME(TUTTI_CU_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME(TUTTI_CU_PCI_BUS, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
@@ -120,19 +117,23 @@ SAME_PLACE(tutti_cu_memory_kind, flags.usage, CUmemAllocationProp, allocFlags.us
 SAME(sizeof(struct tutti_cu_access), sizeof(CUmemAccessDesc));
 SAME_PLACE(tutti_cu_access, location, CUmemAccessDesc, location);
 SAME_PLACE(tutti_cu_access, flags, CUmemAccessDesc, flags);
-#define HAS_HEADER 1
-#else
-#define HAS_HEADER 0
-#endif
 
 static void declarations_are_those_of_the_real_header(void **state)
 {
     (void)state;
-    if (!HAS_HEADER) {
-        print_message("SKIPPED: no cuda.h (of a CUDA toolkit) to compare with\n");
-        skip();
-    }
+    /* The rest is compared above. The header makes pointers of these, whose values a compiler need
+     * not know. */
+    assert_ptr_equal(TUTTI_CU_STREAM_LEGACY, CU_STREAM_LEGACY);
+    assert_ptr_equal(TUTTI_CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD);
 }
+#else
+static void declarations_are_those_of_the_real_header(void **state)
+{
+    (void)state;
+    print_message("SKIPPED: no cuda.h (of a CUDA toolkit) to compare with\n");
+    skip();
+}
+#endif
 
 int main(void)
 {

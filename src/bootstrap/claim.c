@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Claims on places to meet. */
+#include "bootstrap/claim.h"
+
+#include "base/handshake.h"
+#include "base/result.h"
+#include "base/socket.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct tutti_claim {
+    char name[64];
+    int fd;
+    pid_t maker; /* a child made by fork claims for itself */
+    int users;
+    struct tutti_claim *next;
+};
+
+static struct tutti_claim *claims; /* of this process; guarded by `lock` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The process that holds a claim; 0: nobody whom we need to respect. Another user cannot keep us
+ * from our places, nor can what a dead process has left to a forked child. */
+static pid_t find_holder(const char *name)
+{
+    struct ucred holder = {.pid = 0};
+    socklen_t size = sizeof holder;
+    int fd;
+
+    if (tutti_socket_connect_unix(name, &fd) != TUTTI_OK)
+        return 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size) != 0 || holder.uid != geteuid() ||
+        (holder.pid > 0 && kill(holder.pid, 0) != 0 && errno == ESRCH))
+        holder.pid = 0;
+    close(fd);
+    return holder.pid;
+}
+
+/* With the lock held. */
+static int make_claim(const char *name, const char *where, struct tutti_claim **ret_claim)
+{
+    struct tutti_claim *claim = calloc(1, sizeof *claim);
+    pid_t holder;
+
+    if (claim == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    if (tutti_socket_try_listen_unix(name, &claim->fd) != 0) {
+        free(claim);
+        holder = find_holder(name);
+        if (holder == 0)
+            return TUTTI_OK;
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "process %ld of this host is rank 0 of a job at %s, which serves one job "
+                          "at a time; give this job a place of its own, or, at a port, "
+                          "TUTTI_SECRET",
+                          (long)holder, where);
+    }
+    snprintf(claim->name, sizeof claim->name, "%s", name);
+    claim->maker = getpid();
+    claim->users = 1;
+    claim->next = claims;
+    claims = claim;
+    *ret_claim = claim;
+    return TUTTI_OK;
+}
+
+int tutti_claim_take(const char *key, const char *where, struct tutti_claim **ret_claim)
+{
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    struct tutti_claim *claim;
+    char name[64];
+    int rc = TUTTI_OK, length;
+
+    *ret_claim = NULL;
+    tutti_secret_from_text(key, hash);
+    length = snprintf(name, sizeof name, "tutti-claim-%u-", (unsigned)geteuid());
+    for (int i = 0; i < 8; i++)
+        length += snprintf(name + length, sizeof name - (size_t)length, "%02x", hash[i]);
+
+    pthread_mutex_lock(&lock);
+    claim = claims;
+    while (claim != NULL && (claim->maker != getpid() || strcmp(claim->name, name) != 0))
+        claim = claim->next;
+    if (claim != NULL) {
+        claim->users++;
+        *ret_claim = claim;
+    } else {
+        rc = make_claim(name, where, ret_claim);
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void tutti_claim_release(struct tutti_claim *claim)
+{
+    struct tutti_claim **at = &claims;
+
+    if (claim == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    if (--claim->users == 0) {
+        while (*at != claim)
+            at = &(*at)->next;
+        *at = claim->next;
+        close(claim->fd);
+        free(claim);
+    }
+    pthread_mutex_unlock(&lock);
+}

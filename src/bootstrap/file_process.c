@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether a rank that meets us over a directory still lives, when it is of this host. */
+#include "bootstrap/exchange_file.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LIVENESS_PACE_NS (100 * TUTTI_NS_PER_MS)
+
+/* Zero bytes where /proc does not tell: then nobody takes our process number for one of theirs. */
+static void name_kernel(uint8_t ret_kernel[16])
+{
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    char boot[64] = "", text[128];
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    struct stat space;
+
+    memset(ret_kernel, 0, 16);
+    if (fd < 0)
+        return;
+    if (read(fd, boot, sizeof boot - 1) > 0 && stat("/proc/self/ns/pid", &space) == 0) {
+        snprintf(text, sizeof text, "%s %llu", boot, (unsigned long long)space.st_ino);
+        tutti_secret_from_text(text, hash);
+        memcpy(ret_kernel, hash, 16);
+    }
+    close(fd);
+}
+
+void tutti_file_name_self(struct file_process *ret_self)
+{
+    uint64_t kin = tutti_exchange_kin();
+
+    name_kernel(ret_self->kernel);
+    tutti_put_u32(ret_self->pid, (uint32_t)getpid());
+    tutti_put_u32(ret_self->kin, (uint32_t)kin);
+    tutti_put_u32(ret_self->kin + 4, (uint32_t)(kin >> 32));
+}
+
+bool tutti_file_is_liveness_due(struct file_boot *boot)
+{
+    uint64_t now_ns = tutti_now_ns();
+
+    if (now_ns < boot->liveness_ns)
+        return false;
+    boot->liveness_ns = now_ns + LIVENESS_PACE_NS;
+    return true;
+}
+
+uint32_t tutti_file_pid(const struct file_boot *boot, const struct file_process *process)
+{
+    static const uint8_t unknown[16];
+
+    if (memcmp(process->kernel, unknown, sizeof unknown) == 0 ||
+        memcmp(process->kernel, boot->self.kernel, sizeof process->kernel) != 0)
+        return 0;
+    return tutti_get_u32(process->pid);
+}
+
+bool tutti_file_is_alive(uint32_t pid)
+{
+    struct pollfd end = {.events = POLLIN};
+    bool has_ended;
+
+    /* A process that has ended and that its parent has not asked about yet can still be signalled,
+     * but the kernel's descriptor of it is readable. */
+    end.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    if (end.fd < 0)
+        return errno != ESRCH;
+    has_ended = poll(&end, 1, 0) == 1;
+    close(end.fd);
+    return !has_ended;
+}

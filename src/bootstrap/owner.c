@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which thread forms the communicators of a name at a store.
+ *
+ * Ranks find each other by store and name. Communicators of one name are told apart by their order
+ * alone, so all ranks must form them in one order, and only one thread can promise that: two
+ * threads may come in either order, differently on each rank, and would then form communicators
+ * with each other's counterparts, without any error. So a name belongs to the thread that first
+ * forms with it, until that thread has ended. */
+#include "base/result.h"
+#include "bootstrap/bootstrap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Of one store, rank, number of ranks and name: threads may be ranks of one communicator. */
+struct owner {
+    uint8_t key[TUTTI_SECRET_BYTES];
+    pid_t process, thread;
+    struct owner *next;
+};
+
+static struct owner *owners; /* as many as a process uses different names; guarded by `lock` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pid_t this_thread(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+/* Threads of a process that made us by fork are none of ours. */
+static bool has_ended(const struct owner *owner)
+{
+    return owner->process != getpid() ||
+           (syscall(SYS_tgkill, owner->process, owner->thread, 0) != 0 && errno == ESRCH);
+}
+
+/* With the lock held; NULL: no memory. */
+static struct owner *find_or_add(const uint8_t key[TUTTI_SECRET_BYTES])
+{
+    struct owner *owner = owners;
+
+    while (owner != NULL && memcmp(owner->key, key, TUTTI_SECRET_BYTES) != 0)
+        owner = owner->next;
+    if (owner != NULL)
+        return owner;
+    owner = calloc(1, sizeof *owner);
+    if (owner == NULL)
+        return NULL;
+    memcpy(owner->key, key, TUTTI_SECRET_BYTES);
+    owner->next = owners;
+    owners = owner;
+    return owner;
+}
+
+int tutti_meeting_own(const struct tutti_meeting *meeting, int nranks, int rank)
+{
+    const char *name = meeting->name != NULL ? meeting->name : "";
+    uint8_t key[TUTTI_SECRET_BYTES];
+    struct owner *owner;
+    pid_t other = 0;
+    char *text;
+
+    if (asprintf(&text, "%s\n%d\n%d\n%s", meeting->store, nranks, rank, name) < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    tutti_secret_from_text(text, key);
+    free(text);
+
+    pthread_mutex_lock(&lock);
+    owner = find_or_add(key);
+    if (owner != NULL && owner->thread != 0 && owner->thread != this_thread() &&
+        !has_ended(owner)) {
+        other = owner->thread;
+    } else if (owner != NULL) {
+        owner->process = getpid();
+        owner->thread = this_thread();
+    }
+    pthread_mutex_unlock(&lock);
+    if (owner == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    if (other == 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+                      "rank %d of %d: thread %ld of this process forms communicators %s%s%s at %s; "
+                      "threads have no order that all ranks share, so name each thread's own "
+                      "(commName), alike on all ranks",
+                      rank, nranks, (long)other, *name ? "named '" : "without a name", name,
+                      *name ? "'" : "", meeting->store);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a member of an exchange over sockets finds the root.
+ *
+ * The root may start later than we do, and of its addresses some may be wrong
+ * from here: refused, silent, black holes, or another program's. So all are
+ * tried, each over and over until the deadline, and later ones alongside earlier
+ * ones when those take long. The first to greet us with our handshake is chosen
+ * and the others are dropped before we prove ourselves; so the root never sees
+ * one rank twice, and strangers never see a byte. One that greets and then says nothing more is
+ * left for the others after a while.
+ *
+ * The root may be busy with another communicator that is formed at the same place, for example the
+ * one before ours, of which it still serves other ranks. Then it says so, and we call again.
+ */
+#include "bootstrap/tcp_member.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS) /* before the next address is tried as well */
+#define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
+#define ANSWER_PATIENCE_NS (5 * TUTTI_NS_PER_S) /* after it has greeted us */
+#define RETRY_FIRST_NS (5 * TUTTI_NS_PER_MS)
+#define RETRY_MOST_NS (200 * TUTTI_NS_PER_MS)
+/* A root by unique id listens before the id exists: so long after the first refusal, if all
+ * addresses refuse, it is gone. */
+#define GONE_AFTER_NS (2 * TUTTI_NS_PER_S)
+
+uint64_t tutti_member_elapsed_ms(const struct member *member)
+{
+    return (tutti_now_ns() - member->begun_ns) / TUTTI_NS_PER_MS;
+}
+
+static void drop(struct member *member, struct attempt *attempt, uint64_t retry_ns)
+{
+    tutti_watch_close(&member->watch, &attempt->fd);
+    attempt->is_connected = false;
+    attempt->greeted_ns = 0;
+    attempt->retry_ns = retry_ns;
+}
+
+static void drop_others(struct member *member, const struct attempt *kept)
+{
+    for (size_t i = 0; i < member->attempt_count; i++)
+        if (&member->attempts[i] != kept)
+            drop(member, &member->attempts[i], 0);
+}
+
+static const char *name_attempt(const struct member *member, const struct attempt *attempt,
+                                char text[TUTTI_ADDRESS_TEXT_BYTES])
+{
+    return member->unix_name[0] != '\0' ? member->where
+                                        : tutti_address_format(&attempt->address, text);
+}
+
+/* The reason is the thread's last message. */
+static void refused(struct member *member, struct attempt *attempt)
+{
+    char text[TUTTI_ADDRESS_TEXT_BYTES];
+    bool was_chosen = member->chosen == attempt;
+
+    snprintf(member->last_refusal, sizeof member->last_refusal, "%s", tutti_last_message());
+    if (was_chosen && !member->has_warned) {
+        member->has_warned = true;
+        tutti_log(TUTTI_LOG_WARN, "%s: %s; trying again until the deadline",
+                  name_attempt(member, attempt, text), member->last_refusal);
+    }
+    if (was_chosen)
+        member->chosen = NULL;
+
+    attempt->pause_ns = attempt->pause_ns == 0 ? RETRY_FIRST_NS : attempt->pause_ns * 2;
+    if (attempt->pause_ns > RETRY_MOST_NS || was_chosen)
+        attempt->pause_ns = RETRY_MOST_NS;
+    drop(member, attempt, tutti_now_ns() + attempt->pause_ns);
+}
+
+static int connect_unix(struct member *member, struct attempt *attempt)
+{
+    int rc = tutti_socket_connect_unix(member->unix_name, &attempt->fd);
+
+    if (rc != TUTTI_OK)
+        return rc == TUTTI_AGAIN ? tutti_note(TUTTI_ERR_REMOTE, "nobody listens there yet") : rc;
+    if (!member->place.is_same_user || tutti_socket_is_own_user(attempt->fd))
+        return TUTTI_OK;
+    tutti_watch_close(&member->watch, &attempt->fd);
+    return tutti_note(TUTTI_ERR_REMOTE, "another user's process listens there");
+}
+
+/* TUTTI_OK: a connection, and we have begun to shake hands. */
+static int attempt_connect(struct member *member, struct attempt *attempt)
+{
+    bool is_unix = member->unix_name[0] != '\0';
+    bool is_new = attempt->fd < 0;
+    struct tutti_purpose purpose;
+    int rc;
+
+    if (is_new)
+        attempt->begun_ns = tutti_now_ns();
+    rc = is_unix ? connect_unix(member, attempt)
+                 : tutti_socket_connect(&attempt->address, &attempt->fd);
+    if (rc == TUTTI_OK)
+        attempt->is_refused = attempt->is_out_of_reach = false;
+    if (rc == TUTTI_ERR_SYSTEM)
+        return tutti_fail(rc, "rank %d: %s", member->base.rank, tutti_last_message());
+    if (rc < 0) {
+        attempt->is_refused = errno == ECONNREFUSED;
+        attempt->is_out_of_reach = !attempt->is_refused && errno != ETIMEDOUT;
+        refused(member, attempt);
+        return TUTTI_AGAIN;
+    }
+    if (is_new)
+        TUTTI_TRY(tutti_watch_add(&member->watch, attempt->fd, rc == TUTTI_OK ? EPOLLIN : EPOLLOUT,
+                                  attempt));
+    if (rc == TUTTI_AGAIN)
+        return rc;
+    if (!is_unix)
+        TUTTI_TRY(tutti_socket_tune(attempt->fd, 0));
+    tutti_exchange_purpose(&member->place, member->base.nranks, member->base.rank, &purpose);
+    tutti_handshake_start(&attempt->shake, attempt->fd, false, member->meeting_secret, &purpose,
+                          member->base.deadline_ns);
+    tutti_watch_change(&member->watch, attempt->fd, EPOLLIN, attempt);
+    attempt->is_connected = true;
+    return TUTTI_OK;
+}
+
+/* TUTTI_OK: this is the root and we have joined. TUTTI_AGAIN: nothing yet, or refused. */
+static int attempt_step(struct member *member, struct attempt *attempt)
+{
+    int rc;
+
+    if (!attempt->is_connected)
+        TUTTI_TRY(attempt_connect(member, attempt));
+    rc = tutti_handshake_step(&attempt->shake);
+    if (member->chosen == NULL && tutti_handshake_is_greeted(&attempt->shake)) {
+        member->chosen = attempt;
+        attempt->greeted_ns = tutti_now_ns();
+        drop_others(member, attempt);
+    }
+    if (rc == TUTTI_AGAIN && attempt->greeted_ns != 0 &&
+        tutti_now_ns() >= attempt->greeted_ns + ANSWER_PATIENCE_NS)
+        rc = tutti_note(TUTTI_ERR_TIMEOUT, "it greeted us and has been silent since");
+    if (rc < 0) {
+        refused(member, attempt);
+        return TUTTI_AGAIN;
+    }
+    return rc;
+}
+
+/* When this attempt lets the next address begin, or is given up. */
+static uint64_t patience_end_ns(const struct attempt *attempt)
+{
+    if (attempt->greeted_ns != 0)
+        return attempt->greeted_ns + ANSWER_PATIENCE_NS;
+    return attempt->begun_ns +
+           (attempt->is_connected ? GREETING_PATIENCE_NS : CONNECT_PATIENCE_NS);
+}
+
+static int fail_unreachable(const struct member *member)
+{
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+                      "rank %d of %d has not found the root at %s within %llu ms; check that the "
+                      "rank that serves there was started and can be reached%s%s",
+                      member->base.rank, member->base.nranks, member->where,
+                      (unsigned long long)tutti_member_elapsed_ms(member),
+                      member->last_refusal[0] ? ". Last answer: " : "", member->last_refusal);
+}
+
+/* Every address of a unique id's root refuses, and has done so for long enough. A host that we
+ * cannot reach at all proves nothing, but some address must have been refused by a host. */
+static bool is_root_gone(struct member *member)
+{
+    bool is_refused = false, is_open = false;
+    uint64_t now_ns = tutti_now_ns();
+
+    if (!member->place.is_of_id)
+        return false;
+    for (size_t i = 0; i < member->attempt_count; i++) {
+        is_refused = is_refused || member->attempts[i].is_refused;
+        is_open = is_open || !(member->attempts[i].is_refused ||
+                               member->attempts[i].is_out_of_reach);
+    }
+    if (!is_refused || is_open)
+        member->refused_ns = 0;
+    else if (member->refused_ns == 0)
+        member->refused_ns = now_ns;
+    return member->refused_ns != 0 && now_ns >= member->refused_ns + GONE_AFTER_NS;
+}
+
+static int fail_gone(const struct member *member)
+{
+    return tutti_fail(TUTTI_ERR_REMOTE,
+                      "rank %d of %d: nobody waits at %s any more for the ranks of this unique id: "
+                      "it has been used (an id serves one communicator), or the rank that served "
+                      "it has failed or ended",
+                      member->base.rank, member->base.nranks, member->where);
+}
+
+int tutti_member_find_root(struct member *member)
+{
+    uint64_t wake_ns = member->base.deadline_ns;
+    bool may_begin = true;
+
+    for (size_t i = 0; i < member->attempt_count; i++) {
+        struct attempt *attempt = &member->attempts[i];
+        uint64_t now_ns = tutti_now_ns();
+        int rc = TUTTI_AGAIN;
+
+        if (member->chosen != NULL && member->chosen != attempt)
+            continue;
+        if (attempt->fd >= 0 || (may_begin && now_ns >= attempt->retry_ns))
+            rc = attempt_step(member, attempt);
+        if (rc == TUTTI_OK) {
+            tutti_exchange_seal(&attempt->shake, &member->inbox, &member->outbox);
+            member->fd = attempt->fd;
+            attempt->fd = -1;
+            return TUTTI_OK;
+        }
+        if (rc < 0)
+            return rc;
+        if (attempt->fd >= 0 && patience_end_ns(attempt) > now_ns) {
+            may_begin = false;
+            if (patience_end_ns(attempt) < wake_ns)
+                wake_ns = patience_end_ns(attempt);
+        } else if (attempt->fd < 0 && may_begin && attempt->retry_ns < wake_ns) {
+            wake_ns = attempt->retry_ns;
+        }
+    }
+    if (is_root_gone(member))
+        return fail_gone(member);
+    if (tutti_now_ns() >= member->base.deadline_ns)
+        return fail_unreachable(member);
+    tutti_watch_alarm(&member->watch, wake_ns);
+    return TUTTI_AGAIN;
+}
+
+void tutti_member_call_again(struct member *member)
+{
+    struct attempt *attempt = member->chosen;
+
+    tutti_watch_close(&member->watch, &member->fd);
+    attempt->pause_ns = member->later_pause_ns;
+    member->chosen = NULL; /* it has not failed us */
+    refused(member, attempt);
+    member->later_pause_ns = attempt->pause_ns;
+}
