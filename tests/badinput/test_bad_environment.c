@@ -111,9 +111,17 @@ static void a_malformed_launch_names_the_variable(void **state)
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
+struct made {
+    tuttiComm_t comm;
+    tuttiStream_t stream;
+};
+
 /* Exit status of a child: 0 when everything that the parent made is refused. */
-static int use_what_the_parent_made(tuttiComm_t comm, tuttiStream_t stream)
+static int use_what_the_parent_made(void *context)
 {
+    const struct made *made = context;
+    tuttiComm_t comm = made->comm;
+    tuttiStream_t stream = made->stream;
     tuttiResult_t state;
     tuttiComm_t own;
     int value = 1;
@@ -138,19 +146,15 @@ static int use_what_the_parent_made(tuttiComm_t comm, tuttiStream_t stream)
 
 static tuttiResult_t fork_and_go_on(struct crew_seat *seat)
 {
-    tuttiStream_t stream;
-    int status = -1;
-    pid_t child;
+    struct made made = {.comm = seat->comm};
+    int status;
 
     if (tuttiBarrier(seat->comm, NULL) != tuttiSuccess ||
-        tuttiHostStreamCreate(&stream) != tuttiSuccess)
+        tuttiHostStreamCreate(&made.stream) != tuttiSuccess)
         return tuttiInternalError;
-    child = fork();
-    if (child == 0)
-        _exit(use_what_the_parent_made(seat->comm, stream));
-    waitpid(child, &status, 0);
+    status = crew_fork(use_what_the_parent_made, &made);
     crew_add(&seat->board->marks[status == 0 ? 0 : 1]);
-    tuttiHostStreamDestroy(stream);
+    tuttiHostStreamDestroy(made.stream);
     /* The child has touched nothing of ours. */
     return tuttiBarrier(seat->comm, NULL);
 }

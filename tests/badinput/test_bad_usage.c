@@ -322,21 +322,29 @@ static void a_process_that_ends_before_its_communicators_are_formed_says_so(void
         fail_msg("%s", said);
 }
 
-static tuttiResult_t fork_in_a_group(struct crew_seat *seat)
+/* In a group with a call, a child runs `body`, whose exit status this is. */
+static tuttiResult_t fork_in_group(struct crew_seat *seat, int (*body)(void *context), int expected)
 {
-    int status = -1;
-    pid_t child;
+    int status;
 
     EXPECT(tuttiSuccess, tuttiGroupStart());
     EXPECT(tuttiSuccess, reduce_on(seat->comm, NULL));
-    fflush(NULL);
-    child = fork();
-    if (child == 0)
-        exit(0);
-    if (waitpid(child, &status, 0) != child || status != 0)
-        return tuttiSystemError;
+    status = crew_fork(body, NULL);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != expected)
+        return tuttiInternalError;
     EXPECT(tuttiSuccess, tuttiGroupEnd());
     return check_sum(seat->nranks);
+}
+
+static int leave_by_exit(void *context)
+{
+    (void)context;
+    exit(0);
+}
+
+static tuttiResult_t fork_in_a_group(struct crew_seat *seat)
+{
+    return fork_in_group(seat, leave_by_exit, 0);
 }
 
 static void a_forked_child_does_not_report_its_parents_group(void **state)
@@ -348,22 +356,15 @@ static void a_forked_child_does_not_report_its_parents_group(void **state)
         fail_msg("%s", said);
 }
 
+static int end_the_group(void *context)
+{
+    (void)context;
+    return (int)tuttiGroupEnd();
+}
+
 static tuttiResult_t end_a_group_in_a_child(struct crew_seat *seat)
 {
-    int status = -1;
-    pid_t child;
-
-    EXPECT(tuttiSuccess, tuttiGroupStart());
-    EXPECT(tuttiSuccess, reduce_on(seat->comm, NULL));
-    fflush(NULL);
-    child = fork();
-    if (child == 0)
-        _exit((int)tuttiGroupEnd());
-    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
-        WEXITSTATUS(status) != tuttiInvalidUsage)
-        return tuttiInternalError;
-    EXPECT(tuttiSuccess, tuttiGroupEnd());
-    return check_sum(seat->nranks);
+    return fork_in_group(seat, end_the_group, tuttiInvalidUsage);
 }
 
 static void a_forked_child_cannot_run_its_parents_group(void **state)

@@ -100,6 +100,11 @@ extern const int crew_way_count;
 int crew_count_fds(void);
 int crew_count_threads(void);
 
+/* The wait status of a forked child that runs `body` and exits with what that returns. Forks when all
+ * other threads sleep: one that starts or ends may hold a lock of a sanitizer's allocator, which
+ * nothing would release in the child. */
+int crew_fork(int (*body)(void *context), void *context);
+
 /* What lies behind a handle, for tests that look inside. NULL: it is no communicator. The handle
  * stays the caller's, who does not destroy it meanwhile. */
 struct tutti_comm *crew_look_inside(tuttiComm_t handle);
