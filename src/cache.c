@@ -258,16 +258,9 @@ static const char *name_authority(enum tutti_authority by)
     }
 }
 
-/* True for the first call of a collective in each power of two of sizes; remembers that call. */
-static bool is_new_class(struct tutti_cache *cache, const struct tutti_tuner_query *query)
+static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_query *query)
 {
-    uint64_t *seen = &cache->seen[query->is_lent][query->collective];
-    uint64_t class = query->block_bytes == 0
-                         ? 1 : UINT64_C(1) << (63 - __builtin_clzll(query->block_bytes));
-    bool is_new = (*seen & class) == 0;
-
-    *seen |= class;
-    return is_new;
+    return tutti_is_new_size(&cache->seen[query->is_lent][query->collective], query->block_bytes);
 }
 
 /* Once per kind of call: what it will run by, every option spelt out. */
@@ -281,7 +274,7 @@ static void report_choice(const struct tutti_comm *comm, const struct tutti_tune
         if (choice->options.value[i] != 0 && (size_t)at < sizeof text)
             at += snprintf(text + at, sizeof text - (size_t)at, " %s=%u",
                            tutti_option_name((enum tutti_option)i), choice->options.value[i]);
-    tutti_comm_report_choice(comm, query, text, by, is_new_class(comm->cache, query));
+    tutti_comm_report_choice(comm, query, text, by, is_new_size(comm->cache, query));
 }
 
 /* Below, asking whether memory is lent takes longer than it saves: where ranks take turns on cores,
@@ -364,7 +357,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
         choice = *comm->trial;
     } else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL) {
         tutti_comm_report_choice(comm, &query, "a schedule file", "TUTTI_SCHEDULE",
-                                 is_new_class(comm->cache, &query));
+                                 is_new_size(comm->cache, &query));
         return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
     } else {
         TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));

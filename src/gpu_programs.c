@@ -109,10 +109,9 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
         if (rc != TUTTI_OK && rc != TUTTI_ERR_USAGE)
             return rc;
         variant->has_program = rc == TUTTI_OK;
-        if (rc == TUTTI_OK && comm->rank == 0)
-            tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements runs step by step in kernels: %u steps",
-                      tutti_collective_name(call->collective), call->count,
-                      plan->schedule->nsteps);
+        if (rc == TUTTI_OK)
+            tutti_gpu_tell(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
+                           plan->schedule->nsteps);
     }
     variant->is_made = true;
     return TUTTI_OK;

@@ -61,6 +61,17 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
                          const void *input, void *output, size_t count,
                          struct tutti_call *ret_call);
 
+/* Sizes that were seen before, a bit for each power of two: true for the first of each, which it
+ * remembers. */
+static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
+{
+    uint64_t class = bytes == 0 ? 1 : UINT64_C(1) << (63 - __builtin_clzll(bytes));
+    bool is_new = (*seen & class) == 0;
+
+    *seen |= class;
+    return is_new;
+}
+
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {
     return call->scalar_address ? call->scalar_address : call->scalar;

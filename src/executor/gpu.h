@@ -90,6 +90,11 @@ int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
  * engines". Constant text. */
 const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call);
 
+/* On rank 0, log what runs that call: at INFO for the first of its collective and size, at TRACE
+ * later. */
+void tutti_gpu_tell(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* What programs are cut by; and whether every rank sees every buffer of all others. */
 struct tutti_gpu_grid;
 const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);

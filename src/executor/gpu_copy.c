@@ -339,10 +339,8 @@ int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
     launch.first.kind = TUTTI_GPU_COPIES;
     launch.first.npieces = has_own_counts(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
-    if (gpu->args.rank == 0)
-        tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements is left to copy engines; pieces: %llu",
-                  tutti_collective_name(item->call->collective), item->call->count,
-                  (unsigned long long)npieces);
+    tutti_gpu_tell(gpu, item->call, "is left to copy engines; pieces: %llu",
+                   (unsigned long long)npieces);
     TUTTI_TRY(move(&copying, &launch, npieces));
     return tutti_gpu_slabs_launched(gpu, stream);
 }

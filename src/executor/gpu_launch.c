@@ -4,6 +4,7 @@
 #include "executor/gpu_private.h"
 
 #include "base/atomic.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,14 +124,20 @@ static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, s
     uint32_t nworks = 0;
 
     for (size_t i = 0; i < count; i++) {
+        struct tutti_gpu_work *work = &works[nworks];
+
         if (tutti_gpu_is_message(&items[i]) && has_messages)
             continue;
-        if (tutti_gpu_is_message(&items[i]))
-            TUTTI_TRY(tutti_gpu_work_fill_messages(gpu, items, count, is_captured,
-                                                   &works[nworks++]));
-        else
-            TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, &works[nworks++]));
-        has_messages = has_messages || tutti_gpu_is_message(&items[i]);
+        nworks++;
+        if (tutti_gpu_is_message(&items[i])) {
+            TUTTI_TRY(tutti_gpu_work_fill_messages(gpu, items, count, is_captured, work));
+            has_messages = true;
+            continue;
+        }
+        TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, work));
+        if (work->kind != TUTTI_GPU_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
+            tutti_gpu_tell(gpu, items[i].call, "runs by a kernel: %s",
+                           tutti_gpu_way(gpu, items[i].call));
     }
     *ret_nworks = nworks;
     return TUTTI_OK;

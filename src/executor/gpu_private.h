@@ -115,6 +115,7 @@ struct tutti_gpu {
     struct tutti_cu_event *last_event;  /* behind the last launch */
     struct tutti_cu_event *edge;        /* from one stream to another */
     bool has_launched;
+    uint64_t seen[TUTTI_COLLECTIVE_COUNT]; /* sizes of which the log has told what runs them */
     /* Of ranks that share a GPU in one process (gpu_sharers.c): under its lock. */
     struct tutti_gpu *next_sharer;
     const struct tutti_cu_stream *called_stream;

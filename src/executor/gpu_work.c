@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,11 +64,22 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
     return names[choose(gpu, call)];
 }
 
-static void trace(const struct tutti_gpu *gpu, const struct tutti_call *call, uint8_t kind)
+void tutti_gpu_tell(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format, ...)
 {
-    if (gpu->args.rank == 0 && kind <= TUTTI_GPU_DIRECT && tutti_log_is_on(TUTTI_LOG_TRACE))
-        tutti_log(TUTTI_LOG_TRACE, "%s of %zu elements runs by a kernel: %s",
-                  tutti_collective_name(call->collective), call->count, names[kind]);
+    enum tutti_log_level level = TUTTI_LOG_TRACE;
+    char how[120];
+    va_list args;
+
+    if (gpu->args.rank != 0 || !tutti_log_is_on(TUTTI_LOG_INFO))
+        return;
+    if (tutti_is_new_size(&gpu->seen[call->collective],
+                          call->count * tutti_type_size(call->type)))
+        level = TUTTI_LOG_INFO;
+    va_start(args, format);
+    vsnprintf(how, sizeof how, format, args);
+    va_end(args);
+    tutti_log(level, "%s of %zu elements %s", tutti_collective_name(call->collective), call->count,
+              how);
 }
 
 /* ---- its parts ---------------------------------------------------------------------------- */
@@ -134,7 +147,6 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
     TUTTI_TRY(lay_blocks(gpu, call->count, call->output_counts, call->output_displs, is_captured,
                          &work.out));
     sign(item->header, &work);
-    trace(gpu, call, work.kind);
     *ret_work = work;
     return TUTTI_OK;
 }
