@@ -198,8 +198,8 @@ static int move_message(struct tutti_handshake *shake)
         rc = is_sending ? tutti_socket_send(shake->fd, at, size - shake->wire_done, &done)
                         : tutti_socket_recv(shake->fd, at, size - shake->wire_done, &done);
         if (rc != TUTTI_OK && shake->phase == PHASE_ANSWER && !is_sending)
-            return tutti_note(rc, "the other side hung up on our proof: the secrets differ, or it "
-                                  "has ended");
+            return tutti_note(rc, "the other side closed the connection instead of accepting the "
+                                  "proof of the secret: the secrets differ, or it has ended");
         TUTTI_TRY(rc);
         if (done == 0)
             return TUTTI_AGAIN;

@@ -86,8 +86,8 @@ int tutti_meeting_own(const struct tutti_meeting *meeting, int nranks, int rank)
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
                       "rank %d of %d: thread %ld of this process forms communicators %s%s%s at %s; "
-                      "threads have no order that all ranks share, so name each thread's own "
-                      "(commName), alike on all ranks",
+                      "give each thread's communicator a name (commName), the same on all ranks, "
+                      "so that the ranks can tell which one is meant",
                       rank, nranks, (long)other, *name ? "named '" : "without a name", name,
                       *name ? "'" : "", meeting->store);
 }

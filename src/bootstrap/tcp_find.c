@@ -193,9 +193,9 @@ static bool is_root_gone(struct member *member)
 static int fail_gone(const struct member *member)
 {
     return tutti_fail(TUTTI_ERR_REMOTE,
-                      "rank %d of %d: nobody waits at %s any more for the ranks of this unique id: "
-                      "it has been used (an id serves one communicator), or the rank that served "
-                      "it has failed or ended",
+                      "rank %d of %d: the process that made this unique id no longer listens at %s: "
+                      "the id has been used (an id serves one communicator), or that process has "
+                      "failed or ended",
                       member->base.rank, member->base.nranks, member->where);
 }
 

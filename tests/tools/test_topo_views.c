@@ -49,7 +49,7 @@ static void a_machine_is_shown_as_a_tree(void **state)
         "\n"
         "2 gpus a100 pairs 12, 1 nic 200G, 2 cpus milan cores 2: 1 host, 2 cpus, 2 gpus, 1 nic, "
         "1 net\n"
-        "* assumed: nobody says what it carries, so it is what such links usually do\n");
+        "* assumed: no source gives this rate, so it is what such links usually reach\n");
 }
 
 static void hosts_that_are_alike_are_shown_once(void **state)
@@ -223,7 +223,7 @@ static void the_link_that_bounds_is_named_with_what_it_would_take(void **state)
     run("explain --from " BUS);
     running_says("ring of 4 gpus: 1 channel, 10 GB/s of the 10 GB/s that can be (100.0 %)\n");
     running_says("(sys)  10 GB/s");
-    running_says("Assumed, for nobody says what they carry (100 % of the bound):\n");
+    running_says("Assumed rates, since no source gives them (100 % of the bound):\n");
     running_says("20 GB/s could be (2.00 times); channels carry 20 GB/s\n");
 }
 

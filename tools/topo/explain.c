@@ -140,7 +140,7 @@ static void print_assumed(const struct story *story)
              "what programs reach over such links.");
         return;
     }
-    printf("Assumed, for nobody says what they carry (%.0f %% of the bound):\n", 100 * share);
+    printf("Assumed rates, since no source gives them (%.0f %% of the bound):\n", 100 * share);
     for (uint32_t i = 0; i < story->bounds.count; i++) {
         const struct bound *bound = &story->bounds.bounds[i];
         char name[3 * NAME_BYTES], rate[UNITS_TEXT];

@@ -438,7 +438,7 @@ static int show(const struct request *request)
     if (request->from == NULL)
         print_confines();
     if (view.has_assumed)
-        puts("* assumed: nobody says what it carries, so it is what such links usually do");
+        puts("* assumed: no source gives this rate, so it is what such links usually reach");
     subject_close(&subject);
     return EXIT_SUCCESS;
 }
