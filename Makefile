@@ -41,7 +41,8 @@ asan: build-asan
 # is watched; addresses and programs have no threads of their own.
 TSAN_WITHOUT := test_(collectives|gpu_collectives|gpu_algorithms|gpu_copies)\..*processes
 TSAN_WITHOUT := $(TSAN_WITHOUT)|test_collectives\..*(ipv6|mixed\.(shm|cma|tcp\.(ipv4|TUTTI_S)))
-TSAN_WITHOUT := $(TSAN_WITHOUT)|bench_gpu|perf_gpu|gpu_check
+TSAN_WITHOUT := $(TSAN_WITHOUT)|bench_gpu|perf_gpu|gpu_check|test_kernel_arithmetic
+TSAN_WITHOUT := $(TSAN_WITHOUT)|test_(costs|cost_functions|cpu_reduce|fuse_random)$$
 tsan: build-tsan
 	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
 	    -LE "slow|network|schedule|simulator|tools|topology|arithmetic|nightly" -E "$(TSAN_WITHOUT)"

@@ -124,7 +124,7 @@ static void ranks_agree_on_what_is_left_to_copy_engines(void **state)
 static void where_copies_are_no_good_kernels_copy_and_say_so_once(void **state)
 {
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         const char *said = gather_with(NULL, is_threads, "SIMCUDA_FAULTS", "no-peer=0:1");
 
         assert_int_equal(count_lines_with(said, VARIABLE " is set, but not all GPUs reach"), 1);
@@ -156,7 +156,7 @@ static void ranks_that_disagree_are_all_told_who_called_what(void **state)
     const struct script script = {disagree, 0, ALL, NULL};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         struct crew_board *board = play(&script, is_threads, LONG_MS, all_copies);
 
         for (int rank = 0; rank < NRANKS; rank++)
@@ -180,7 +180,7 @@ static void a_rank_that_does_not_call_is_named_when_time_is_up(void **state)
     const struct script script = {let_others_wait, 0, ALL, NULL};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         struct crew_board *board = play(&script, is_threads, 500, all_copies);
 
         for (int rank = 0; rank < 2; rank++)
@@ -209,7 +209,7 @@ static void giving_up_ends_what_waits_on_the_streams_of_all_ranks(void **state)
     const struct script script = {abort_copies, 0, ALL, NULL};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         struct crew_board *board = play(&script, is_threads, LONG_MS, all_copies);
 
         expect_report(board, 0, tuttiInvalidUsage, "tuttiCommAbort");

@@ -230,7 +230,7 @@ static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state
     const struct script script = {pass_other_memory, 0, COUNT, NULL};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         struct crew_board *board = play(&script, is_threads, 300, NULL);
 
         for (int rank = 0; rank < NRANKS; rank++)
@@ -325,7 +325,7 @@ static const char *sum_with(const char *faults, bool is_threads)
 static void gpus_without_access_to_each_other_meet_in_host_memory(void **state)
 {
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         const char *said = sum_with("no-peer=0:1", is_threads);
 
         assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 0,"), 1);
@@ -340,7 +340,7 @@ static void gpus_without_access_to_each_other_meet_in_host_memory(void **state)
 static void ways_far_slower_than_host_memory_lead_through_it(void **state)
 {
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         const char *said = sum_with("slow-copy=0:2:1000", is_threads);
 
         assert_int_equal(count_lines_with(said, "rank 2: GPU 2 copies 1 GB/s from rank 0's GPU, "

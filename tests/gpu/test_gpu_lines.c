@@ -133,7 +133,7 @@ static void lines_that_the_test_finds_torn_are_not_used(void **state)
     static const struct machine one_device = {.ndevices = "1", .faults = "torn-lines"};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         const char *said = call_on(&one_pair, is_threads, "");
 
         expect_lines(said, "between rank 0, GPU 0, and rank 1, GPU 1, are torn on their way", 1);
@@ -160,7 +160,7 @@ static void links_that_promise_nothing_are_not_tried(void **state)
     static const struct machine without_access = {.faults = "no-peer=1:0"};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         const char *said = call_on(&without_link, is_threads, "");
 
         expect_lines(said, "are torn on their way", 0);
@@ -188,7 +188,7 @@ static void ranks_go_through_the_host_where_one_cannot_test(void **state)
     static const struct machine sound = {.ndevices = "3"};
 
     (void)state;
-    for (int is_threads = 0; is_threads < 2; is_threads++) {
+    for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         const char *said = call_on(&sound, is_threads, "cuStreamQuery:999@1");
 
         expect_lines(said, "device memory goes through the host: rank 1:", 1);

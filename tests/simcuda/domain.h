@@ -14,6 +14,14 @@
 /* Memory of a rank that its peers have mapped, besides the plain address: by this map, too. */
 enum { DOMAIN_MAP = 1 };
 
+/* The number of ranks up to which whole matrices are run. The thread sanitizer makes each run twenty
+ * times slower, and kernels that race do so with 4 ranks. */
+#ifdef __SANITIZE_THREAD__
+enum { DOMAIN_MATRIX_RANKS = 4 };
+#else
+enum { DOMAIN_MATRIX_RANKS = 8 };
+#endif
+
 struct domain_rank {
     struct tutti_gpu_domain *domain; /* what launches are given */
     struct tutti_gpu_peer *peers;

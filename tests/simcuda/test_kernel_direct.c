@@ -44,7 +44,7 @@ static void every_collective_is_right_for_all_mixes_of_buffers(void **state)
 
     (void)state;
     any_grids(grids);
-    for (uint32_t nranks = 1; nranks <= 8; nranks++) {
+    for (uint32_t nranks = 1; nranks <= DOMAIN_MATRIX_RANKS; nranks++) {
         struct domain domain;
 
         domain_init(&domain, nranks, &sizes);

@@ -34,7 +34,7 @@ static void every_collective_is_right_for_every_rank_count_and_root(void **state
 
     (void)state;
     same_grids(grids, 1, 32);
-    for (uint32_t nranks = 1; nranks <= 8; nranks++) {
+    for (uint32_t nranks = 1; nranks <= DOMAIN_MATRIX_RANKS; nranks++) {
         uint64_t number = 0;
 
         domain_init(&domain, nranks, &sizes);

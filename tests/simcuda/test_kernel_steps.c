@@ -62,10 +62,11 @@ static void play(struct stage *stage, const struct scene *scene)
 static void every_algorithm_gives_the_same_bits(void **state)
 {
     static const uint32_t numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
+    const size_t nnumbers = DOMAIN_MATRIX_RANKS < 8 ? 5 : COUNT_OF(numbers);
     static const size_t counts[] = {5, 700, 1, 131, 0};
 
     (void)state;
-    for (size_t n = 0; n < COUNT_OF(numbers); n++) {
+    for (size_t n = 0; n < nnumbers; n++) {
         struct stage stage;
 
         stage_open(&stage, numbers[n], &two_blocks, &small, 32);
