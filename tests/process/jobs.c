@@ -71,14 +71,11 @@ static bool sums_are_right(tuttiComm_t comm, int addend)
     return sum == nranks * addend;
 }
 
-static int form_in_a_row(int token, int count)
+/* Communicator i of all ranks sums up token + i. */
+static int use_and_destroy(tuttiComm_t *comms, int token, int count)
 {
-    tuttiComm_t comms[COMMS_MAX];
     int status = RANK_RIGHT;
 
-    for (int i = 0; i < count; i++)
-        if (form(&comms[i], NULL) != tuttiSuccess)
-            return RANK_REFUSED;
     for (int i = 0; i < count; i++)
         if (!sums_are_right(comms[i], token + i))
             status = RANK_WRONG_SUM;
@@ -87,10 +84,19 @@ static int form_in_a_row(int token, int count)
     return status;
 }
 
+static int form_in_a_row(int token, int count)
+{
+    tuttiComm_t comms[COMMS_MAX];
+
+    for (int i = 0; i < count; i++)
+        if (form(&comms[i], NULL) != tuttiSuccess)
+            return RANK_REFUSED;
+    return use_and_destroy(comms, token, count);
+}
+
 static int form_in_a_group(int token, int count)
 {
     tuttiComm_t comms[COMMS_MAX];
-    int status = RANK_RIGHT;
 
     tuttiGroupStart();
     for (int i = 0; i < count; i++) {
@@ -104,12 +110,7 @@ static int form_in_a_group(int token, int count)
         fprintf(stderr, "%s\n", tuttiGetLastError(NULL));
         return RANK_REFUSED;
     }
-    for (int i = 0; i < count; i++)
-        if (!sums_are_right(comms[i], token + i))
-            status = RANK_WRONG_SUM;
-    for (int i = 0; i < count; i++)
-        tuttiCommDestroy(comms[i]);
-    return status;
+    return use_and_destroy(comms, token, count);
 }
 
 struct former {
