@@ -104,6 +104,7 @@ struct tutti_tcp_tell {
 struct tutti_tcp {
     int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of our record; -1: closed */
     size_t nlisten;          /* of the record's candidates */
+    int spare_fd;            /* given up for a note's call when no descriptor is left; -1: none */
     bool takes_calls;        /* after settle */
     bool has_told_stranger;  /* logged once */
     int nmissing;            /* sockets that lower ranks may still open to us */
@@ -209,8 +210,8 @@ void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
 
-/* Notes (tcp_note.c). The first tells all ranks that we have met; any thread, under fabric->lock.
- * It takes some tenths of a second at most, and that only where peers do not answer. */
+/* Notes (tcp_note.c). The first tells our peers why we give up; any thread, under fabric->lock. It
+ * takes some tenths of a second at most, and that only where peers do not answer. */
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause);
 /* Has the handshake failed since the caller brings a note? Then go on with this. */
 bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller);

@@ -11,12 +11,16 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Callers that have not proved themselves: how many beside the ranks that are due, and how long one
  * may keep its place once they are as many. */
 #define MOST_STRANGERS 256
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
+/* A caller keeps its place for this long even when no descriptor is left for the next one. Peers
+ * that call at the same time would otherwise take each other's places, over and over. */
+#define CALLER_GRACE_NS (250 * TUTTI_NS_PER_MS)
 /* Callers taken per look, so that a flood does not keep a rank from its work. */
 #define ACCEPTS_PER_LOOK 64
 /* Callers whose sockets are looked at by one system call. */
@@ -58,6 +62,7 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
     if (tcp == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
     tcp->callers_end = &tcp->callers;
+    tcp->spare_fd = -1;
     tcp->has_met = calloc((size_t)fabric->nranks, sizeof *tcp->has_met);
     if (tcp->has_met == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
@@ -137,6 +142,7 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
     pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
+    tcp->spare_fd = eventfd(0, EFD_CLOEXEC);
     tcp->takes_calls = true;
     pthread_mutex_unlock(&fabric->lock);
     return TUTTI_OK;
@@ -295,41 +301,57 @@ static void step_callers(struct tutti_fabric *fabric)
         ;
 }
 
-/* Drop the caller that has been a stranger for longest. False: all callers have proved
+/* The link to the caller that has been a stranger for longest. NULL: all callers have proved
  * themselves. */
-static bool drop_stranger(struct tutti_fabric *fabric, const char *why)
+static struct tutti_tcp_caller **find_stranger(struct tutti_tcp *tcp)
 {
-    struct tutti_tcp_caller **link = &fabric->tcp->callers, *caller;
+    struct tutti_tcp_caller **link = &tcp->callers;
 
     while (*link != NULL && (*link)->is_proved)
         link = &(*link)->next;
-    caller = *link;
-    if (caller == NULL)
-        return false;
+    return *link != NULL ? link : NULL;
+}
+
+static void drop_stranger(struct tutti_fabric *fabric, struct tutti_tcp_caller **link,
+                          const char *why)
+{
+    struct tutti_tcp_caller *caller = *link;
+
     note_stranger(fabric, why);
     tutti_fabric_drop_fd(fabric, caller->fd);
     close(caller->fd);
     unlink_caller(fabric->tcp, link, caller->next);
     free_caller(caller);
-    return true;
 }
 
 static void make_room(struct tutti_fabric *fabric)
 {
     struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp_caller **link = find_stranger(tcp);
 
-    if (tcp->ncallers >= MOST_STRANGERS + (size_t)tcp->nmissing)
-        drop_stranger(fabric, "too many callers at once that do not prove themselves");
+    if (link != NULL && tcp->ncallers >= MOST_STRANGERS + (size_t)tcp->nmissing)
+        drop_stranger(fabric, link, "too many callers at once that do not prove themselves");
 }
 
-/* Without a descriptor left, strangers make room. When there are none, this rank has failed: its
- * caller would wait for ever. */
+static bool has_had_its_time(const struct tutti_tcp_caller *caller)
+{
+    return tutti_now_ns() + CALLER_PATIENCE_NS >= caller->shake.deadline_ns + CALLER_GRACE_NS;
+}
+
+/* Without a descriptor left, strangers make room, the oldest first; until it has had its time, the
+ * new caller waits in the system's queue. When there are none, this rank has failed: its caller
+ * would wait for ever. */
 static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd)
 {
-    int rc = tutti_socket_accept(listen_fd, ret_fd);
+    struct tutti_tcp_caller **link;
+    int rc;
 
-    while (rc == TUTTI_ERR_SYSTEM && drop_stranger(fabric, tutti_last_message()))
-        rc = tutti_socket_accept(listen_fd, ret_fd);
+    while ((rc = tutti_socket_accept(listen_fd, ret_fd)) == TUTTI_ERR_SYSTEM &&
+           (link = find_stranger(fabric->tcp)) != NULL) {
+        if (!has_had_its_time(*link))
+            return TUTTI_AGAIN;
+        drop_stranger(fabric, link, tutti_last_message());
+    }
     if (rc == TUTTI_ERR_SYSTEM)
         tutti_fabric_remember(fabric, tutti_fail(rc, "cannot take a peer's connection: %s",
                                                  tutti_last_message()));
@@ -427,6 +449,8 @@ void tutti_tcp_destroy(struct tutti_fabric *fabric)
     pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
     fabric->tcp = NULL;
     pthread_mutex_unlock(&fabric->lock);
+    if (tcp->spare_fd >= 0)
+        close(tcp->spare_fd);
     free(tcp->has_met);
     free(tcp);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A rank that gives up tells its peers why, before it resets its connections. The stream of a
- * connection cannot carry that: it may be in the middle of somebody's data. So the rank calls each
- * peer that it has met once more, sends a note that is signed with the communicator's secret, and
- * hangs up.
+ * connection cannot carry that: it may be in the middle of somebody's data. So the rank calls its
+ * peers once more, sends a note that is signed with the communicator's secret, and hangs up.
  *
  *     rank that gives up                    peer
  *       connect                               (its kernel takes the call)
@@ -10,8 +9,11 @@
  *       reset all connections                 accepts the call, greets, reads the note
  *
  * It does not wait for the peer's greeting. So the peer may compute meanwhile, and this process may
- * end at once: the note lies in the peer's kernel. Each rank passes on the note that it was told,
- * not its own error, so all learn what the first has seen. */
+ * end at once: the note lies in the peer's kernel.
+ *
+ * The first rank that gives up tells all ranks, also those that have yet to connect to it. Each of
+ * them passes on the note that it was told, not its own error, to the ranks that it has met. So all
+ * learn what the first has seen, also where these are too many for one rank to tell. */
 #include "transport/tcp.h"
 
 #include "base/clock.h"
@@ -22,10 +24,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For all peers together, and so much only where some do not answer. */
+/* For all peers together, and so much only where some do not answer or there is no descriptor for
+ * a call to them. */
 #define PATIENCE_NS (300 * TUTTI_NS_PER_MS)
 /* Calls on their way at a time. */
 enum { AT_ONCE = 32 };
+/* Above so many ranks, even the first tells only those that it has met. */
+enum { MOST_RANKS_TOLD = 256 };
 
 static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
 
@@ -67,15 +72,28 @@ static bool find_address(const struct tutti_fabric *fabric, int peer,
     return true;
 }
 
-/* TUTTI_OK: told. TUTTI_AGAIN: call again. Another result: it cannot be told. */
+static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
+                          int peer)
+{
+    if (tutti_load_relaxed(&fabric->tcp->has_met[peer]) != 0)
+        return true;
+    return cause->rank == fabric->rank && fabric->nranks <= MOST_RANKS_TOLD &&
+           fabric->routes[peer] == &tutti_tcp_ops;
+}
+
+/* TUTTI_OK: told. TUTTI_AGAIN: call again, also where the call has no descriptor yet. Another
+ * result: it cannot be told. */
 static int run_errand(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
                       struct errand *errand)
 {
     struct tutti_tcp_note note = {.code = cause->code, .rank = cause->rank};
     uint8_t secret[TUTTI_SECRET_BYTES];
     size_t done;
+    int rc = tutti_socket_connect(&errand->address, &errand->fd);
 
-    TUTTI_TRY(tutti_socket_connect(&errand->address, &errand->fd));
+    if (rc == TUTTI_ERR_SYSTEM && errand->fd < 0)
+        return TUTTI_AGAIN;
+    TUTTI_TRY(rc);
     memcpy(note.magic, magic, sizeof magic);
     memcpy(note.reason, cause->reason, sizeof note.reason);
     note_secret(fabric, errand->peer, secret);
@@ -99,15 +117,20 @@ static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_
     return left;
 }
 
-static void wait_for_any(const struct errand *errands, size_t count, uint64_t until_ns)
+/* False: not a single call is under way, since none has a descriptor. */
+static bool wait_for_any(const struct errand *errands, size_t count, uint64_t until_ns)
 {
     struct pollfd polled[AT_ONCE];
     uint64_t now_ns = tutti_now_ns();
+    bool is_any_under_way = false;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         polled[i] = (struct pollfd){.fd = errands[i].fd, .events = POLLOUT};
-    if (now_ns < until_ns)
+        is_any_under_way |= errands[i].fd >= 0;
+    }
+    if (is_any_under_way && now_ns < until_ns)
         (void)poll(polled, count, (int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1);
+    return is_any_under_way;
 }
 
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause)
@@ -119,29 +142,31 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
 
     if (fabric->tcp == NULL || !fabric->tcp->takes_calls)
         return;
+    /* A rank that has no descriptor left has to tell that, too: its calls share this one. */
+    if (fabric->tcp->spare_fd >= 0)
+        close(fabric->tcp->spare_fd);
+    fabric->tcp->spare_fd = -1;
     /* The caller wants its own message, not one about these calls. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     for (int peer = 0; peer < fabric->nranks; peer++) {
         struct errand errand = {.fd = -1, .peer = peer};
 
-        if (tutti_load_relaxed(&fabric->tcp->has_met[peer]) == 0 ||
+        if (!is_to_be_told(fabric, cause, peer) ||
             !find_address(fabric, peer, &errand.address))
             continue;
-        while (count == AT_ONCE && tutti_now_ns() < until_ns) {
-            wait_for_any(errands, count, until_ns);
+        while (count == AT_ONCE && tutti_now_ns() < until_ns &&
+               wait_for_any(errands, count, until_ns))
             count = run_errands(fabric, cause, errands, count);
-        }
         if (count == AT_ONCE)
             break;
         errands[count++] = errand;
         count = run_errands(fabric, cause, errands, count);
     }
-    while (count > 0 && tutti_now_ns() < until_ns) {
-        wait_for_any(errands, count, until_ns);
+    while (count > 0 && tutti_now_ns() < until_ns && wait_for_any(errands, count, until_ns))
         count = run_errands(fabric, cause, errands, count);
-    }
     for (size_t i = 0; i < count; i++)
-        close(errands[i].fd);
+        if (errands[i].fd >= 0)
+            close(errands[i].fd);
     tutti_set_last_message(message);
 }
 
