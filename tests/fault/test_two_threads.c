@@ -114,7 +114,8 @@ static void the_second_thread_is_refused_and_told_what_is_inside(void **state)
 
 /* ---- the end under a thread that is inside --------------------------------------------------- */
 
-/* As call_once, but in spite of the looks below, which are calls as well. */
+/* As call_once, but in spite of the looks below, which are calls as well. A look that has ended
+ * meanwhile is no longer known by its name. */
 static void *insist(void *argument)
 {
     struct caller *caller = argument;
@@ -122,7 +123,8 @@ static void *insist(void *argument)
     do {
         caller->result = reduce_one(caller->seat, false);
         snprintf(caller->text, sizeof caller->text, "%s", tuttiGetLastError(NULL));
-    } while (strstr(caller->text, "inside tuttiCommMemStats") != NULL);
+    } while (strstr(caller->text, "inside tuttiCommMemStats on") != NULL ||
+             strstr(caller->text, "inside a call on") != NULL);
     return NULL;
 }
 
@@ -177,10 +179,13 @@ static tuttiResult_t end_it_under_a_call(struct crew_seat *seat)
     tuttiResult_t result;
     pthread_t thread;
 
-    /* So that rank 1 is done forming when rank 0 aborts. */
+    /* So that rank 1 is done forming, and out of the barrier, when rank 0 aborts. */
     result = tuttiBarrier(seat->comm, NULL);
     if (result != tuttiSuccess)
         return result;
+    crew_add(&seat->board->marks[2]);
+    if (!crew_await(&seat->board->marks[2], NRANKS))
+        return tuttiInternalError;
     if (seat->rank == 1) {
         bool is_time = crew_await(&seat->board->marks[1], 1);
 
