@@ -590,6 +590,66 @@ TUTTI_API tuttiResult_t tuttiGroupStart(void);
  * calls. */
 TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 
+/* ---- mailboxes ---------------------------------------------------------------------- */
+
+/* A mailbox exchanges messages that are matched by sender and tag, in any order. Its messages
+ * progress by themselves, beside the collectives of its communicator. They lie in host memory. All
+ * functions of mailboxes and requests are thread-safe and take no part in groups. */
+typedef struct tuttiMailbox *tuttiMailbox_t;
+/* A message on its way: from tuttiMailboxSend or tuttiMailboxRecv to tuttiRequestWait. */
+typedef struct tuttiRequest *tuttiRequest_t;
+
+/* As the peer of a receive: any rank. */
+#define TUTTI_ANY_RANK (-1)
+/* As the tag of a receive: any tag. */
+#define TUTTI_ANY_TAG (-1)
+
+/* Make a mailbox of the ranks of `comm`. Collective, not inside a group. The mailbox has
+ * connections of its own and may outlive `comm`; its deadline is that of `comm`. Local errors as
+ * those of tuttiCommSplit. */
+TUTTI_API tuttiResult_t tuttiMailboxCreate(tuttiComm_t comm, tuttiMailbox_t *mailbox);
+
+/* End the mailbox. Local. Messages that were sent and are complete can still be received. Requests
+ * that are not complete end with tuttiInvalidUsage, and are still to be passed to
+ * tuttiRequestWait. Peers that wait for this rank alone get tuttiRemoteError. NULL is ignored. */
+TUTTI_API tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox);
+
+/* End all requests, here and on all other ranks, with an error. The mailbox can only be destroyed
+ * then. */
+TUTTI_API tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox);
+
+/* Begin to send `count` elements to `peer`, which may be the calling rank. `tag` is not negative.
+ * Does not block. The buffer must stay as it is until the request is complete. That may be before
+ * the receive has begun. A message meets the oldest receive that fits it; two messages to one rank
+ * with one tag are received in the order in which they were sent.
+ * tuttiInvalidArgument: bad peer, tag, type, count or buffer; nothing was sent. */
+TUTTI_API tuttiResult_t tuttiMailboxSend(const void *sendbuff, size_t count,
+                                         tuttiDataType_t datatype, int peer, int tag,
+                                         tuttiMailbox_t mailbox, tuttiRequest_t *request);
+
+/* Begin to receive a message with `tag` (or TUTTI_ANY_TAG) from `peer` (or TUTTI_ANY_RANK). Does
+ * not block. Type and count must be those of the message; another message is an error of the
+ * mailbox, tuttiInvalidUsage on both ranks. */
+TUTTI_API tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t datatype,
+                                         int peer, int tag, tuttiMailbox_t mailbox,
+                                         tuttiRequest_t *request);
+
+/* Wait until the request is complete, free it and set *request to NULL. Then `peer` and `tag`,
+ * which may be NULL, tell the other rank and the tag of the message. With a `timeoutMs` of 0 or
+ * more it returns tuttiInProgress if the request is not complete by then, and the request stays; 0
+ * only looks. With a negative one the deadline of the mailbox holds, and an error frees the
+ * request.
+ * *request NULL: tuttiSuccess at once. One thread at a time may wait for a request.
+ * tuttiTimeout: the deadline has passed; tuttiRemoteError: a peer died or has destroyed its
+ * mailbox; tuttiInvalidUsage: cancelled, or a message of another type or count. But for a cancelled
+ * request the mailbox is lost, and all its requests end with that error. */
+TUTTI_API tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer,
+                                         int *tag);
+
+/* Take a receive back that has no message yet. It is still to be passed to tuttiRequestWait, which
+ * returns tuttiInvalidUsage, or tuttiSuccess where a message was faster. */
+TUTTI_API tuttiResult_t tuttiRequestCancel(tuttiRequest_t request);
+
 /* ---- host streams ------------------------------------------------------------------ */
 
 /* Make an in-order queue with a thread of its own, which runs on the CPUs that TUTTI_STREAM_CPUS

@@ -162,7 +162,7 @@ void tutti_batch_issue(struct tutti_batch *batch)
         pthread_mutex_lock(&comm->issue_lock);
     batch->ticket = take_ticket(comm);
     batch->messages_left = batch->message_count;
-    tutti_mailbox_add(&comm->mailbox, batch->messages, batch->message_count);
+    tutti_numbering_add(&comm->numbering, batch->messages, batch->message_count);
     if (comm->gpu != NULL)
         pthread_mutex_unlock(&comm->issue_lock);
 }

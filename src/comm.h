@@ -86,7 +86,7 @@ struct tutti_comm {
 
     struct tutti_fabric *fabric;
     struct tutti_engine engine;
-    struct tutti_mailbox mailbox;
+    struct tutti_numbering numbering;
     /* What choices depend on, alike on all ranks: comm_choices.c. The view refers to the rest. */
     struct tutti_tuner_view view;
     struct tutti_memo memo;

@@ -186,7 +186,7 @@ static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
     known.privateBytes = sizeof *comm + usage.private_bytes;
     if (comm->cache != NULL)
         known.privateBytes += tutti_engine_bytes(&comm->engine) +
-                              tutti_mailbox_bytes(&comm->mailbox) +
+                              tutti_numbering_bytes(&comm->numbering) +
                               tutti_cache_bytes(comm->cache) + tutti_choices_bytes(comm) +
                               tutti_schedules_bytes(comm->schedules);
     known.sharedBytes = usage.shared_bytes;

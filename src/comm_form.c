@@ -96,7 +96,7 @@ static int take_schedules(struct tutti_comm *comm)
 static int start_engine(struct tutti_comm *comm)
 {
     TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
-    TUTTI_TRY(tutti_mailbox_init(&comm->mailbox, comm->nranks));
+    TUTTI_TRY(tutti_numbering_init(&comm->numbering, comm->nranks));
     TUTTI_TRY(tutti_cache_create(&comm->cache));
     return TUTTI_OK;
 }
@@ -268,7 +268,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     tutti_cache_destroy(comm->cache);
     tutti_schedules_destroy(comm->schedules);
     tutti_engine_fini(&comm->engine);
-    tutti_mailbox_fini(&comm->mailbox);
+    tutti_numbering_fini(&comm->numbering);
     tutti_fabric_destroy(comm->fabric);
     tutti_claim_release(comm->claim);
     free(comm->gathered);

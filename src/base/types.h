@@ -33,6 +33,9 @@ static inline size_t tutti_type_size(enum tutti_type type)
     return sizes[type];
 }
 
+/* For messages; "no type" of any other number. */
+const char *tutti_type_name(enum tutti_type type);
+
 /* Floating types that are combined in float32 and rounded once. */
 static inline bool tutti_type_is_narrow_float(enum tutti_type type)
 {

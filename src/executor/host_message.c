@@ -7,28 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_mailbox_init(struct tutti_mailbox *mailbox, int nranks)
+int tutti_numbering_init(struct tutti_numbering *numbering, int nranks)
 {
-    *mailbox = (struct tutti_mailbox){.nranks = nranks};
-    mailbox->sequences = calloc(2 * (size_t)nranks, sizeof *mailbox->sequences);
-    mailbox->last = calloc(2 * (size_t)nranks, sizeof *mailbox->last);
-    if (mailbox->sequences == NULL || mailbox->last == NULL) {
-        tutti_mailbox_fini(mailbox);
+    *numbering = (struct tutti_numbering){.nranks = nranks};
+    numbering->sequences = calloc(2 * (size_t)nranks, sizeof *numbering->sequences);
+    numbering->last = calloc(2 * (size_t)nranks, sizeof *numbering->last);
+    if (numbering->sequences == NULL || numbering->last == NULL) {
+        tutti_numbering_fini(numbering);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the messages of %d ranks", nranks);
     }
     return TUTTI_OK;
 }
 
-void tutti_mailbox_fini(struct tutti_mailbox *mailbox)
+void tutti_numbering_fini(struct tutti_numbering *numbering)
 {
-    free(mailbox->sequences);
-    free(mailbox->last);
-    *mailbox = (struct tutti_mailbox){.nranks = 0};
+    free(numbering->sequences);
+    free(numbering->last);
+    *numbering = (struct tutti_numbering){.nranks = 0};
 }
 
-size_t tutti_mailbox_bytes(const struct tutti_mailbox *mailbox)
+size_t tutti_numbering_bytes(const struct tutti_numbering *numbering)
 {
-    return 2 * (size_t)mailbox->nranks * (sizeof *mailbox->sequences + sizeof *mailbox->last);
+    return 2 * (size_t)numbering->nranks * (sizeof *numbering->sequences + sizeof *numbering->last);
 }
 
 void tutti_message_init(struct tutti_message *message, const struct tutti_call *call)
@@ -49,25 +49,26 @@ void tutti_message_init(struct tutti_message *message, const struct tutti_call *
     message->theirs = (struct tutti_header){.sequence = 0};
 }
 
-static size_t lane_of(const struct tutti_mailbox *mailbox, const struct tutti_message *message)
+static size_t lane_of(const struct tutti_numbering *numbering, const struct tutti_message *message)
 {
-    return (size_t)message->peer + (message->sends ? (size_t)mailbox->nranks : 0);
+    return (size_t)message->peer + (message->sends ? (size_t)numbering->nranks : 0);
 }
 
-void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *messages, size_t count)
+void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message *messages,
+                         size_t count)
 {
     size_t sends = 0;
 
     for (size_t i = 0; i < count; i++) {
-        size_t lane = lane_of(mailbox, &messages[i]);
+        size_t lane = lane_of(numbering, &messages[i]);
 
         sends += messages[i].sends;
-        messages[i].before = mailbox->last[lane];
-        messages[i].header.sequence = ++mailbox->sequences[lane];
-        mailbox->last[lane] = &messages[i];
+        messages[i].before = numbering->last[lane];
+        messages[i].header.sequence = ++numbering->sequences[lane];
+        numbering->last[lane] = &messages[i];
     }
     for (size_t i = 0; i < count; i++) {
-        mailbox->last[lane_of(mailbox, &messages[i])] = NULL;
+        numbering->last[lane_of(numbering, &messages[i])] = NULL;
         messages[i].is_mutual = sends > 0 && sends < count;
     }
 }

@@ -23,22 +23,22 @@ struct tutti_message {
 };
 
 /* Counts messages of each peer and direction, and remembers the last of a batch. */
-struct tutti_mailbox {
+struct tutti_numbering {
     int nranks;
     uint64_t *sequences;             /* [2][nranks]: receives, sends */
     struct tutti_message **last;     /* [2][nranks], of the batch being added; else NULL */
 };
 
-int tutti_mailbox_init(struct tutti_mailbox *mailbox, int nranks);
-void tutti_mailbox_fini(struct tutti_mailbox *mailbox);
+int tutti_numbering_init(struct tutti_numbering *numbering, int nranks);
+void tutti_numbering_fini(struct tutti_numbering *numbering);
 /* Heap held, for the memory report. */
-size_t tutti_mailbox_bytes(const struct tutti_mailbox *mailbox);
+size_t tutti_numbering_bytes(const struct tutti_numbering *numbering);
 
 /* A message for `call`, a send or receive. */
 void tutti_message_init(struct tutti_message *message, const struct tutti_call *call);
 
 /* Number the messages of a batch, and put each behind its predecessors. */
-void tutti_mailbox_add(struct tutti_mailbox *mailbox, struct tutti_message *messages,
+void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message *messages,
                        size_t count);
 
 /* Go on. TUTTI_OK: complete. Sets *moved when bytes moved. */

@@ -20,15 +20,6 @@ static const char *call_name(uint8_t call, const char **ret_suffix)
     return call == TUTTI_CALL_SEND || call == TUTTI_CALL_RECV ? "send/recv" : "garbage";
 }
 
-static const char *type_name(uint8_t type)
-{
-    static const char *const names[] = {"int8", "uint8", "int32", "uint32", "int64", "uint64",
-                                        "float16", "float32", "float64", "bfloat16", "float8e4m3",
-                                        "float8e5m2"};
-
-    return type < TUTTI_TYPE_COUNT ? names[type] : "no type";
-}
-
 static const char *op_name(uint8_t op)
 {
     static const char *const names[] = {"sum", "prod", "max", "min", "avg", "premulsum"};
@@ -72,7 +63,7 @@ static const char *format(const struct tutti_signature *signature, const char *c
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s", name);
     else
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s%s(%s%s%s%s%s)", name, suffix, counts,
-                 type_name(signature->type), op ? ", " : "", op ? op : "", root);
+                 tutti_type_name(signature->type), op ? ", " : "", op ? op : "", root);
     return text;
 }
 
@@ -153,7 +144,7 @@ int tutti_counts_mismatch(const struct tutti_header *mine, int rank, int entry, 
 int tutti_pair_mismatch(const struct tutti_signature *signature, uint64_t number, int from,
                         uint64_t sent, int to, uint64_t expected)
 {
-    const char *type = type_name(signature->type);
+    const char *type = tutti_type_name(signature->type);
     size_t size = signature->type < TUTTI_TYPE_COUNT
                       ? tutti_type_size((enum tutti_type)signature->type) : 0;
 

@@ -29,7 +29,7 @@ static const struct room rooms[] = {
     {"src/schedule", 1}, {"src/wrap", 1},
     {"src/algorithms", 2}, {"src/topology", 2}, {"src/transport", 2}, {"src/bootstrap", 2},
     {"src/device", 2},
-    {"src/executor", 3}, {"src/simulator", 3}, {"src/tuner", 3}, {"src/fault", 3},
+    {"src/executor", 3}, {"src/mail", 3}, {"src/simulator", 3}, {"src/tuner", 3}, {"src/fault", 3},
     {"src", LEVEL_API}, /* and src/api: whatever no room above claims */
     {"perf", LEVEL_USER}, {"examples", LEVEL_USER},
     {"tools", LEVEL_TOOL},

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A mailbox's requests and peers as a whole. */
+#include "mail/mail.h"
+
+#include "base/atomic.h"
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tutti_mail_append(struct tutti_mail_list *list, struct tutti_mail_request *request)
+{
+    request->next = NULL;
+    if (list->first == NULL)
+        list->first = request;
+    else
+        list->last->next = request;
+    list->last = request;
+}
+
+void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *request)
+{
+    struct tutti_mail_request *before = NULL, *at = list->first;
+
+    while (at != request) {
+        before = at;
+        at = at->next;
+    }
+    if (before == NULL)
+        list->first = request->next;
+    else
+        before->next = request->next;
+    if (list->last == request)
+        list->last = before;
+    request->next = NULL;
+}
+
+void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *request, int rc)
+{
+    mail->pending--;
+    if (request->peer != TUTTI_MAIL_ANY)
+        mail->peers[request->peer].uses--;
+    request->result = rc;
+    mail->done(mail->context, request);
+}
+
+int tutti_mail_init(struct tutti_mail *mail, struct tutti_fabric *fabric, int nranks, int rank,
+                    void (*done)(void *context, struct tutti_mail_request *request),
+                    void *context)
+{
+    *mail = (struct tutti_mail){.fabric = fabric, .nranks = nranks, .rank = rank, .done = done,
+                                .context = context};
+    mail->peers = calloc((size_t)nranks, sizeof *mail->peers);
+    if (mail->peers == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a mailbox of %d ranks", nranks);
+    for (int peer = 0; peer < nranks; peer++)
+        mail->peers[peer].credits = TUTTI_MAIL_CREDITS;
+    return TUTTI_OK;
+}
+
+void tutti_mail_fini(struct tutti_mail *mail)
+{
+    while (mail->arrivals != NULL) {
+        struct tutti_mail_arrival *arrival = mail->arrivals;
+
+        mail->arrivals = arrival->next;
+        free(arrival);
+    }
+    free(mail->peers);
+    mail->peers = NULL;
+}
+
+/* Of receives from any rank: is there one left? */
+static int check_any(const struct tutti_mail *mail)
+{
+    for (int rank = 0; rank < mail->nranks; rank++)
+        if (!mail->peers[rank].has_left && (rank != mail->rank || mail->nranks == 1))
+            return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_REMOTE, "all other ranks have destroyed their mailboxes");
+}
+
+int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
+{
+    for (int rank = 0; rank < mail->nranks; rank++) {
+        struct tutti_mail_peer *peer = &mail->peers[rank];
+        int rc;
+
+        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->any == 0))
+            continue;
+        rc = tutti_mail_move(mail, rank, ret_moved);
+        if (rc != TUTTI_OK && rc != TUTTI_AGAIN)
+            return rc;
+    }
+    return mail->any > 0 ? check_any(mail) : TUTTI_OK;
+}
+
+static void fail_list(struct tutti_mail *mail, struct tutti_mail_list *list, int rc)
+{
+    while (list->first != NULL) {
+        struct tutti_mail_request *request = list->first;
+
+        tutti_mail_remove(list, request);
+        tutti_mail_finish(mail, request, rc);
+    }
+}
+
+static void fail_peer(struct tutti_mail *mail, struct tutti_mail_peer *peer, int rc)
+{
+    peer->is_torn = peer->is_torn || peer->out_moved > 0;
+    peer->out_moved = 0;
+    /* Frames of requests that are in the lists complete nothing. */
+    while (peer->out_first != NULL) {
+        struct tutti_mail_out *out = peer->out_first;
+
+        peer->out_first = out->next;
+        if (out->completes != NULL)
+            tutti_mail_finish(mail, out->completes, rc);
+    }
+    if (peer->in_request != NULL)
+        tutti_mail_finish(mail, peer->in_request, rc);
+    peer->in_request = NULL;
+    fail_list(mail, &peer->offered, rc);
+    fail_list(mail, &peer->accepted, rc);
+}
+
+void tutti_mail_fail(struct tutti_mail *mail, int rc)
+{
+    for (int rank = 0; rank < mail->nranks; rank++)
+        fail_peer(mail, &mail->peers[rank], rc);
+    for (struct tutti_mail_arrival *at = mail->arrivals; at != NULL; at = at->next) {
+        if (at->taker != NULL)
+            tutti_mail_finish(mail, at->taker, rc);
+        if (at->own != NULL)
+            tutti_mail_finish(mail, at->own, rc);
+        at->taker = at->own = NULL;
+    }
+    fail_list(mail, &mail->posted, rc);
+    mail->any = 0;
+}
+
+int tutti_mail_waits_for(const struct tutti_mail *mail)
+{
+    for (int rank = 0; rank < mail->nranks; rank++)
+        if (rank != mail->rank && mail->peers[rank].uses > 0)
+            return rank;
+    return TUTTI_MAIL_ANY;
+}
+
+int tutti_mail_leave(struct tutti_mail *mail)
+{
+    int left = TUTTI_OK;
+
+    for (int rank = 0; rank < mail->nranks; rank++) {
+        struct tutti_mail_peer *peer = &mail->peers[rank];
+        bool moved;
+
+        if (peer->conn == NULL || peer->has_left || peer->is_torn)
+            continue;
+        if (peer->own.frame.kind != TUTTI_MAIL_BYE && peer->out_first == NULL) {
+            peer->own = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_BYE}};
+            tutti_mail_queue(mail, rank, &peer->own);
+        }
+        if (tutti_mail_push(mail, rank, &moved) != TUTTI_OK)
+            peer->has_left = true; /* it cannot be told */
+        else if (peer->own.frame.kind != TUTTI_MAIL_BYE || peer->out_first != NULL)
+            left = TUTTI_AGAIN;
+    }
+    return left;
+}

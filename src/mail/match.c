@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matching: receives in the order in which they were posted, messages in the order in which they
+ * came. Two messages from one rank that fit one receive are never taken in another order than they
+ * were sent. */
+#include "base/result.h"
+#include "mail/mail.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a message meets a receive ----------------------------------------------------------- */
+
+/* A receive gets exactly what it asks for. */
+static int check_match(const struct tutti_mail *mail, const struct tutti_mail_request *receive,
+                       int from, const struct tutti_mail_frame *frame)
+{
+    if (frame->type == receive->type && frame->count == receive->count)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "rank %d sends %llu elements of %s with tag %u to rank %d, "
+                      "which receives %zu elements of %s", from, (unsigned long long)frame->count,
+                      tutti_type_name(frame->type), frame->tag, mail->rank,
+                      receive->count, tutti_type_name(receive->type));
+}
+
+/* From now on the receive waits for that rank alone. */
+static void note_sender(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
+                        const struct tutti_mail_frame *frame)
+{
+    if (receive->peer == TUTTI_MAIL_ANY)
+        mail->peers[from].uses++;
+    receive->peer = from;
+    receive->got_tag = frame->tag;
+}
+
+/* The receiver has room for what was offered. */
+static void accept(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
+                   const struct tutti_mail_frame *offered)
+{
+    note_sender(mail, receive, from, offered);
+    receive->id = ++mail->last_id;
+    receive->out = (struct tutti_mail_out){
+        .frame = {.kind = TUTTI_MAIL_ACCEPT, .id = offered->id, .answer = receive->id}};
+    tutti_mail_append(&mail->peers[from].accepted, receive);
+    tutti_mail_queue(mail, from, &receive->out);
+}
+
+/* The oldest receive that takes such a message, out of the list; NULL: none. */
+static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from, uint32_t tag)
+{
+    struct tutti_mail_request *at = mail->posted.first;
+
+    while (at != NULL && !tutti_mail_fits(at, from, tag))
+        at = at->next;
+    if (at == NULL)
+        return NULL;
+    tutti_mail_remove(&mail->posted, at);
+    mail->any -= at->peer == TUTTI_MAIL_ANY;
+    return at;
+}
+
+/* ---- arrivals: messages that nobody has asked for ------------------------------------------ */
+
+static int keep(struct tutti_mail *mail, int from, const struct tutti_mail_frame *frame,
+                size_t bytes, struct tutti_mail_arrival **ret_arrival)
+{
+    struct tutti_mail_arrival *arrival = malloc(sizeof *arrival + bytes);
+
+    if (arrival == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a message of %zu bytes from rank %d",
+                          bytes, from);
+    *arrival = (struct tutti_mail_arrival){.from = from, .frame = *frame};
+    if (mail->arrivals == NULL)
+        mail->arrivals = arrival;
+    else
+        mail->last_arrival->next = arrival;
+    mail->last_arrival = arrival;
+    *ret_arrival = arrival;
+    return TUTTI_OK;
+}
+
+static void unlink_arrival(struct tutti_mail *mail, struct tutti_mail_arrival *arrival)
+{
+    struct tutti_mail_arrival *before = NULL, *at = mail->arrivals;
+
+    while (at != arrival) {
+        before = at;
+        at = at->next;
+    }
+    if (before == NULL)
+        mail->arrivals = arrival->next;
+    else
+        before->next = arrival->next;
+    if (mail->last_arrival == arrival)
+        mail->last_arrival = before;
+}
+
+static struct tutti_mail_arrival *find_arrival(const struct tutti_mail *mail,
+                                               const struct tutti_mail_request *receive)
+{
+    struct tutti_mail_arrival *at = mail->arrivals;
+
+    while (at != NULL && (at->taker != NULL || !tutti_mail_fits(receive, at->from, at->frame.tag)))
+        at = at->next;
+    return at;
+}
+
+/* A kept message goes to its receive, which `arrival` has met. */
+static void deliver(struct tutti_mail *mail, struct tutti_mail_arrival *arrival)
+{
+    struct tutti_mail_request *receive = arrival->taker, *own = arrival->own;
+    size_t bytes = tutti_mail_bytes(receive);
+
+    if (bytes > 0)
+        memcpy(receive->data, own != NULL ? own->data : arrival->bytes, bytes);
+    if (own != NULL)
+        tutti_mail_finish(mail, own, TUTTI_OK);
+    else
+        mail->peers[arrival->from].owed++;
+    tutti_mail_finish(mail, receive, TUTTI_OK);
+    unlink_arrival(mail, arrival);
+    free(arrival);
+}
+
+/* ---- posting -------------------------------------------------------------------------------- */
+
+static int fail_left(int rank)
+{
+    return tutti_fail(TUTTI_ERR_REMOTE, "rank %d has destroyed its mailbox", rank);
+}
+
+static int post_receive(struct tutti_mail *mail, struct tutti_mail_request *receive)
+{
+    struct tutti_mail_arrival *arrival = find_arrival(mail, receive);
+
+    if (arrival == NULL) {
+        mail->any += receive->peer == TUTTI_MAIL_ANY;
+        tutti_mail_append(&mail->posted, receive);
+        return receive->peer != TUTTI_MAIL_ANY && mail->peers[receive->peer].has_left
+                   ? fail_left(receive->peer) : TUTTI_OK;
+    }
+    note_sender(mail, receive, arrival->from, &arrival->frame);
+    arrival->taker = receive;
+    TUTTI_TRY(check_match(mail, receive, arrival->from, &arrival->frame));
+    if (arrival->frame.kind == TUTTI_MAIL_OFFER) {
+        accept(mail, receive, arrival->from, &arrival->frame);
+        unlink_arrival(mail, arrival);
+        free(arrival);
+    } else if (arrival->is_complete) {
+        deliver(mail, arrival);
+    }
+    return TUTTI_OK;
+}
+
+static int post_to_myself(struct tutti_mail *mail, struct tutti_mail_request *send)
+{
+    struct tutti_mail_frame frame = {.kind = TUTTI_MAIL_EAGER, .type = (uint8_t)send->type,
+                                     .tag = (uint32_t)send->tag, .count = send->count};
+    struct tutti_mail_list *offered = &mail->peers[mail->rank].offered;
+    struct tutti_mail_arrival *arrival;
+
+    tutti_mail_append(offered, send);
+    TUTTI_TRY(keep(mail, mail->rank, &frame, 0, &arrival));
+    tutti_mail_remove(offered, send);
+    arrival->own = send;
+    arrival->is_complete = true;
+    arrival->taker = take_posted(mail, mail->rank, frame.tag);
+    if (arrival->taker == NULL)
+        return TUTTI_OK;
+    note_sender(mail, arrival->taker, mail->rank, &frame);
+    TUTTI_TRY(check_match(mail, arrival->taker, mail->rank, &frame));
+    deliver(mail, arrival);
+    return TUTTI_OK;
+}
+
+static int post_send(struct tutti_mail *mail, struct tutti_mail_request *send)
+{
+    struct tutti_mail_peer *peer = &mail->peers[send->peer];
+    size_t bytes = tutti_mail_bytes(send);
+    bool is_eager = bytes <= TUTTI_MAIL_EAGER_BYTES && peer->credits > 0;
+
+    send->id = ++mail->last_id;
+    if (peer->has_left) {
+        tutti_mail_append(&peer->offered, send);
+        return fail_left(send->peer);
+    }
+    send->out = (struct tutti_mail_out){
+        .frame = {.kind = is_eager ? TUTTI_MAIL_EAGER : TUTTI_MAIL_OFFER,
+                  .type = (uint8_t)send->type, .tag = (uint32_t)send->tag, .count = send->count,
+                  .id = send->id}};
+    if (is_eager) {
+        peer->credits--;
+        send->out.bytes = send->data;
+        send->out.size = bytes;
+        send->out.completes = send;
+    } else {
+        tutti_mail_append(&peer->offered, send);
+    }
+    tutti_mail_queue(mail, send->peer, &send->out);
+    return TUTTI_OK;
+}
+
+int tutti_mail_post(struct tutti_mail *mail, struct tutti_mail_request *request)
+{
+    mail->pending++;
+    if (request->peer != TUTTI_MAIL_ANY)
+        mail->peers[request->peer].uses++;
+    if (!request->sends)
+        return post_receive(mail, request);
+    if (request->peer == mail->rank)
+        return post_to_myself(mail, request);
+    return post_send(mail, request);
+}
+
+bool tutti_mail_cancel(struct tutti_mail *mail, struct tutti_mail_request *request)
+{
+    struct tutti_mail_request *at = mail->posted.first;
+
+    while (at != NULL && at != request)
+        at = at->next;
+    if (at == NULL)
+        return false;
+    tutti_mail_remove(&mail->posted, request);
+    mail->any -= request->peer == TUTTI_MAIL_ANY;
+    tutti_mail_finish(mail, request, TUTTI_ERR_USAGE);
+    return true;
+}
+
+/* ---- frames that come in ------------------------------------------------------------------- */
+
+static int fail_frame(int from, const struct tutti_mail_frame *frame, const char *why)
+{
+    return tutti_fail(TUTTI_ERR_REMOTE, "rank %d sent a frame of kind %u that %s", from,
+                      (unsigned)frame->kind, why);
+}
+
+static int take_eager(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_peer *peer = &mail->peers[from];
+    size_t bytes;
+
+    if (peer->frame.type >= TUTTI_TYPE_COUNT || peer->frame.count > TUTTI_MAIL_EAGER_BYTES)
+        return fail_frame(from, &peer->frame, "has no such type or size");
+    bytes = peer->frame.count * tutti_type_size((enum tutti_type)peer->frame.type);
+    if (bytes > TUTTI_MAIL_EAGER_BYTES)
+        return fail_frame(from, &peer->frame, "is too large");
+    peer->in_size = bytes;
+    peer->in_request = take_posted(mail, from, peer->frame.tag);
+    if (peer->in_request != NULL) {
+        note_sender(mail, peer->in_request, from, &peer->frame);
+        /* It is in no list while it is filled: tutti_mail_fail looks here. */
+        TUTTI_TRY(check_match(mail, peer->in_request, from, &peer->frame));
+        peer->in_bytes = peer->in_request->data;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(keep(mail, from, &peer->frame, bytes, &peer->in_arrival));
+    peer->in_bytes = peer->in_arrival->bytes;
+    return TUTTI_OK;
+}
+
+static int take_offer(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_frame *frame = &mail->peers[from].frame;
+    struct tutti_mail_arrival *arrival;
+    struct tutti_mail_request *receive;
+
+    if (frame->type >= TUTTI_TYPE_COUNT)
+        return fail_frame(from, frame, "has no such type");
+    receive = take_posted(mail, from, frame->tag);
+    if (receive == NULL)
+        return keep(mail, from, frame, 0, &arrival);
+    /* Where tutti_mail_fail finds it. */
+    accept(mail, receive, from, frame);
+    return check_match(mail, receive, from, frame);
+}
+
+static struct tutti_mail_request *take_by_id(struct tutti_mail_list *list, uint64_t id)
+{
+    struct tutti_mail_request *at = list->first;
+
+    while (at != NULL && at->id != id)
+        at = at->next;
+    if (at != NULL)
+        tutti_mail_remove(list, at);
+    return at;
+}
+
+static bool is_queued(const struct tutti_mail_peer *peer, const struct tutti_mail_out *out)
+{
+    const struct tutti_mail_out *at = peer->out_first;
+
+    while (at != NULL && at != out)
+        at = at->next;
+    return at != NULL;
+}
+
+static int take_accept(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_peer *peer = &mail->peers[from];
+    struct tutti_mail_request *send = take_by_id(&peer->offered, peer->frame.id);
+    size_t bytes;
+
+    if (send == NULL || is_queued(peer, &send->out))
+        return fail_frame(from, &peer->frame, "accepts what was never offered");
+    bytes = tutti_mail_bytes(send);
+    send->out = (struct tutti_mail_out){
+        .frame = {.kind = TUTTI_MAIL_DATA, .count = bytes, .id = peer->frame.answer},
+        .bytes = send->data, .size = bytes, .completes = send};
+    tutti_mail_queue(mail, from, &send->out);
+    return TUTTI_OK;
+}
+
+static int take_data(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_peer *peer = &mail->peers[from];
+    struct tutti_mail_request *receive = take_by_id(&peer->accepted, peer->frame.id);
+
+    if (receive == NULL)
+        return fail_frame(from, &peer->frame, "brings what was never accepted");
+    peer->in_request = receive;
+    if (peer->frame.count != tutti_mail_bytes(receive))
+        return fail_frame(from, &peer->frame, "brings another size than was offered");
+    peer->in_bytes = receive->data;
+    peer->in_size = peer->frame.count;
+    return TUTTI_OK;
+}
+
+/* What the rank has sent before is kept, and may still be received. */
+static int take_bye(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_peer *peer = &mail->peers[from];
+
+    peer->has_left = true;
+    return peer->uses > 0 ? fail_left(from) : TUTTI_OK;
+}
+
+int tutti_mail_take_frame(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_peer *peer = &mail->peers[from];
+
+    peer->in_request = NULL;
+    peer->in_arrival = NULL;
+    peer->in_bytes = NULL;
+    peer->in_size = peer->in_moved = 0;
+    peer->credits += peer->frame.credits;
+    if (peer->credits > TUTTI_MAIL_CREDITS)
+        return fail_frame(from, &peer->frame, "returns more credits than there are");
+    switch (peer->frame.kind) {
+    case TUTTI_MAIL_EAGER: return take_eager(mail, from);
+    case TUTTI_MAIL_OFFER: return take_offer(mail, from);
+    case TUTTI_MAIL_ACCEPT: return take_accept(mail, from);
+    case TUTTI_MAIL_DATA: return take_data(mail, from);
+    case TUTTI_MAIL_CREDIT: return TUTTI_OK;
+    case TUTTI_MAIL_BYE: return take_bye(mail, from);
+    default: return fail_frame(from, &peer->frame, "is unknown");
+    }
+}
+
+int tutti_mail_take_bytes(struct tutti_mail *mail, int from)
+{
+    struct tutti_mail_peer *peer = &mail->peers[from];
+    struct tutti_mail_request *request = peer->in_request;
+    struct tutti_mail_arrival *arrival = peer->in_arrival;
+
+    peer->in_request = NULL;
+    peer->in_arrival = NULL;
+    if (request != NULL) {
+        peer->owed += peer->frame.kind == TUTTI_MAIL_EAGER;
+        tutti_mail_finish(mail, request, TUTTI_OK);
+    }
+    if (arrival != NULL) {
+        arrival->is_complete = true;
+        if (arrival->taker != NULL)
+            deliver(mail, arrival);
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Frames on their way: out of the queue of each peer, and in. */
+#include "base/result.h"
+#include "mail/mail.h"
+
+#include <string.h>
+
+enum { FRAME_BYTES = sizeof(struct tutti_mail_frame) };
+_Static_assert(FRAME_BYTES == 32, "no padding travels");
+
+/* ---- out ------------------------------------------------------------------------------- */
+
+void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *out)
+{
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+
+    out->next = NULL;
+    if (peer->out_first == NULL)
+        peer->out_first = out;
+    else
+        peer->out_last->next = out;
+    peer->out_last = out;
+}
+
+/* Every frame takes along the credits that are owed; one of its own is sent when they are many. */
+static void return_credits(struct tutti_mail *mail, int rank)
+{
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+
+    if (peer->owed < TUTTI_MAIL_CREDITS / 2 || peer->out_first != NULL)
+        return;
+    peer->own = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_CREDIT}};
+    tutti_mail_queue(mail, rank, &peer->own);
+}
+
+static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_t *ret_taken)
+{
+    const struct tutti_transport_ops *ops = peer->conn->ops;
+    const uint8_t *frame = (const uint8_t *)&out->frame;
+    size_t moved = peer->out_moved;
+
+    if (moved >= FRAME_BYTES)
+        return ops->send(peer->conn, out->bytes + (moved - FRAME_BYTES),
+                         out->size - (moved - FRAME_BYTES), ret_taken);
+    if (out->size > 0 && ops->send_two != NULL)
+        return ops->send_two(peer->conn, frame + moved, FRAME_BYTES - moved, out->bytes, out->size,
+                             ret_taken);
+    return ops->send(peer->conn, frame + moved, FRAME_BYTES - moved, ret_taken);
+}
+
+int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved)
+{
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+    struct tutti_mail_out *out;
+
+    while ((out = peer->out_first) != NULL) {
+        size_t taken;
+
+        if (peer->out_moved == 0 && peer->owed > 0) {
+            out->frame.credits = (uint16_t)peer->owed;
+            peer->owed = 0;
+        }
+        TUTTI_TRY(offer(peer, out, &taken));
+        if (taken == 0)
+            return TUTTI_OK;
+        *ret_moved = true;
+        peer->out_moved += taken;
+        if (peer->out_moved < FRAME_BYTES + out->size)
+            continue;
+        peer->out_moved = 0;
+        peer->out_first = out->next;
+        if (out->completes != NULL)
+            tutti_mail_finish(mail, out->completes, TUTTI_OK);
+    }
+    return TUTTI_OK;
+}
+
+/* ---- in -------------------------------------------------------------------------------- */
+
+static int pull_frame(struct tutti_mail *mail, int rank, bool *ret_moved)
+{
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+    size_t got;
+
+    while (peer->in_frame < FRAME_BYTES) {
+        TUTTI_TRY(peer->conn->ops->recv(peer->conn, (uint8_t *)&peer->frame + peer->in_frame,
+                                        FRAME_BYTES - peer->in_frame, &got));
+        if (got == 0)
+            return TUTTI_AGAIN;
+        peer->in_frame += got;
+        *ret_moved = true;
+    }
+    return tutti_mail_take_frame(mail, rank);
+}
+
+static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
+{
+    size_t got;
+
+    while (peer->in_moved < peer->in_size) {
+        TUTTI_TRY(peer->conn->ops->recv(peer->conn, peer->in_bytes + peer->in_moved,
+                                        peer->in_size - peer->in_moved, &got));
+        if (got == 0)
+            return TUTTI_AGAIN;
+        peer->in_moved += got;
+        *ret_moved = true;
+    }
+    return TUTTI_OK;
+}
+
+/* TUTTI_AGAIN: there is no more for now, or ever. */
+static int pull(struct tutti_mail *mail, int rank, bool *ret_moved)
+{
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+
+    while (!peer->has_left) {
+        if (peer->in_frame < FRAME_BYTES)
+            TUTTI_TRY(pull_frame(mail, rank, ret_moved));
+        TUTTI_TRY(pull_bytes(peer, ret_moved));
+        TUTTI_TRY(tutti_mail_take_bytes(mail, rank));
+        peer->in_frame = 0;
+        peer->in_size = peer->in_moved = 0;
+    }
+    return TUTTI_AGAIN;
+}
+
+/* ---- both ------------------------------------------------------------------------------ */
+
+int tutti_mail_move(struct tutti_mail *mail, int rank, bool *ret_moved)
+{
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+    int rc;
+
+    if (peer->conn == NULL)
+        TUTTI_TRY(tutti_fabric_connect(mail->fabric, rank, TUTTI_CHANNEL_POINT_TO_POINT,
+                                       &peer->conn));
+    /* What comes in may be answered at once. */
+    rc = pull(mail, rank, ret_moved);
+    if (rc != TUTTI_AGAIN || peer->has_left)
+        return rc;
+    return_credits(mail, rank);
+    return tutti_mail_push(mail, rank, ret_moved);
+}
