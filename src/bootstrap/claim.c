@@ -19,6 +19,7 @@
 struct tutti_claim {
     char name[64];
     int fd;
+    int place_fd; /* keeps the place what it is; -1: none */
     pid_t maker; /* a child made by fork claims for itself */
     int users;
     struct tutti_claim *next;
@@ -72,7 +73,7 @@ static int make_claim(const char *name, const char *where, struct tutti_claim **
     return TUTTI_OK;
 }
 
-int tutti_claim_take(const char *key, const char *where, struct tutti_claim **ret_claim)
+int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_claim **ret_claim)
 {
     uint8_t hash[TUTTI_SECRET_BYTES];
     struct tutti_claim *claim;
@@ -94,8 +95,14 @@ int tutti_claim_take(const char *key, const char *where, struct tutti_claim **re
         *ret_claim = claim;
     } else {
         rc = make_claim(name, where, ret_claim);
+        if (*ret_claim != NULL) {
+            (*ret_claim)->place_fd = fd;
+            fd = -1;
+        }
     }
     pthread_mutex_unlock(&lock);
+    if (fd >= 0)
+        close(fd);
     return rc;
 }
 
@@ -111,6 +118,8 @@ void tutti_claim_release(struct tutti_claim *claim)
             at = &(*at)->next;
         *at = claim->next;
         close(claim->fd);
+        if (claim->place_fd >= 0)
+            close(claim->place_fd);
         free(claim);
     }
     pthread_mutex_unlock(&lock);

@@ -10,10 +10,12 @@
 
 struct tutti_claim;
 
-/* Claim the place that `key` stands for, or share this process's claim of it. *ret_claim is NULL
- * where the system does not let us claim anything. TUTTI_ERR_USAGE: another living process of this
- * user holds it; the message names it and `where`. Thread-safe. */
-int tutti_claim_take(const char *key, const char *where, struct tutti_claim **ret_claim);
+/* Claim the place that `key` stands for, or share this process's claim of it. `fd`, if not -1, is
+ * taken in any case and closed with the claim: what is open keeps its number of inode, which a key
+ * may be made of. *ret_claim is NULL where the system does not let us claim anything.
+ * TUTTI_ERR_USAGE: another living process of this user holds it; the message names it and `where`.
+ * Thread-safe. */
+int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_claim **ret_claim);
 
 /* NULL is ignored. Thread-safe. */
 void tutti_claim_release(struct tutti_claim *claim);

@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "bootstrap/claim.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -474,17 +475,22 @@ static int open_directory(struct file_boot *boot, const char *name, bool is_priv
     return tutti_directory_open(path, is_private, &boot->dir);
 }
 
-/* Rank 0: the directory serves one job of this host at a time, whatever path leads to it. */
+/* Rank 0: the directory serves one job of this host at a time, whatever path leads to it. It stays
+ * open, so that no other one has its number after it was removed. */
 static int claim_directory(struct file_boot *boot)
 {
+    int fd = open(boot->parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct stat info;
     char key[64];
 
-    if (stat(boot->parent, &info) != 0)
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        if (fd >= 0)
+            close(fd);
         return TUTTI_OK;
+    }
     snprintf(key, sizeof key, "file %llu %llu", (unsigned long long)info.st_dev,
              (unsigned long long)info.st_ino);
-    return tutti_claim_take(key, boot->parent, &boot->base.claim);
+    return tutti_claim_take(key, boot->parent, fd, &boot->base.claim);
 }
 
 /* Open the directory, and put our join into it. The ranks of the communicator before ours may

@@ -145,7 +145,7 @@ static int claim_port(const struct tutti_meeting *meeting, bool is_vague,
                   meeting->store + strlen("tcp:"));
     }
     snprintf(key, sizeof key, "tcp %u-%u", store->first_port, store->last_port);
-    return tutti_claim_take(key, meeting->store + strlen("tcp:"), ret_claim);
+    return tutti_claim_take(key, meeting->store + strlen("tcp:"), -1, ret_claim);
 }
 
 static int serve_tcp(const struct tutti_meeting *meeting, const struct tcp_store *store,

@@ -57,18 +57,25 @@ static tuttiResult_t form(tuttiComm_t *comm, const char *name)
 }
 
 /* Each communicator adds something of its own, so that two of one job are told apart as well. */
-static bool sums_are_right(tuttiComm_t comm, int addend)
+static int add_up(tuttiComm_t comm, int addend)
 {
     int nranks = 0, sum = 0, mine = addend;
 
     if (tuttiCommCount(comm, &nranks) != tuttiSuccess ||
         tuttiAllReduce(&mine, &sum, 1, tuttiInt32, tuttiSum, comm, NULL) != tuttiSuccess) {
         fprintf(stderr, "%s\n", tuttiGetLastError(NULL));
-        return false;
+        return RANK_FAILED_CALL;
     }
-    if (sum != nranks * addend)
-        fprintf(stderr, "%d ranks sum to %d, not %d\n", nranks, sum, nranks * addend);
-    return sum == nranks * addend;
+    if (sum == nranks * addend)
+        return RANK_RIGHT;
+    fprintf(stderr, "%d ranks sum to %d, not %d\n", nranks, sum, nranks * addend);
+    return RANK_WRONG_SUM;
+}
+
+/* What is worse: a wrong sum is the worst. */
+static int worse(int status, int other)
+{
+    return status == RANK_WRONG_SUM || other == RANK_RIGHT ? status : other;
 }
 
 /* Communicator i of all ranks sums up token + i. */
@@ -77,8 +84,7 @@ static int use_and_destroy(tuttiComm_t *comms, int token, int count)
     int status = RANK_RIGHT;
 
     for (int i = 0; i < count; i++)
-        if (!sums_are_right(comms[i], token + i))
-            status = RANK_WRONG_SUM;
+        status = worse(status, add_up(comms[i], token + i));
     for (int i = 0; i < count; i++)
         tuttiCommDestroy(comms[i]);
     return status;
@@ -132,8 +138,7 @@ static void *be_former(void *argument)
             former->status = RANK_REFUSED;
             break;
         }
-        if (!sums_are_right(comm, addend))
-            former->status = RANK_WRONG_SUM;
+        former->status = add_up(comm, addend);
         tuttiCommDestroy(comm);
     }
     return NULL;
@@ -151,8 +156,7 @@ static int form_by_threads(int token, int count)
     }
     for (int i = 0; i < count; i++) {
         pthread_join(formers[i].thread, NULL);
-        if (formers[i].status != RANK_RIGHT)
-            status = formers[i].status;
+        status = worse(status, formers[i].status);
     }
     return status;
 }
@@ -171,15 +175,15 @@ static int form_unordered(int token)
     tuttiResult_t second = tuttiSuccess;
     pthread_t thread;
     tuttiComm_t comm;
-    bool is_right;
+    int status;
 
     if (form(&comm, NULL) != tuttiSuccess ||
         pthread_create(&thread, NULL, form_second, &second) != 0)
         return RANK_REFUSED;
     pthread_join(thread, NULL);
-    is_right = second == tuttiInvalidUsage && sums_are_right(comm, token);
+    status = add_up(comm, token);
     tuttiCommDestroy(comm);
-    return is_right ? RANK_RIGHT : RANK_WRONG_SUM;
+    return second == tuttiInvalidUsage ? status : RANK_WRONG_SUM;
 }
 
 static int form_as_told(const char *way, int token)
@@ -362,9 +366,13 @@ void job_wait(struct job *job)
 
 void job_expect(const struct job *job, int status)
 {
+    bool is_as_expected = true;
+
     for (int rank = 0; rank < job->nranks; rank++)
-        if (job->ranks[rank].status != status)
-            fail_msg("%s of %s: rank %d of %d ended with %d, not %d: %s", job->way,
-                     job->variables[0], rank, job->nranks, job->ranks[rank].status, status,
-                     job->ranks[rank].text);
+        is_as_expected &= job->ranks[rank].status == status;
+    for (int rank = 0; rank < job->nranks && !is_as_expected; rank++)
+        print_error("rank %d of %d ended with %d, not %d: %s\n", rank, job->nranks,
+                    job->ranks[rank].status, status, job->ranks[rank].text);
+    if (!is_as_expected)
+        fail_msg("%s of %s", job->way, job->variables[0]);
 }
