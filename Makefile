@@ -5,7 +5,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 PERF := --ranks 4 -b 8 -e 64M -f 2 -c 1
 PREFIX ?= /usr/local
 
-.PHONY: perf install test nightly asan tsan docs reference setup clean
+.PHONY: perf install test nightly asan tsan test-pytorch docs reference setup clean
 
 # All-reduce from 8 bytes to 64 MiB between four processes.
 perf: setup
@@ -39,13 +39,18 @@ asan: build-asan
 
 # Where threads meet. Checker, simulator and arithmetic have one thread; processes share nothing that
 # is watched; addresses and programs have no threads of their own.
-TSAN_WITHOUT := test_(collectives|gpu_collectives|gpu_algorithms|gpu_copies)\..*processes
+TSAN_WITHOUT := test_(collectives|gpu_collectives|gpu_algorithms|gpu_copies)\..*processes|test_two_jobs
 TSAN_WITHOUT := $(TSAN_WITHOUT)|test_collectives\..*(ipv6|mixed\.(shm|cma|tcp\.(ipv4|TUTTI_S)))
 TSAN_WITHOUT := $(TSAN_WITHOUT)|bench_gpu|perf_gpu|gpu_check|test_kernel_arithmetic
 TSAN_WITHOUT := $(TSAN_WITHOUT)|test_(costs|cost_functions|cpu_reduce|fuse_random)$$
 tsan: build-tsan
 	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
 	    -LE "slow|network|schedule|simulator|tools|topology|arithmetic|nightly" -E "$(TSAN_WITHOUT)"
+
+# The Python package with the newest PyTorch, which is installed below build/ the first time.
+test-pytorch:
+	@sh scripts/setup python3-dev python3-venv
+	scripts/test-pytorch
 
 # Print docs/environment.md anew.
 docs: build-dev

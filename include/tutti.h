@@ -392,6 +392,11 @@ TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t s
  * ignored. */
 TUTTI_API tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void *handle);
 
+/* From now on operations of this rank on `comm` have a deadline of `timeoutMs`; 0: none. Operations
+ * that wait already may keep theirs. Local; ranks may have different deadlines. TUTTI_TIMEOUT_MS
+ * does not override it. tuttiInvalidArgument: timeoutMs is negative. */
+TUTTI_API tuttiResult_t tuttiCommSetTimeout(tuttiComm_t comm, int timeoutMs);
+
 /* ---- tuning --------------------------------------------------------------------- */
 
 /* What tuttiCommTune shall measure. Start from TUTTI_TUNE_CONFIG_INITIALIZER; 0 and NULL are the
@@ -617,6 +622,9 @@ TUTTI_API tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox);
 /* End all requests, here and on all other ranks, with an error. The mailbox can only be destroyed
  * then. */
 TUTTI_API tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox);
+
+/* The same as tuttiCommSetTimeout, for waits that begin from now on. */
+TUTTI_API tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs);
 
 /* Begin to send `count` elements to `peer`, which may be the calling rank. `tag` is not negative.
  * Does not block. The buffer must stay as it is until the request is complete. That may be before

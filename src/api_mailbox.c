@@ -19,7 +19,7 @@ static int name_child(tuttiComm_t parent, tuttiConfig_t *config, char name[TUTTI
     snprintf(name, TUTTI_NAME_BYTES, "%.*s%smailbox", TUTTI_NAME_BYTES - 9, comm->name,
              *comm->name ? "." : "");
     config->commName = name;
-    config->timeoutMs = comm->timeout_ms;
+    config->timeoutMs = tutti_comm_timeout_ms(comm);
     config->device = -1;
     tutti_comm_leave(comm);
     return TUTTI_OK;
@@ -81,6 +81,18 @@ tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox)
     tutti_comm_fail(comm, TUTTI_ERR_USAGE, message);
     tutti_mailbox_leave(mailbox);
     return tutti_public(TUTTI_OK);
+}
+
+tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs)
+{
+    static const char *const function = "tuttiMailboxSetTimeout";
+    int rc = tutti_mailbox_enter(mailbox, function);
+
+    if (rc == TUTTI_OK) {
+        rc = tutti_comm_set_timeout(tutti_mailbox_comm(mailbox), function, timeoutMs);
+        tutti_mailbox_leave(mailbox);
+    }
+    return tutti_public(rc);
 }
 
 /* ---- messages --------------------------------------------------------------------------- */
@@ -231,7 +243,7 @@ static int time_out(struct tuttiRequest *request)
                     "has that rank made the other call? TUTTI_TIMEOUT_MS sets the limit",
                     comm->name, *comm->name ? ": " : "", comm->rank,
                     mail->sends ? "send to" : "recv from", whom, tag, mail->count,
-                    comm->timeout_ms);
+                    tutti_comm_timeout_ms(comm));
     return tutti_comm_fail(comm, rc, tutti_last_message());
 }
 
@@ -246,7 +258,8 @@ static int await(struct tuttiRequest *request, int timeout_ms)
         return TUTTI_OK;
     TUTTI_TRY(tutti_mailbox_enter(mailbox, "tuttiRequestWait"));
     if (timeout_ms < 0)
-        deadline_ns = tutti_deadline_ns(tutti_mailbox_comm(mailbox)->timeout_ms);
+        deadline_ns =
+            tutti_deadline_ns(tutti_comm_timeout_ms(tutti_mailbox_comm(mailbox)));
     rc = tutti_mailbox_wait(mailbox, request, deadline_ns);
     if (rc == TUTTI_AGAIN && timeout_ms < 0) {
         (void)time_out(request);

@@ -253,7 +253,8 @@ static int time_out(const struct tutti_batch *batch)
     int rc = tutti_fail(TUTTI_ERR_TIMEOUT,
                         "%s: has waited %d ms for %s; has it called the same operation? "
                         "TUTTI_TIMEOUT_MS sets the limit",
-                        describe(batch, what), batch->comm->timeout_ms, name_awaited(batch, whom));
+                        describe(batch, what), tutti_comm_timeout_ms(batch->comm),
+                        name_awaited(batch, whom));
 
     return tutti_comm_fail(batch->comm, rc, tutti_last_message());
 }
@@ -265,8 +266,8 @@ static void warn_of_wait(struct tutti_batch *batch, uint64_t now_ns)
 
     if (!tutti_long_wait_is_due(&batch->wait, now_ns, &seconds))
         return;
-    if (batch->comm->timeout_ms > 0)
-        snprintf(limit, sizeof limit, "%d ms", batch->comm->timeout_ms);
+    if (tutti_comm_timeout_ms(batch->comm) > 0)
+        snprintf(limit, sizeof limit, "%d ms", tutti_comm_timeout_ms(batch->comm));
     tutti_log(TUTTI_LOG_WARN, "%s: has been waiting for %s for %.1f s; has it called the same "
               "operation? TUTTI_TIMEOUT_MS sets the limit (%s)", describe_call(batch, what),
               name_awaited(batch, whom), seconds, limit);
@@ -303,7 +304,7 @@ static int watch(struct tutti_batch *batch)
     /* Read the clock only while waiting: reading it would cost a short operation a fifth of its
      * time. */
     if (batch->deadline_ns == 0) {
-        batch->deadline_ns = tutti_deadline_ns(batch->comm->timeout_ms);
+        batch->deadline_ns = tutti_deadline_ns(tutti_comm_timeout_ms(batch->comm));
         batch->watched_ns = now_ns;
     }
     if (now_ns - batch->watched_ns < WATCH_NS)
@@ -366,7 +367,7 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
  * names only the next one. So the others say whom they had waited for. */
 static bool has_waited_long(const struct tutti_batch *batch)
 {
-    uint64_t half_ns = (uint64_t)batch->comm->timeout_ms * (TUTTI_NS_PER_MS / 2);
+    uint64_t half_ns = (uint64_t)tutti_comm_timeout_ms(batch->comm) * (TUTTI_NS_PER_MS / 2);
 
     return batch->deadline_ns != 0 && tutti_now_ns() + half_ns >= batch->deadline_ns;
 }

@@ -65,7 +65,8 @@ struct tutti_comm {
     uint8_t secret[TUTTI_SECRET_BYTES];
     char name[TUTTI_NAME_BYTES];
     struct tutti_log_scope scope; /* of lines about it */
-    int init_timeout_ms, timeout_ms;
+    int init_timeout_ms;
+    int timeout_ms;           /* of operations; 0: none. Atomic: a thread may change it */
     bool is_blocking;
 
     int state;                /* enum tutti_comm_state; release/acquire */
@@ -173,6 +174,14 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 
 /* The recorded failure as this thread's last message; 0 if there is none. */
 int tutti_comm_error(struct tutti_comm *comm);
+
+/* The deadline of operations in ms; 0: none. Any thread. And change it; TUTTI_ERR_ARGUMENT: it is
+ * negative. */
+static inline int tutti_comm_timeout_ms(const struct tutti_comm *comm)
+{
+    return tutti_load_relaxed(&comm->timeout_ms);
+}
+int tutti_comm_set_timeout(struct tutti_comm *comm, const char *function, int timeout_ms);
 
 /* ---- log lines (comm_report.c): rank 0 tells the facts that are alike on all ranks ---------- */
 

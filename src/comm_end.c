@@ -86,6 +86,28 @@ tuttiResult_t tuttiCommAbort(tuttiComm_t handle)
     return tutti_public(TUTTI_OK);
 }
 
+int tutti_comm_set_timeout(struct tutti_comm *comm, const char *function, int timeout_ms)
+{
+    if (timeout_ms < 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: timeoutMs %d on rank %d is negative; 0 means no "
+                          "deadline", function, timeout_ms, comm->rank);
+    tutti_store_relaxed(&comm->timeout_ms, timeout_ms);
+    return TUTTI_OK;
+}
+
+tuttiResult_t tuttiCommSetTimeout(tuttiComm_t handle, int timeoutMs)
+{
+    static const char *const function = "tuttiCommSetTimeout";
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(handle, function, &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = tutti_comm_set_timeout(comm, function, timeoutMs);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
+}
+
 /* A visit whose answer goes to `out`. */
 static int query(const char *function, tuttiComm_t handle, const void *out, const char *name,
                  struct tutti_comm **ret_comm)

@@ -110,7 +110,7 @@ struct tutti_gpu_part {
 
 static uint64_t timeout_ns(const struct tutti_comm *comm)
 {
-    return (uint64_t)comm->timeout_ms * TUTTI_NS_PER_MS;
+    return (uint64_t)tutti_comm_timeout_ms(comm) * TUTTI_NS_PER_MS;
 }
 
 /* A call with stream NULL is complete when it returns: it sees what the thread's default stream has

@@ -121,7 +121,7 @@ static void warn_of_wait(const struct tutti_comm *comm, struct tutti_long_wait *
     if (tutti_long_wait_is_due(wait, tutti_now_ns(), &seconds))
         tutti_log(TUTTI_LOG_WARN, "has been waiting for its calls on device memory for "
                   "%.1f s; have all ranks called the same operations, and is the stream free? "
-                  "TUTTI_TIMEOUT_MS sets the limit (%d ms)", seconds, comm->timeout_ms);
+                  "TUTTI_TIMEOUT_MS sets the limit (%d ms)", seconds, tutti_comm_timeout_ms(comm));
 }
 
 int tutti_gpu_wait(struct tutti_comm *comm)

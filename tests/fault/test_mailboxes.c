@@ -118,6 +118,44 @@ static void a_receive_without_a_send_ends_at_the_deadline(void **state)
     }
 }
 
+/* Made with long deadlines, then given short ones. */
+static tuttiResult_t hurry(struct crew_seat *seat)
+{
+    tuttiMailbox_t box;
+    tuttiResult_t result = tuttiMailboxCreate(seat->comm, &box);
+    bool is_named;
+
+    if (result != tuttiSuccess)
+        return result;
+    if (tuttiMailboxSetTimeout(box, -1) != tuttiInvalidArgument ||
+        tuttiCommSetTimeout(seat->comm, -1) != tuttiInvalidArgument ||
+        tuttiMailboxSetTimeout(box, SHORT_MS) != tuttiSuccess ||
+        tuttiCommSetTimeout(seat->comm, SHORT_MS) != tuttiSuccess)
+        return tuttiInternalError;
+    result = receive_one(box, (seat->rank + 1) % NRANKS);
+    is_named = strstr(tuttiGetLastError(NULL), "has waited 400 ms") != NULL;
+    (void)tuttiMailboxDestroy(box);
+    if (result != tuttiTimeout || !is_named)
+        return tuttiInternalError;
+    crew_add(&seat->board->marks[0]);
+    if (seat->rank == 0)
+        return crew_await(&seat->board->marks[1], NRANKS - 1) ? tuttiSuccess : tuttiInternalError;
+    result = tuttiBarrier(seat->comm, NULL);
+    crew_add(&seat->board->marks[1]);
+    return result == tuttiTimeout ? tuttiSuccess : tuttiInternalError;
+}
+
+static void deadlines_can_be_changed(void **state)
+{
+    struct crew_board *board = run(*state, false, TIMEOUT_MS, hurry, NULL);
+
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
+                     board->reports[rank].text);
+    crew_clear(board);
+}
+
 static void *abort_later(void *argument)
 {
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -214,6 +252,8 @@ int main(void)
             all_name_the_rank_that_was_killed, way);
         tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(
             a_receive_without_a_send_ends_at_the_deadline, way);
+        tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(deadlines_can_be_changed,
+                                                                      way);
         tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(an_abort_ends_all_waits, way);
         tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(a_child_of_fork_is_refused,
                                                                       way);
