@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every collective of torch.distributed on tensors, against what its definition says."""
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed import ReduceOp
+
+TYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
+         torch.float32, torch.float64]
+SIZES = [0, 1, 7, 1000, 70001]
+
+
+def values(rank: int, count: int, dtype: torch.dtype) -> torch.Tensor:
+    """Small whole numbers: exact in every type."""
+    return ((torch.arange(count) * 3 + rank * 5) % 7 + 1).to(dtype)
+
+
+def equal(a: torch.Tensor, b: torch.Tensor) -> None:
+    assert a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b), f"{a} is not {b}"
+
+
+# ---- all-reduce ------------------------------------------------------------------------------------
+
+
+def reduced(size: int, count: int, dtype: torch.dtype, op: ReduceOp) -> torch.Tensor:
+    result = values(0, count, dtype)
+    for rank in range(1, size):
+        other = values(rank, count, dtype)
+        if op == ReduceOp.PRODUCT:
+            result = result * other
+        elif op == ReduceOp.MIN:
+            result = torch.minimum(result, other)
+        elif op == ReduceOp.MAX:
+            result = torch.maximum(result, other)
+        elif op == ReduceOp.BAND:
+            result = result & other
+        elif op == ReduceOp.BOR:
+            result = result | other
+        elif op == ReduceOp.BXOR:
+            result = result ^ other
+        else:
+            result = result + other
+    if op == ReduceOp.AVG and dtype.is_floating_point:
+        result = (result.double() / size).to(dtype)
+    return result
+
+
+def all_reduce(rank: int, size: int) -> None:
+    for dtype in TYPES:
+        ops = [ReduceOp.SUM, ReduceOp.MIN, ReduceOp.MAX, ReduceOp.PRODUCT]
+        if not dtype.is_floating_point:
+            ops += [ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR]
+        for op in ops:
+            for count in SIZES:
+                tensor = values(rank, count, dtype)
+                dist.all_reduce(tensor, op=op)
+                equal(tensor, reduced(size, count, dtype, op))
+    tensor = values(rank, 100, torch.float64)
+    dist.all_reduce(tensor, op=ReduceOp.AVG)
+    torch.testing.assert_close(tensor, reduced(size, 100, torch.float64, ReduceOp.AVG))
+
+
+def test_all_reduce(world):
+    world.run(all_reduce)
+
+
+def logical(rank: int, size: int) -> None:
+    mine = torch.tensor([False, True, rank == 0, rank != 0])
+    for op, wanted in ((ReduceOp.SUM, [False, True, True, size > 1]),
+                       (ReduceOp.MAX, [False, True, True, size > 1]),
+                       (ReduceOp.PRODUCT, [False, True, size == 1, False]),
+                       (ReduceOp.MIN, [False, True, size == 1, False]),
+                       (ReduceOp.BXOR, [False, size % 2 == 1, True, size % 2 == 0])):
+        tensor = mine.clone()
+        dist.all_reduce(tensor, op=op)
+        equal(tensor, torch.tensor(wanted))
+
+
+def test_bool_is_logical(world):
+    world.run(logical)
+
+
+def complex_numbers(rank: int, size: int) -> None:
+    tensor = torch.full((3,), complex(rank, -1), dtype=torch.complex64)
+    dist.all_reduce(tensor)
+    equal(tensor, torch.full((3,), complex(size * (size - 1) / 2, -size), dtype=torch.complex64))
+    gathered = [torch.empty(2, dtype=torch.complex128) for _ in range(size)]
+    dist.all_gather(gathered, torch.full((2,), complex(rank, 2), dtype=torch.complex128))
+    for other in range(size):
+        equal(gathered[other], torch.full((2,), complex(other, 2), dtype=torch.complex128))
+
+
+def test_complex(world):
+    world.run(complex_numbers)
+
+
+def premultiplied(rank: int, size: int) -> None:
+    tensor = torch.ones(5)
+    op = dist._make_nccl_premul_sum(0.5 * (rank + 1))
+    dist.all_reduce(tensor, op=op)
+    equal(tensor, torch.full((5,), 0.25 * size * (size + 1)))
+
+
+def test_premultiplied_sum(world):
+    world.run(premultiplied)
+
+
+def strided(rank: int, size: int) -> None:
+    whole = values(rank, 60, torch.float32).reshape(10, 6)
+    column, transposed = whole.clone()[:, 2], whole.clone().t()
+    wanted = reduced(size, 60, torch.float32, ReduceOp.SUM).reshape(10, 6)
+    dist.all_reduce(column)
+    equal(column, wanted[:, 2])
+    dist.all_reduce(transposed)
+    equal(transposed, wanted.t())
+    base = whole.clone()
+    dist.broadcast(base[:, ::2], src=size - 1)
+    last = values(size - 1, 60, torch.float32).reshape(10, 6)
+    equal(base[:, ::2], last[:, ::2])
+    equal(base[:, 1::2], whole[:, 1::2])
+    output = torch.empty(6 * size, 10).t()
+    dist.all_gather_into_tensor(output, whole.t().contiguous().t())
+    assert output.numel() == size * 60
+
+
+def test_tensors_that_are_not_contiguous(world):
+    world.run(strided)
+
+
+def sparse(rank: int, size: int) -> None:
+    tensor = torch.sparse_coo_tensor([[rank, 5]], [1.0, rank], (8,))
+    dist.all_reduce(tensor)
+    wanted = torch.zeros(8)
+    wanted[:size] += 1
+    wanted[5] += size * (size - 1) / 2
+    equal(tensor.to_dense(), wanted)
+
+
+def test_sparse(world):
+    world.run(sparse)
+
+
+# ---- the others --------------------------------------------------------------------------------------
+
+
+def moves(rank: int, size: int) -> None:
+    for dtype in [*TYPES, torch.bool]:
+        for count in SIZES:
+            mine = values(rank, count, dtype)
+            all_of_them = [values(other, count, dtype) for other in range(size)]
+            flat = torch.cat(all_of_them)
+
+            tensor = mine.clone()
+            dist.broadcast(tensor, src=size - 1)
+            equal(tensor, all_of_them[size - 1])
+
+            outputs = [torch.empty_like(mine) for _ in range(size)]
+            dist.all_gather(outputs, mine)
+            equal(torch.cat(outputs), flat)
+
+            output = torch.empty_like(flat)
+            dist.all_gather_into_tensor(output, mine)
+            equal(output, flat)
+
+            root = count % size
+            outputs = [torch.empty_like(mine) for _ in range(size)] if rank == root else None
+            dist.gather(mine, outputs, dst=root)
+            if rank == root:
+                equal(torch.cat(outputs), flat)
+
+            output = torch.empty_like(mine)
+            dist.scatter(output, all_of_them if rank == root else None, src=root)
+            equal(output, mine)
+
+            output = torch.empty_like(flat)
+            dist.all_to_all_single(output, mine.repeat(size))
+            equal(output, flat)
+
+
+def test_what_only_moves(world):
+    world.run(moves)
+
+
+def reductions_with_parts(rank: int, size: int) -> None:
+    for dtype in TYPES:
+        for count in (1, 6, 5003):
+            wanted = reduced(size, count * size, dtype, ReduceOp.SUM).chunk(size)[rank]
+            mine = values(rank, count * size, dtype)
+            output = torch.empty(count, dtype=dtype)
+            dist.reduce_scatter_tensor(output, mine)
+            equal(output, wanted)
+            output = torch.empty(count, dtype=dtype)
+            dist.reduce_scatter(output, list(mine.chunk(size)))
+            equal(output, wanted)
+            tensor = values(rank, count, dtype)
+            dist.reduce(tensor, dst=size - 1)
+            if rank == size - 1:
+                equal(tensor, reduced(size, count, dtype, ReduceOp.SUM))
+            else:
+                equal(tensor, values(rank, count, dtype))
+    output = torch.empty(3, dtype=torch.int32)
+    dist.reduce_scatter_tensor(output, values(rank, 3 * size, torch.int32), op=ReduceOp.BOR)
+    equal(output, reduced(size, 3 * size, torch.int32, ReduceOp.BOR).chunk(size)[rank])
+
+
+def test_reductions_with_parts(world):
+    world.run(reductions_with_parts)
+
+
+def uneven(rank: int, size: int) -> None:
+    # Rank i sends j + 1 rows to rank j, each with i.
+    inputs = [torch.full((other + 1, 2), float(rank)) for other in range(size)]
+    outputs = [torch.empty(rank + 1, 2) for _ in range(size)]
+    dist.all_to_all(outputs, inputs)
+    for other in range(size):
+        equal(outputs[other], torch.full((rank + 1, 2), float(other)))
+
+    output = torch.empty(size * (rank + 1), 2)
+    dist.all_to_all_single(output, torch.cat(inputs), [rank + 1] * size, [other + 1 for other in range(size)])
+    equal(output, torch.cat(outputs))
+
+    gathered = [torch.empty(other + 1) for other in range(size)]
+    dist.all_gather(gathered, torch.full((rank + 1,), float(rank)))
+    for other in range(size):
+        equal(gathered[other], torch.full((other + 1,), float(other)))
+
+    parts = [torch.full((other + 2,), float(rank)) for other in range(size)]
+    output = torch.empty(rank + 2)
+    dist.reduce_scatter(output, parts)
+    equal(output, torch.full((rank + 2,), size * (size - 1) / 2))
+
+
+def test_uneven_splits(world):
+    world.run(uneven)
+
+
+def objects(rank: int, size: int) -> None:
+    gathered = [None] * size
+    dist.all_gather_object(gathered, {"rank": rank, "text": "x" * rank * 1000})
+    assert [thing["rank"] for thing in gathered] == list(range(size))
+    box = [("from", rank)] if rank == 0 else [None]
+    dist.broadcast_object_list(box, src=0)
+    assert box == [("from", 0)]
+    taken = [None]
+    dist.scatter_object_list(taken, [f"for {other}" for other in range(size)] if rank == 0 else None, src=0)
+    assert taken == [f"for {rank}"]
+    gathered = [None] * size if rank == 0 else None
+    dist.gather_object(rank * rank, gathered, dst=0)
+    assert rank != 0 or gathered == [other * other for other in range(size)]
+    if rank == 0:
+        dist.send_object_list(["hello", 5], dst=size - 1)
+    elif rank == size - 1:
+        box = [None, None]
+        assert dist.recv_object_list(box, src=0) == 0
+        assert box == ["hello", 5]
+
+
+def test_objects(world):
+    world.run(objects)
+
+
+def coalesced(rank: int, size: int) -> None:
+    tensors = [values(rank, count, torch.float32) for count in (3, 100, 5)]
+    dist.all_reduce_coalesced(tensors)
+    for tensor, count in zip(tensors, (3, 100, 5)):
+        equal(tensor, reduced(size, count, torch.float32, ReduceOp.SUM))
+    tensors = [values(rank, 40, torch.float32) for _ in range(3)]
+    with dist._coalescing_manager(async_ops=True) as works:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    works.wait()
+    outputs = [torch.empty(4 * size) for _ in range(3)]
+    with dist._coalescing_manager():
+        for output in outputs:
+            dist.all_gather_into_tensor(output, torch.full((4,), float(rank)))
+    scattered = [torch.empty(2) for _ in range(3)]
+    with dist._coalescing_manager():
+        for output in scattered:
+            dist.reduce_scatter_tensor(output, torch.ones(2 * size))
+    for tensor, output, part in zip(tensors, outputs, scattered):
+        equal(tensor, reduced(size, 40, torch.float32, ReduceOp.SUM))
+        equal(output, torch.arange(size).repeat_interleave(4).float())
+        equal(part, torch.full((2,), float(size)))
+
+
+def test_coalesced(world):
+    world.run(coalesced)
+
+
+# ---- works -------------------------------------------------------------------------------------------
+
+
+def works(rank: int, size: int) -> None:
+    tensors = [values(rank, 1000 * (i + 1), torch.float32) for i in range(20)]
+    pending = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    last = torch.full((2,), float(rank))
+    dist.all_reduce(last)  # waits for all that came before it
+    equal(last, torch.full((2,), size * (size - 1) / 2))
+    for i, work in enumerate(reversed(pending)):
+        assert work.wait()
+        assert work.is_completed() and work.is_success()
+        count = 1000 * (20 - i)
+        equal(tensors[19 - i], reduced(size, count, torch.float32, ReduceOp.SUM))
+    tensor = torch.ones(3)
+    future = dist.all_reduce(tensor, async_op=True).get_future().then(lambda f: f.value()[0] * 2)
+    equal(future.wait(), torch.full((3,), 2.0 * size))
+    work = dist.barrier(async_op=True)
+    work.wait()
+
+
+def test_works_and_futures(world):
+    world.run(works)
+
+
+def functional(rank: int, size: int) -> None:
+    import torch.distributed._functional_collectives as funcol
+
+    summed = funcol.all_reduce(torch.ones(4), "sum", dist.group.WORLD)
+    equal(summed + 0, torch.full((4,), float(size)))
+    gathered = funcol.all_gather_tensor(torch.full((2,), float(rank)), 0, dist.group.WORLD)
+    equal(gathered + 0, torch.arange(size).repeat_interleave(2).float())
+
+
+def test_functional_collectives(world):
+    world.run(functional)
+
+
+def mistakes(rank: int, size: int) -> None:
+    with pytest.raises(ValueError, match="all_gather_into_tensor: .* need an output of"):
+        dist.all_gather_into_tensor(torch.empty(size + 1), torch.empty(1))
+    with pytest.raises(RuntimeError, match="bitwise operations need integers"):
+        dist.all_reduce(torch.ones(2), op=ReduceOp.BAND)
+    with pytest.raises((ValueError, RuntimeError)):
+        dist.all_to_all_single(torch.empty(3), torch.empty(3), [3] + [0] * (size - 1), [5] + [0] * (size - 1))
+    dist.barrier()
+
+
+def test_mistakes_cost_nothing(world):
+    world.run(mistakes)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How process groups begin, divide and end, also badly."""
+from __future__ import annotations
+
+import os
+import signal
+import time
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+from world import World
+
+
+def groups(rank: int, size: int) -> None:
+    for _ in range(3):
+        evens = dist.new_group(list(range(0, size, 2)), timeout=timedelta(seconds=30))
+        tensor = torch.full((3,), float(rank))
+        if rank % 2 == 0:
+            dist.all_reduce(tensor, group=evens)
+            assert tensor[0].item() == sum(range(0, size, 2))
+            dist.destroy_process_group(evens)
+    pairs, _ = dist.new_subgroups(1)
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor, group=pairs)
+    assert tensor.item() == 1
+    halves = [list(range(size - 1)), [size - 1]]
+    half = dist.split_group(dist.group.WORLD, halves)
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor, group=half)
+    assert tensor.item() == (size - 1 if rank < size - 1 else 1)
+
+
+def test_groups(world):
+    world.run(groups)
+
+
+def mesh(rank: int, size: int) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+
+    grid = init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("rows", "columns"))
+    tensor = torch.full((1,), float(rank))
+    dist.all_reduce(tensor, group=grid.get_group("rows"))
+    column = rank % (size // 2)
+    assert tensor.item() == 2 * column + size // 2
+
+
+def test_device_meshes():
+    made = World(4)
+    made.run(mesh)
+    made.close()
+
+
+def form_again(rank: int, size: int, path: str) -> None:
+    for turn in range(3):
+        dist.init_process_group("tutti", init_method=f"file://{path}-{turn}", rank=rank, world_size=size)
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor)
+        assert tensor[0].item() == size
+        dist.destroy_process_group()
+
+
+def test_destroyed_groups_form_again(tmp_path):
+    made = World(2, "")
+    made.run(form_again, str(tmp_path / "store"))
+    made.close()
+
+
+def monitored(rank: int, size: int) -> None:
+    dist.monitored_barrier()
+    if rank == size - 1:
+        return
+    with pytest.raises(RuntimeError, match=f"Rank {size - 1} failed to pass monitoredBarrier"
+                       if rank == 0 else "Please check rank 0 logs"):
+        dist.monitored_barrier(timeout=timedelta(seconds=1))
+
+
+def test_monitored_barrier(pair):
+    pair.run(monitored)
+
+
+def survive(rank: int, size: int, victim: int) -> tuple:
+    tensor = torch.ones(100)
+    dist.all_reduce(tensor)
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begun = time.monotonic()
+    try:
+        for _ in range(3):
+            dist.all_reduce(tensor)
+    except dist.DistBackendError as error:
+        return time.monotonic() - begun, str(error)
+    raise AssertionError("no exception")
+
+
+@pytest.mark.parametrize("transports", ["", "tcp"])
+def test_a_killed_rank_is_named(transports):
+    environment = {"TUTTI_TRANSPORTS": transports} if transports else {}
+    made = World(3, "tutti", **environment)
+    made._pipes[1].send(("test_life", "survive", (1,)))
+    answers = made.run(survive, 1, ranks=[0, 2])
+    for seconds, text in answers:
+        assert seconds < 2 and "rank 1" in text, (seconds, text)
+    made.close()
+
+
+def differ(rank: int, size: int) -> str:
+    with pytest.raises(dist.DistBackendError) as caught:
+        for _ in range(2):
+            dist.all_reduce(torch.ones(4 + rank))
+    return str(caught.value)
+
+
+def test_calls_that_differ_are_named():
+    made = World(2)
+    for text in made.run(differ):
+        assert "count 4" in text and "count 5" in text, text
+    made.close()
+
+
+def time_out(rank: int, size: int) -> None:
+    group = dist.new_group(timeout=timedelta(milliseconds=400))
+    if rank == 0:
+        with pytest.raises(dist.DistBackendError, match="has waited 400 ms for rank 1"):
+            dist.all_reduce(torch.ones(1), group=group)
+    dist.barrier()
+    received = torch.empty(1)
+    if rank == 0:
+        work = dist.irecv(received, 1)
+        with pytest.raises(RuntimeError, match="not complete after 50 ms"):
+            work.wait(timedelta(milliseconds=50))
+        assert not work.is_completed()
+        dist.barrier()
+        work.wait()
+        assert received.item() == 3
+    else:
+        dist.barrier()
+        dist.send(torch.tensor([3.0]), 0)
+
+
+def test_deadlines(pair):
+    pair.run(time_out)
+
+
+def abort(rank: int, size: int) -> None:
+    group = dist.new_group()
+    work = dist.all_reduce(torch.ones(4), group=group, async_op=True) if rank == 0 else None
+    if rank == 0:
+        group._get_backend(torch.device("cpu")).abort()
+        with pytest.raises(dist.DistBackendError, match="tuttiCommAbort"):
+            work.wait()
+    dist.barrier()
+
+
+def test_abort(pair):
+    pair.run(abort)
+
+
+def forked(rank: int, size: int) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            dist.all_reduce(torch.ones(1))
+        except dist.DistBackendError as error:
+            os._exit(0 if "fork" in str(error) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    dist.barrier()
+
+
+def test_a_child_of_fork_is_refused(pair):
+    pair.run(forked)
+
+
+def memory(rank: int, size: int) -> None:
+    import tutti.torch
+
+    tensor = tutti.torch.empty(1000, 3)
+    assert tensor.shape == (1000, 3) and tensor.dtype == torch.float32
+    tensor.fill_(1)
+    dist.all_reduce(tensor)
+    assert (tensor == size).all()
+    assert tutti.torch.empty(4, dtype=torch.int64).dtype == torch.int64
+
+
+def test_memory_of_shared_windows(world):
+    world.run(memory)
+
+
+def train(rank: int, size: int, backend_name: str) -> list:
+    torch.manual_seed(7)
+    group = dist.new_group(backend=backend_name)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 3))
+    model = torch.nn.parallel.DistributedDataParallel(model, process_group=group)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for step in range(10):
+        torch.manual_seed(100 * step + rank)
+        inputs, labels = torch.randn(16, 20), torch.randint(0, 3, (16,))
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_ddp_of_two_ranks_is_that_of_gloo_bit_for_bit(pair):
+    assert pair.run(train, "tutti") == pair.run(train, "gloo")

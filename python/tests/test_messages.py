@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends and receives of torch.distributed."""
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+
+COUNTS = [0, 1, 5, 5000, 300001]
+
+
+def around(rank: int, size: int) -> None:
+    next_rank, before = (rank + 1) % size, (rank - 1) % size
+    for count in COUNTS:
+        received = torch.empty(count)
+        work = dist.isend(torch.full((count,), float(rank)), next_rank)
+        assert dist.recv(received, before) == before
+        work.wait()
+        assert torch.equal(received, torch.full((count,), float(before)))
+
+
+def test_a_ring(world):
+    world.run(around)
+
+
+def by_tags(rank: int, size: int) -> None:
+    tags = [3, 0, 7, 1000000]
+    if rank == 0:
+        pending = [dist.isend(torch.tensor([float(tag)]), size - 1, tag=tag) for tag in tags]
+    else:
+        pending = []
+    if rank == size - 1:
+        for tag in reversed(tags):
+            received = torch.empty(1)
+            dist.recv(received, 0, tag=tag)
+            assert received.item() == tag
+    for work in pending:
+        work.wait()
+
+
+def test_tags(world):
+    world.run(by_tags)
+
+
+def from_any(rank: int, size: int) -> None:
+    if rank == 0:
+        seen = []
+        for _ in range(3 * (size - 1)):
+            received = torch.empty(2)
+            sender = dist.recv(received)
+            assert received[0].item() == sender
+            seen.append(sender)
+        assert sorted(seen) == sorted(list(range(1, size)) * 3)
+        for other in range(1, size):
+            dist.send(torch.ones(1), other)
+    else:
+        for i in range(3):
+            dist.send(torch.tensor([float(rank), float(i)]), 0)
+        dist.recv(torch.empty(1), 0)
+
+
+def test_from_any_source(world):
+    world.run(from_any)
+
+
+def batch(rank: int, size: int) -> None:
+    received = [torch.empty(1000) for _ in range(size)]
+    ops = []
+    for other in range(size):
+        if other != rank:
+            ops.append(dist.P2POp(dist.isend, torch.full((1000,), float(rank)), other))
+            ops.append(dist.P2POp(dist.irecv, received[other], other))
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    for other in range(size):
+        assert other == rank or torch.equal(received[other], torch.full((1000,), float(other)))
+
+
+def test_batch(world):
+    world.run(batch)
+
+
+def beside_collectives(rank: int, size: int) -> None:
+    received, total = torch.empty(200000), torch.ones(10)
+    pending = dist.irecv(received, (rank - 1) % size)
+    for _ in range(5):
+        dist.all_reduce(total)
+    assert not pending.is_completed()
+    dist.barrier()
+    sent = dist.isend(torch.full((200000,), float(rank)), (rank + 1) % size)
+    pending.wait()
+    sent.wait()
+    assert pending.is_completed() and pending.is_success()
+    assert torch.equal(received, torch.full((200000,), float((rank - 1) % size)))
+
+
+def test_a_receive_waits_beside_collectives(world):
+    world.run(beside_collectives)
+
+
+def strided(rank: int, size: int) -> None:
+    table = torch.full((4, 6), float(rank))
+    work = dist.isend(table[:, 1], (rank + 1) % size)
+    received = torch.zeros(4, 6)
+    dist.recv(received[:, 3], (rank - 1) % size)
+    work.wait()
+    wanted = torch.zeros(4, 6)
+    wanted[:, 3] = float((rank - 1) % size)
+    assert torch.equal(received, wanted)
+
+
+def test_tensors_that_are_not_contiguous(world):
+    world.run(strided)
+
+
+def types(rank: int, size: int) -> None:
+    for dtype in (torch.bool, torch.int16, torch.complex64, torch.bfloat16, torch.float8_e4m3fn):
+        sent = torch.ones(9, dtype=torch.float32).to(dtype)
+        received = torch.zeros(9, dtype=torch.float32).to(dtype)
+        work = dist.isend(sent, (rank + 1) % size)
+        dist.recv(received, (rank - 1) % size)
+        work.wait()
+        assert torch.equal(received.to(torch.complex64), sent.to(torch.complex64))
+
+
+def test_types(world):
+    world.run(types)

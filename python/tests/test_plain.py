@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module without PyTorch: arrays of NumPy and others, in ranks that are threads."""
+from __future__ import annotations
+
+import array
+import gc
+import threading
+from typing import Any, Callable, List
+
+import numpy
+import pytest
+import tutti
+
+SIZES = [1, 2, 3, 5]
+
+
+def run(size: int, body: Callable[[tutti.Communicator], Any], **config: Any) -> List[Any]:
+    """What `body` returns for each rank; each is a thread with a communicator."""
+    unique_id = tutti.get_unique_id()
+    answers: List[Any] = [None] * size
+    failures: List[BaseException] = []
+
+    def be(rank: int) -> None:
+        try:
+            with tutti.Communicator.init_rank(size, unique_id, rank, **config) as comm:
+                answers[rank] = body(comm)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+
+    threads = [threading.Thread(target=be, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return answers
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_collectives(size: int) -> None:
+    def body(comm: tutti.Communicator) -> None:
+        rank, total = comm.rank, size * (size - 1) / 2
+        mine = numpy.full(6, rank, numpy.float32)
+        assert (comm.all_reduce(mine.copy()) == total).all()
+        assert (comm.all_reduce(mine, numpy.empty_like(mine), "max") == size - 1).all()
+        assert (comm.broadcast(mine.copy(), root=size - 1) == size - 1).all()
+        gathered = comm.all_gather(mine, numpy.empty(6 * size, numpy.float32))
+        assert (gathered == numpy.repeat(numpy.arange(size), 6)).all()
+        part = comm.reduce_scatter(gathered, numpy.empty(6, numpy.float32))
+        assert (part == rank * size).all()
+        crossed = comm.all_to_all(gathered, numpy.empty_like(gathered))
+        assert (crossed == rank).all()
+        counts = list(range(1, size + 1))
+        uneven = comm.all_gather_v(numpy.full(rank + 1, rank), numpy.empty(sum(counts), int), counts)
+        assert (uneven == numpy.repeat(numpy.arange(size), counts)).all()
+        part = comm.reduce_scatter_v(uneven, numpy.empty(rank + 1, int), counts, op="avg")
+        assert (part == rank).all()
+        recv = comm.all_to_all_v(numpy.full(sum(counts), rank), counts,
+                                 numpy.empty(size * (rank + 1), int), [rank + 1] * size)
+        assert (recv == numpy.repeat(numpy.arange(size), rank + 1)).all()
+        whole = comm.gather(mine, numpy.empty(6 * size, numpy.float32) if rank == 0 else None)
+        assert rank != 0 or (whole == gathered).all()
+        assert (comm.scatter(gathered if rank == 0 else None, numpy.empty(6, numpy.float32)) == rank).all()
+        result = comm.reduce(mine, numpy.empty_like(mine), "sum", root=size - 1)
+        assert rank != size - 1 or (result == total).all()
+        with comm.pre_mul_sum(numpy.array([2.0], numpy.float32)) as op:
+            assert (comm.all_reduce(mine.copy(), op=op) == 2 * total).all()
+        comm.barrier()
+
+    run(size, body)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_messages_groups_and_streams(size: int) -> None:
+    def body(comm: tutti.Communicator) -> None:
+        rank, received = comm.rank, numpy.empty(3)
+        with tutti.group():
+            comm.send(numpy.full(3, float(rank)), (rank + 1) % size)
+            comm.recv(received, (rank - 1) % size)
+        assert (received == (rank - 1) % size).all()
+        with comm.mailbox() as box:
+            sent = [box.send(numpy.array([rank, tag]), (rank + 1) % size, tag) for tag in range(4)]
+            for tag in reversed(range(4)):
+                message = numpy.empty(2, int)
+                assert box.recv(message, tag=tag).wait() == ((rank - 1) % size, tag)
+                assert list(message) == [(rank - 1) % size, tag]
+            for request in sent:
+                request.wait()
+            late = box.recv(numpy.empty(1), tag=77)
+            assert not late.test() and late.wait(10) is None
+            late.cancel()
+            with pytest.raises(tutti.InvalidUsage, match="cancelled"):
+                late.wait()
+            comm.barrier()
+        with tutti.HostStream() as stream:
+            sums = [comm.all_reduce(numpy.ones(1000), stream=stream) for _ in range(10)]
+            stream.synchronize()
+            assert stream.query() and all((one == size).all() for one in sums)
+        child = comm.split(rank % 2, -rank)
+        assert child is not None and child.size == (size + 1 - rank % 2) // 2
+        child.destroy()
+        assert comm.split(None) is None
+
+    run(size, body)
+
+
+def test_queries() -> None:
+    def body(comm: tutti.Communicator) -> None:
+        place = comm.get_rank_info(comm.rank)
+        assert (comm.size, comm.name, comm.host_count) == (3, "three", 1)
+        assert (place.host, place.local_rank, place.local_count) == (0, comm.rank, 3)
+        assert place.host_name and place.pid > 0
+        comm.set_timeout(5000)
+
+    run(3, body, name="three")
+    assert tutti.get_version_string().startswith("0.1.0")
+
+
+class OnlyDLPack:
+    """What arrays of other libraries have in common."""
+
+    def __init__(self, inner: numpy.ndarray) -> None:
+        self.inner = inner
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        return self.inner.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> Any:
+        return self.inner.__dlpack_device__()
+
+
+def test_kinds_of_arrays() -> None:
+    def body(comm: tutti.Communicator) -> None:
+        inner = numpy.ones(4, numpy.int64)
+        comm.all_reduce(OnlyDLPack(inner))
+        assert (inner == 2).all()
+        plain = array.array("d", [1, 2, 3])
+        comm.all_reduce(plain)
+        assert list(plain) == [2, 4, 6]
+        raw = bytearray(b"\x01\x02")
+        comm.all_reduce(raw)
+        assert raw == b"\x02\x04"
+        lent = tutti.empty((100, 3), "float64")
+        assert lent.shape == (100, 3) and (lent == 0).all()
+        lent += 1
+        assert (comm.all_reduce(lent) == 2).all()
+        comm.all_reduce(numpy.empty(0))
+
+    run(2, body)
+    gc.collect()
+
+
+def test_mistakes_are_refused() -> None:
+    def body(comm: tutti.Communicator) -> None:
+        with pytest.raises(ValueError, match="not contiguous"):
+            comm.all_reduce(numpy.ones((4, 4))[:, 1])
+        with pytest.raises(TypeError, match="cannot be communicated"):
+            comm.all_reduce(numpy.ones(2, numpy.complex64))
+        with pytest.raises(TypeError, match="is no array"):
+            comm.all_reduce("text")
+        with pytest.raises(TypeError, match="is no array"):
+            comm.all_reduce(5)
+        with pytest.raises(tutti.InvalidArgument, match="op 'add' is unknown"):
+            comm.all_reduce(numpy.ones(2), op="add")
+        with pytest.raises(tutti.InvalidArgument, match="send has 2 elements, recv 3"):
+            comm.all_reduce(numpy.ones(2), numpy.ones(3))
+        with pytest.raises(tutti.InvalidArgument, match="different types"):
+            comm.all_reduce(numpy.ones(2), numpy.ones(2, numpy.float32))
+        with pytest.raises(tutti.InvalidArgument, match="it needs 2 times"):
+            comm.all_gather(numpy.ones(2), numpy.ones(3))
+        with pytest.raises(tutti.InvalidArgument, match="must have 2 entries"):
+            comm.all_gather_v(numpy.ones(2), numpy.ones(4), [2])
+        with pytest.raises(tutti.InvalidArgument, match="the blocks need 7"):
+            comm.all_to_all_v(numpy.ones(4), [2, 2], numpy.ones(4), [2, 2], recv_displs=[0, 5])
+        with pytest.raises(tutti.InvalidArgument, match="negative"):
+            comm.all_gather_v(numpy.ones(2), numpy.ones(4), [2, -2])
+        with pytest.raises(tutti.InvalidArgument, match="peer 9 is not a rank"):
+            comm.send(numpy.ones(2), 9)
+        fixed = numpy.ones(2)
+        fixed.flags.writeable = False
+        with pytest.raises((tutti.InvalidArgument, ValueError), match="read-only"):
+            comm.all_reduce(fixed)
+        assert comm.all_reduce(numpy.ones(1))[0] == 2
+
+    run(2, body)
+    with pytest.raises(tutti.InvalidArgument, match="an id has 128 bytes"):
+        tutti.Communicator.init_rank(2, b"short", 0)
+
+
+def test_ranks_that_differ_are_named() -> None:
+    def body(comm: tutti.Communicator) -> None:
+        with pytest.raises(tutti.InvalidUsage, match="rank"):
+            comm.all_reduce(numpy.ones(2 + comm.rank))
+            comm.all_reduce(numpy.ones(2))
+
+    run(2, body, timeout_ms=10000)
+
+
+def test_a_deadline_is_a_timeout() -> None:
+    def body(comm: tutti.Communicator) -> None:
+        if comm.rank == 0:
+            with pytest.raises(tutti.Timeout, match="has waited 300 ms for rank 1"):
+                comm.all_reduce(numpy.ones(2))
+
+    def late(comm: tutti.Communicator) -> None:
+        comm.set_timeout(300)
+        body(comm)
+        done.wait(30) if comm.rank == 1 else done.set()
+
+    done = threading.Event()
+    run(2, late)

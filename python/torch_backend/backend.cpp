@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a process group begins and ends.
+#include <Python.h>
+
+#include "backend.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+namespace tutti_torch {
+
+// ---- beginning -----------------------------------------------------------------------------
+
+// Rank 0 makes the id; the store takes it to the others.
+static tuttiUniqueId share_id(c10d::Store &store, int rank)
+{
+    tuttiUniqueId id;
+
+    if (rank == 0) {
+        check(tuttiGetUniqueId(&id));
+        store.set("tutti/id", std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
+        return id;
+    }
+    const std::vector<uint8_t> bytes = store.get("tutti/id");
+
+    TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof id.internal,
+                     "tutti: the store holds something else than rank 0's id");
+    std::memcpy(id.internal, bytes.data(), sizeof id.internal);
+    return id;
+}
+
+// Limits of a day and more are none.
+static int as_int_ms(std::chrono::milliseconds limit)
+{
+    return limit.count() <= 0 || limit.count() > INT_MAX ? 0 : static_cast<int>(limit.count());
+}
+
+Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                 c10::intrusive_ptr<Options> options)
+    : c10d::Backend(rank, size), store_(std::move(store)), options_(std::move(options)),
+      queue_(std::make_shared<Queue>()), orphans_(std::make_shared<Orphans>())
+{
+    const tuttiUniqueId id = share_id(*store_, rank);
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+
+    config.timeoutMs = as_int_ms(options_->timeout);
+    config.initTimeoutMs = config.timeoutMs > 0 ? config.timeoutMs : INT_MAX;
+    config.commName = options_->group_name.c_str();
+    config.device = -1;
+    check(tuttiCommInitRankConfig(&comm_, size, id, rank, &config));
+    const tuttiResult_t result = tuttiMailboxCreate(comm_, &mailbox_);
+
+    if (result != tuttiSuccess) {
+        const std::string message = tuttiGetLastError(nullptr);
+
+        (void)tuttiCommDestroy(comm_);
+        TORCH_CHECK_WITH(DistBackendError, false, "tutti: ", message);
+    }
+    init();
+}
+
+// ---- end -----------------------------------------------------------------------------------
+
+void Backend::check_alive() const
+{
+    TORCH_CHECK_WITH(DistBackendError, comm_ != nullptr,
+                     "tutti: this process group has been shut down");
+}
+
+// A job that ends elsewhere may need the interpreter to let go of its tensors.
+class InterpreterFree {
+  public:
+    InterpreterFree()
+    {
+        if (Py_IsInitialized() && PyGILState_Check())
+            state_ = PyEval_SaveThread();
+    }
+    ~InterpreterFree()
+    {
+        if (state_ != nullptr)
+            PyEval_RestoreThread(state_);
+    }
+
+  private:
+    PyThreadState *state_ = nullptr;
+};
+
+void Backend::close()
+{
+    const InterpreterFree free;
+
+    queue_->drain();
+    (void)tuttiMailboxDestroy(mailbox_);
+    (void)tuttiCommDestroy(comm_);
+    mailbox_ = nullptr;
+    comm_ = nullptr;
+    orphans_->reap();
+}
+
+// Nobody waits any more for what is under way, and its peers may be gone.
+Backend::~Backend()
+{
+    if (comm_ == nullptr)
+        return;
+    if (!queue_->is_idle())
+        abort();
+    close();
+}
+
+// All ranks come to their end: what is under way is completed first.
+void Backend::shutdown()
+{
+    if (comm_ != nullptr)
+        close();
+}
+
+// What is under way ends with an error here and on the other ranks.
+void Backend::abort()
+{
+    if (comm_ == nullptr)
+        return;
+    (void)tuttiCommAbort(comm_);
+    (void)tuttiMailboxAbort(mailbox_);
+}
+
+void Backend::setTimeout(std::chrono::milliseconds timeout)
+{
+    options_->timeout = timeout;
+    check_alive();
+    queue_->drain();
+    check(tuttiCommSetTimeout(comm_, as_int_ms(timeout)));
+    check(tuttiMailboxSetTimeout(mailbox_, as_int_ms(timeout)));
+}
+
+// ---- groups of this group ------------------------------------------------------------------
+
+c10::intrusive_ptr<c10d::Backend>
+Backend::split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<int> &ranks,
+               const c10::intrusive_ptr<c10d::Backend::Options> &opts)
+{
+    const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
+
+    if (mine == ranks.end())
+        return nullptr;
+    auto options = c10::make_intrusive<Options>(opts ? opts->timeout : options_->timeout);
+
+    if (opts)
+        options->group_name = opts->group_name;
+    return c10::make_intrusive<Backend>(store->clone(), static_cast<int>(mine - ranks.begin()),
+                                        static_cast<int>(ranks.size()), options);
+}
+
+// ---- several operations as one ---------------------------------------------------------------
+
+void Backend::startCoalescing()
+{
+    TORCH_CHECK_VALUE(!is_coalescing_, "tutti: operations are being coalesced already");
+    is_coalescing_ = true;
+}
+
+WorkPtr Backend::endCoalescing()
+{
+    TORCH_CHECK_VALUE(is_coalescing_, "tutti: no operations are being coalesced");
+    is_coalescing_ = false;
+    return c10::make_intrusive<WorkOfMany>(getRank(), std::exchange(coalesced_, {}));
+}
+
+WorkPtr Backend::note(WorkPtr work)
+{
+    if (is_coalescing_)
+        coalesced_.push_back(work);
+    return work;
+}
+
+} // namespace tutti_torch

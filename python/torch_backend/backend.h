@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch.distributed's process group over libtutti.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <tutti.h>
+
+#include "queue.h"
+#include "types.h"
+#include "work.h"
+
+namespace tutti_torch {
+
+using Tensors = std::vector<at::Tensor>;
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+// Sends whose works nobody has kept: their memory has to stay until they are complete.
+class Orphans {
+  public:
+    void add(tuttiRequest_t request, at::Tensor tensor);
+    // Let go of those that are complete.
+    void reap();
+
+  private:
+    std::mutex lock_;
+    std::vector<std::pair<tuttiRequest_t, at::Tensor>> sends_;
+};
+
+class Backend : public c10d::Backend {
+  public:
+    struct Options : c10d::Backend::Options {
+        explicit Options(std::chrono::milliseconds limit = kBackendDefaultTimeout)
+            : c10d::Backend::Options("tutti", limit)
+        {
+        }
+    };
+
+    // Forms the communicator of all `size` ranks, which find each other through the store.
+    Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+            c10::intrusive_ptr<Options> options);
+    ~Backend() override;
+
+    const std::string getBackendName() const override { return "tutti"; }
+    c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override { return options_; }
+
+    // ---- collectives ---------------------------------------------------------------------
+    WorkPtr allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
+    WorkPtr allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
+    WorkPtr allreduce_coalesced(Tensors &tensors,
+                                const c10d::AllreduceCoalescedOptions &opts) override;
+    WorkPtr reduce(Tensors &tensors, const c10d::ReduceOptions &opts) override;
+    WorkPtr broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts) override;
+    WorkPtr allgather(std::vector<Tensors> &outputs, Tensors &inputs,
+                      const c10d::AllgatherOptions &opts) override;
+    WorkPtr _allgather_base(at::Tensor &output, at::Tensor &input,
+                            const c10d::AllgatherOptions &opts) override;
+    WorkPtr allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inputs,
+                                const c10d::AllgatherOptions &opts) override;
+    WorkPtr allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                            const c10d::AllgatherOptions &opts) override;
+    WorkPtr gather(std::vector<Tensors> &outputs, Tensors &inputs,
+                   const c10d::GatherOptions &opts) override;
+    WorkPtr scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                    const c10d::ScatterOptions &opts) override;
+    WorkPtr reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                           const c10d::ReduceScatterOptions &opts) override;
+    WorkPtr _reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                 const c10d::ReduceScatterOptions &opts) override;
+    WorkPtr reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                            const c10d::ReduceScatterOptions &opts) override;
+    WorkPtr alltoall_base(at::Tensor &output, at::Tensor &input,
+                          std::vector<int64_t> &output_sizes, std::vector<int64_t> &input_sizes,
+                          const c10d::AllToAllOptions &opts) override;
+    WorkPtr alltoall(Tensors &outputs, Tensors &inputs,
+                     const c10d::AllToAllOptions &opts) override;
+    WorkPtr barrier(const c10d::BarrierOptions &opts) override;
+    void monitoredBarrier(const c10d::BarrierOptions &opts, bool names_all) override;
+
+    // ---- messages ------------------------------------------------------------------------
+    WorkPtr send(Tensors &tensors, int to, int tag) override;
+    WorkPtr recv(Tensors &tensors, int from, int tag) override;
+    WorkPtr recvAnysource(Tensors &tensors, int tag) override;
+
+    // ---- life ----------------------------------------------------------------------------
+    bool supportsSplitting() const override { return true; }
+    c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store,
+                                            const std::vector<int> &ranks,
+                                            const c10::intrusive_ptr<c10d::Backend::Options> &opts)
+        override;
+    void startCoalescing() override;
+    WorkPtr endCoalescing() override;
+    void setTimeout(std::chrono::milliseconds timeout) override;
+    uint64_t getSequenceNumberForGroup() override { return number_; }
+    void abort() override;
+    void shutdown() override;
+
+  private:
+    template <class Body>
+    WorkPtr launch(c10d::OpType type, const char *title, const Tensors &inputs, Tensors outputs,
+                   bool is_async, std::chrono::milliseconds timeout, Body body);
+    void check_alive() const;
+    WorkPtr note(WorkPtr work);
+    WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
+    void close();
+
+    const c10::intrusive_ptr<c10d::Store> store_;
+    const c10::intrusive_ptr<Options> options_;
+    std::shared_ptr<Queue> queue_;
+    std::shared_ptr<Orphans> orphans_;
+    tuttiComm_t comm_ = nullptr;
+    tuttiMailbox_t mailbox_ = nullptr;
+    uint64_t number_ = 0;
+    uint64_t barriers_ = 0;
+    bool is_coalescing_ = false;
+    std::vector<WorkPtr> coalesced_;
+};
+
+} // namespace tutti_torch

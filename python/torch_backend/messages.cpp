@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends and receives, each a message of the group's mailbox; and the monitored barrier.
+#include <mutex>
+
+#include "backend.h"
+
+namespace tutti_torch {
+
+namespace {
+
+class MessageWork : public c10d::Work {
+  public:
+    // `wanted` differs from `place` where a receive's tensor is not contiguous.
+    MessageWork(int rank, c10d::OpType type, const char *title, at::Tensor wanted,
+                at::Tensor place, uint64_t number, std::chrono::milliseconds timeout,
+                std::shared_ptr<Orphans> orphans)
+        : Work(rank, type, title, Tensors{wanted}), wanted_(std::move(wanted)),
+          place_(std::move(place)), number_(number), timeout_(timeout),
+          orphans_(std::move(orphans))
+    {
+    }
+
+    // Nobody waits for it any more: a receive is taken back, for its memory goes. A send goes on.
+    ~MessageWork() override
+    {
+        if (request == nullptr ||
+            tuttiRequestWait(&request, 0, nullptr, nullptr) != tuttiInProgress)
+            return;
+        if (opType_ == c10d::OpType::SEND) {
+            orphans_->add(request, place_);
+            return;
+        }
+        (void)tuttiRequestCancel(request);
+        (void)tuttiRequestWait(&request, -1, nullptr, nullptr);
+    }
+
+    bool isCompleted() override
+    {
+        std::unique_lock<std::mutex> guard(request_lock_, std::try_to_lock);
+
+        if (!guard.owns_lock())
+            return false; // another thread waits for it
+        try {
+            return go_on(0);
+        } catch (...) {
+            return true; // wait() throws it
+        }
+    }
+
+    bool isSuccess() const override
+    {
+        std::lock_guard<std::mutex> guard(request_lock_);
+
+        return request == nullptr && !error_;
+    }
+
+    std::exception_ptr exception() const override
+    {
+        std::lock_guard<std::mutex> guard(request_lock_);
+
+        return error_;
+    }
+
+    bool wait(std::chrono::milliseconds timeout) override
+    {
+        std::lock_guard<std::mutex> guard(request_lock_);
+
+        if (!go_on(timeout == kNoTimeout ? -1 : static_cast<int>(timeout.count())))
+            TORCH_CHECK_WITH(DistBackendError, false, "tutti: ", c10d::opTypeToString(opType_),
+                             ": not complete after ", timeout.count(),
+                             " ms, the limit of this wait(); the message can still come");
+        return true;
+    }
+
+    void synchronize() override {}
+    int sourceRank() const override { return peer_; }
+    std::vector<at::Tensor> result() override { return {wanted_}; }
+    uint64_t getSequencenumber() const override { return number_; }
+    std::chrono::milliseconds getTimeout() const override { return timeout_; }
+
+    tuttiRequest_t request = nullptr;
+
+  private:
+    // True: complete. Throws what it has ended with, each time.
+    bool go_on(int timeout_ms)
+    {
+        if (error_)
+            std::rethrow_exception(error_);
+        if (request == nullptr)
+            return true;
+        const tuttiResult_t result = tuttiRequestWait(&request, timeout_ms, &peer_, nullptr);
+
+        if (result == tuttiInProgress)
+            return false;
+        try {
+            check(result);
+            if (!place_.is_same(wanted_) && opType_ != c10d::OpType::SEND) {
+                at::NoGradGuard no_grad;
+
+                wanted_.copy_(place_);
+            }
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+        finish(error_);
+        if (error_)
+            std::rethrow_exception(error_);
+        return true;
+    }
+
+    const at::Tensor wanted_, place_;
+    const uint64_t number_;
+    const std::chrono::milliseconds timeout_;
+    const std::shared_ptr<Orphans> orphans_;
+    mutable std::mutex request_lock_;
+    std::exception_ptr error_;
+    int peer_ = -1;
+};
+
+} // namespace
+
+WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title)
+{
+    const bool is_send = type == c10d::OpType::SEND;
+
+    check_alive();
+    TORCH_CHECK_VALUE(tensors.size() == 1, "tutti: ", title, ": takes one tensor, got ",
+                      tensors.size());
+    const at::Tensor &tensor = tensors[0];
+
+    TORCH_CHECK_VALUE(tensor.layout() == at::kStrided && tensor.device().is_cpu(), "tutti: ", title,
+                      ": takes dense CPU tensors, got one that is ", tensor.layout(), " on ",
+                      tensor.device());
+    const Wire wire = wire_of(tensor.scalar_type());
+    const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+    at::Tensor place = is_plain  ? tensor
+                       : is_send ? tensor.resolve_conj().resolve_neg().contiguous()
+                                 : at::empty(tensor.sizes(), tensor.options());
+    auto work = c10::make_intrusive<MessageWork>(getRank(), type, title, tensor, place, number_,
+                                                 options_->timeout, orphans_);
+
+    orphans_->reap();
+
+    check(is_send ? tuttiMailboxSend(place.data_ptr(), wire.count(place), wire.type, peer, tag,
+                                     mailbox_, &work->request)
+                  : tuttiMailboxRecv(place.data_ptr(), wire.count(place), wire.type, peer, tag,
+                                     mailbox_, &work->request));
+    return note(work);
+}
+
+WorkPtr Backend::send(Tensors &tensors, int to, int tag)
+{
+    return message(tensors, to, tag, c10d::OpType::SEND, "tutti:send");
+}
+
+WorkPtr Backend::recv(Tensors &tensors, int from, int tag)
+{
+    return message(tensors, from, tag, c10d::OpType::RECV, "tutti:recv");
+}
+
+WorkPtr Backend::recvAnysource(Tensors &tensors, int tag)
+{
+    return message(tensors, TUTTI_ANY_RANK, tag, c10d::OpType::RECVANYSOURCE, "tutti:recv");
+}
+
+void Orphans::add(tuttiRequest_t request, at::Tensor tensor)
+{
+    std::lock_guard<std::mutex> guard(lock_);
+
+    sends_.emplace_back(request, std::move(tensor));
+}
+
+void Orphans::reap()
+{
+    std::lock_guard<std::mutex> guard(lock_);
+
+    std::erase_if(sends_, [](auto &send) {
+        return tuttiRequestWait(&send.first, 0, nullptr, nullptr) != tuttiInProgress;
+    });
+}
+
+// ---- monitored barrier -----------------------------------------------------------------------
+
+// Through the store: it works where ranks do not call anything, and loses nothing if it fails.
+void Backend::monitoredBarrier(const c10d::BarrierOptions &opts, bool names_all)
+{
+    const auto limit = opts.timeout == c10d::kUnsetTimeout ? options_->timeout : opts.timeout;
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    const std::string prefix = "tutti/barrier/" + std::to_string(++barriers_) + "/";
+    std::string missing;
+
+    if (getRank() != 0) {
+        store_->set(prefix + std::to_string(getRank()), "here");
+        try {
+            store_->wait({prefix + "all"}, limit);
+        } catch (const std::exception &) {
+            TORCH_CHECK(false, "Rank ", getRank(),
+                        " successfully reached monitoredBarrier, but received errors while waiting "
+                        "for send/recv from rank 0. Please check rank 0 logs for faulty rank. It "
+                        "did not answer within ", limit.count(), " ms.");
+        }
+        return;
+    }
+    for (int rank = 1; rank < getSize(); rank++) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+
+        try {
+            store_->wait({prefix + std::to_string(rank)},
+                         std::max(left, std::chrono::milliseconds(1)));
+            continue;
+        } catch (const std::exception &) {
+            missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+        }
+        if (!names_all)
+            break;
+    }
+    TORCH_CHECK(missing.empty(), names_all ? "Ranks " : "Rank ", missing,
+                " failed to pass monitoredBarrier in ", limit.count(), " ms");
+    store_->set(prefix + "all", "here");
+}
+
+} // namespace tutti_torch

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "types.h"
+
+#include <optional>
+
+namespace tutti_torch {
+
+static std::optional<tuttiDataType_t> type_of(at::ScalarType type)
+{
+    switch (type) {
+    case at::kChar: return tuttiInt8;
+    case at::kByte: return tuttiUint8;
+    case at::kInt: return tuttiInt32;
+    case at::kLong: return tuttiInt64;
+    case at::ScalarType::UInt32: return tuttiUint32;
+    case at::ScalarType::UInt64: return tuttiUint64;
+    case at::kHalf: return tuttiFloat16;
+    case at::kBFloat16: return tuttiBfloat16;
+    case at::kFloat: return tuttiFloat32;
+    case at::kDouble: return tuttiFloat64;
+    case at::ScalarType::Float8_e4m3fn: return tuttiFloat8e4m3;
+    case at::ScalarType::Float8_e5m2: return tuttiFloat8e5m2;
+    default: return std::nullopt;
+    }
+}
+
+Wire wire_of(at::ScalarType type)
+{
+    if (auto known = type_of(type))
+        return {*known, 1};
+    if (type == at::kComplexFloat)
+        return {tuttiFloat32, 2};
+    if (type == at::kComplexDouble)
+        return {tuttiFloat64, 2};
+    return {tuttiUint8, c10::elementSize(type)};
+}
+
+static bool is_bitwise(c10d::ReduceOp::RedOpType op)
+{
+    return op == c10d::ReduceOp::BAND || op == c10d::ReduceOp::BOR || op == c10d::ReduceOp::BXOR;
+}
+
+static const char *name_of(c10d::ReduceOp::RedOpType op)
+{
+    static const char *const names[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR",
+                                        "BXOR", "PREMUL_SUM"};
+
+    return op <= c10d::ReduceOp::PREMUL_SUM ? names[op] : "this operation";
+}
+
+static tuttiRedOp_t plain_op(c10d::ReduceOp::RedOpType op)
+{
+    switch (op) {
+    case c10d::ReduceOp::AVG: return tuttiAvg;
+    case c10d::ReduceOp::PRODUCT: return tuttiProd;
+    case c10d::ReduceOp::MIN: return tuttiMin;
+    case c10d::ReduceOp::MAX: return tuttiMax;
+    default: return tuttiSum; // a premultiplied sum replaces it
+    }
+}
+
+// 0 and 1 are all that a bool can be.
+static Reduction reduce_bool(c10d::ReduceOp::RedOpType op)
+{
+    const Wire bytes = {tuttiUint8, 1};
+
+    switch (op) {
+    case c10d::ReduceOp::SUM:
+    case c10d::ReduceOp::MAX:
+    case c10d::ReduceOp::BOR: return {tuttiMax, at::kBool, bytes, false};
+    case c10d::ReduceOp::PRODUCT:
+    case c10d::ReduceOp::MIN:
+    case c10d::ReduceOp::BAND: return {tuttiMin, at::kBool, bytes, false};
+    case c10d::ReduceOp::BXOR: return {tuttiSum, at::kBool, bytes, true};
+    default: TORCH_CHECK(false, "tutti: cannot use ReduceOp.", name_of(op), " with bool");
+    }
+}
+
+Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
+{
+    const auto op = reduce_op.op_;
+
+    TORCH_CHECK(op <= c10d::ReduceOp::PREMUL_SUM, "tutti: unknown reduction");
+    if (type == at::kBool)
+        return reduce_bool(op);
+    if (is_bitwise(op)) {
+        TORCH_CHECK(at::isIntegralType(type, false) || at::isBarebonesUnsignedType(type),
+                    "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
+                    ": bitwise operations need integers");
+        return {tuttiSum, type, wire_of(type), true};
+    }
+    if (at::isComplexType(type)) {
+        TORCH_CHECK(op == c10d::ReduceOp::SUM || op == c10d::ReduceOp::AVG ||
+                        op == c10d::ReduceOp::PREMUL_SUM,
+                    "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
+                    ": complex numbers can be summed and averaged");
+        TORCH_CHECK(type != at::kComplexHalf, "tutti: complex numbers of 16-bit parts cannot be "
+                    "reduced; convert them to torch.complex64");
+        return {plain_op(op), type, wire_of(type), false};
+    }
+    if (type == at::kShort || type == at::ScalarType::UInt16)
+        return {plain_op(op), at::kInt, {tuttiInt32, 1}, false};
+    TORCH_CHECK(type_of(type).has_value(), "tutti: cannot reduce ", c10::toString(type),
+                "; convert it to a type of torch.float32, float64, float16, bfloat16, "
+                "float8_e4m3fn, float8_e5m2, or an integer");
+    return {plain_op(op), type, wire_of(type), false};
+}
+
+at::Tensor combine(const at::Tensor &all, c10d::ReduceOp::RedOpType op)
+{
+    at::Tensor result = all[0].clone();
+
+    for (int64_t rank = 1; rank < all.size(0); rank++) {
+        if (op == c10d::ReduceOp::BAND)
+            result.bitwise_and_(all[rank]);
+        else if (op == c10d::ReduceOp::BOR)
+            result.bitwise_or_(all[rank]);
+        else
+            result.bitwise_xor_(all[rank]);
+    }
+    return result;
+}
+
+} // namespace tutti_torch

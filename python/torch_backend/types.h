@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a tensor's elements travel, and how they are reduced.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+
+#include <tutti.h>
+
+namespace tutti_torch {
+
+// Elements as the library moves them: `type`, `per_element` of them for each of the tensor's.
+struct Wire {
+    tuttiDataType_t type;
+    size_t per_element;
+
+    size_t count(const at::Tensor &tensor) const
+    {
+        return static_cast<size_t>(tensor.numel()) * per_element;
+    }
+};
+
+// Every type can be moved: one that the library does not know travels as bytes.
+Wire wire_of(at::ScalarType type);
+
+// A reduction that the library does on `type`, perhaps on a tensor of another type: 16-bit integers
+// are widened, bool is reduced as bytes (a sum is a logical or, a product a logical and), complex
+// numbers by their parts.
+struct Reduction {
+    tuttiRedOp_t op;
+    at::ScalarType run_type; // convert to it before, and back afterwards
+    Wire wire;               // of run_type
+    // A bitwise operation, which the library does not have: gather, then combine here.
+    bool is_gathered;
+};
+
+// Throws where the operation is not defined on the type.
+Reduction reduction_of(const c10d::ReduceOp &op, at::ScalarType type);
+
+// `all` holds one block per rank in its first dimension: combine them by a bitwise operation.
+at::Tensor combine(const at::Tensor &all, c10d::ReduceOp::RedOpType op);
+
+} // namespace tutti_torch

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "work.h"
+
+#include <c10/util/Exception.h>
+
+namespace tutti_torch {
+
+void check(tuttiResult_t result)
+{
+    TORCH_CHECK_WITH(DistBackendError, result == tuttiSuccess, "tutti: ",
+                     tuttiGetErrorString(result), ": ", tuttiGetLastError(nullptr));
+}
+
+static std::chrono::steady_clock::time_point deadline_after(std::chrono::milliseconds timeout)
+{
+    return timeout <= kNoTimeout ? std::chrono::steady_clock::time_point::max()
+                                 : std::chrono::steady_clock::now() + timeout;
+}
+
+// ---- one ---------------------------------------------------------------------------------
+
+CollectiveWork::CollectiveWork(int rank, c10d::OpType type, const char *title,
+                               const std::vector<at::Tensor> &inputs,
+                               std::vector<at::Tensor> outputs, uint64_t number,
+                               std::chrono::milliseconds timeout)
+    : Work(rank, type, title, inputs), outputs_(std::move(outputs)), number_(number),
+      timeout_(timeout)
+{
+}
+
+void CollectiveWork::will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job> job)
+{
+    queue_ = std::move(queue);
+    job_ = std::move(job);
+}
+
+void CollectiveWork::complete(std::exception_ptr error)
+{
+    c10::intrusive_ptr<c10::ivalue::Future> future;
+
+    finish(error);
+    {
+        std::lock_guard<std::mutex> guard(mutex_);
+        future = future_;
+    }
+    if (future && error)
+        future->setErrorIfNeeded(error);
+    else if (future)
+        future->markCompleted(c10::IValue(outputs_));
+}
+
+bool CollectiveWork::wait(std::chrono::milliseconds timeout)
+{
+    if (job_ && !queue_->wait_for(*job_, deadline_after(timeout)))
+        TORCH_CHECK_WITH(DistBackendError, false, "tutti: ", c10d::opTypeToString(opType_),
+                         ", number ", number_, ": not complete after ", timeout.count(),
+                         " ms, the limit of this wait(); the operation goes on");
+    return Work::wait(kNoTimeout);
+}
+
+std::vector<at::Tensor> CollectiveWork::result()
+{
+    return outputs_;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> CollectiveWork::getFuture()
+{
+    std::unique_lock<std::mutex> guard(mutex_);
+
+    if (future_)
+        return future_;
+    future_ = c10::make_intrusive<c10::ivalue::Future>(
+        c10::ListType::create(c10::TensorType::get()));
+    if (!completed_)
+        return future_;
+    auto future = future_;
+    auto error = exception_;
+
+    guard.unlock();
+    if (error)
+        future->setErrorIfNeeded(error);
+    else
+        future->markCompleted(c10::IValue(outputs_));
+    return future;
+}
+
+// ---- many --------------------------------------------------------------------------------
+
+WorkOfMany::WorkOfMany(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> works)
+    : Work(rank, c10d::OpType::COALESCED), works_(std::move(works))
+{
+}
+
+bool WorkOfMany::isCompleted()
+{
+    for (auto &work : works_)
+        if (!work->isCompleted())
+            return false;
+    return true;
+}
+
+bool WorkOfMany::isSuccess() const
+{
+    for (auto &work : works_)
+        if (!work->isSuccess())
+            return false;
+    return true;
+}
+
+bool WorkOfMany::wait(std::chrono::milliseconds timeout)
+{
+    for (auto &work : works_)
+        work->wait(timeout);
+    return true;
+}
+
+} // namespace tutti_torch

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What callers of torch.distributed wait for.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <tutti.h>
+
+#include "queue.h"
+
+namespace tutti_torch {
+
+// Throws torch.distributed.DistBackendError with the library's own line, unless `result` is
+// tuttiSuccess.
+void check(tuttiResult_t result);
+
+// A collective: its job runs in a queue, or has run already.
+class CollectiveWork : public c10d::Work {
+  public:
+    CollectiveWork(int rank, c10d::OpType type, const char *title,
+                   const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs,
+                   uint64_t number, std::chrono::milliseconds timeout);
+
+    // Where the job will run; for the waiting.
+    void will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job> job);
+    // The job has ended. Called once.
+    void complete(std::exception_ptr error);
+
+    bool wait(std::chrono::milliseconds timeout) override;
+    void synchronize() override {}
+    std::vector<at::Tensor> result() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    uint64_t getSequencenumber() const override { return number_; }
+    std::chrono::milliseconds getTimeout() const override { return timeout_; }
+
+  private:
+    const std::vector<at::Tensor> outputs_;
+    const uint64_t number_;
+    const std::chrono::milliseconds timeout_;
+    std::shared_ptr<Queue> queue_;
+    std::shared_ptr<Job> job_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_; // made when somebody asks for it
+};
+
+// Completes when all of the others have.
+class WorkOfMany : public c10d::Work {
+  public:
+    WorkOfMany(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> works);
+
+    bool isCompleted() override;
+    bool isSuccess() const override;
+    bool wait(std::chrono::milliseconds timeout) override;
+    void synchronize() override {}
+
+  private:
+    std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+};
+
+} // namespace tutti_torch

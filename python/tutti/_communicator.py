@@ -1,0 +1,535 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Communicators, groups, streams and mailboxes."""
+from __future__ import annotations
+
+import ctypes
+from contextlib import contextmanager
+from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+from dataclasses import dataclass
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+
+from ._arrays import SIZES, Array, as_array
+from ._library import IN_PROGRESS, Config, InvalidArgument, RankInfo, UniqueId, check, lib
+
+OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4}
+ANY_RANK = -1
+ANY_TAG = -1
+
+
+def get_unique_id() -> bytes:
+    """A new id for one communicator; pass it to all its ranks by any means."""
+    made = UniqueId()
+    check(lib.tuttiGetUniqueId(byref(made)))
+    return bytes(made)
+
+
+def get_version_string() -> str:
+    """The version of the library, for people."""
+    return lib.tuttiGetVersionString().decode()
+
+
+def _argument(text: str) -> InvalidArgument:
+    return InvalidArgument(4, f"tutti: {text}")
+
+
+def _op(op: Union[str, int]) -> int:
+    if isinstance(op, int):
+        return op
+    if op not in OPS:
+        raise _argument(f"op {op!r} is unknown; use one of {', '.join(OPS)}")
+    return OPS[op]
+
+
+def _same_type(a: Array, b: Array) -> int:
+    if a.type != b.type:
+        raise _argument("the two arrays have different types")
+    return a.type
+
+
+def _writable(array: Array) -> Array:
+    if not array.is_writable:
+        raise _argument("the array for the result is read-only")
+    return array
+
+
+def _sizes(counts: Optional[Sequence[int]]) -> Any:
+    return None if counts is None else (c_size_t * len(counts))(*counts)
+
+
+@contextmanager
+def group() -> Iterator[None]:
+    """Calls inside run together when the group ends: any mix, on any number of communicators."""
+    check(lib.tuttiGroupStart())
+    try:
+        yield
+    except BaseException:
+        lib.tuttiGroupEnd()
+        raise
+    check(lib.tuttiGroupEnd())
+
+
+class HostStream:
+    """A queue with a thread of its own: calls with ``stream=`` it return at once."""
+
+    def __init__(self) -> None:
+        self._handle = c_void_p()
+        self._kept: List[Any] = []
+        check(lib.tuttiHostStreamCreate(byref(self._handle)))
+
+    def synchronize(self) -> None:
+        """Wait for all calls so far; raises the first error among them."""
+        result = lib.tuttiStreamSynchronize(self._handle)
+        self._kept.clear()
+        check(result)
+
+    def query(self) -> bool:
+        """Are all calls so far complete?"""
+        result = lib.tuttiStreamQuery(self._handle)
+        if result == IN_PROGRESS:
+            return False
+        check(result)
+        return True
+
+    def destroy(self) -> None:
+        """Wait for all calls, and free the stream."""
+        handle, self._handle = self._handle, c_void_p()
+        check(lib.tuttiHostStreamDestroy(handle))
+        self._kept.clear()
+
+    def __enter__(self) -> "HostStream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+
+Stream = Union[HostStream, int, None]
+
+
+@dataclass(frozen=True)
+class RankPlace:
+    """Where a rank runs."""
+
+    host: int
+    local_rank: int
+    local_count: int
+    pid: int
+    host_name: str
+
+
+class Communicator:
+    """One rank's handle on a communicator. Use it from one thread at a time."""
+
+    def __init__(self, handle: c_void_p) -> None:
+        self._handle = handle
+
+    # ---- forming and ending ---------------------------------------------------------------
+
+    @staticmethod
+    def _config(name: Optional[str], timeout_ms: Optional[int], init_timeout_ms: Optional[int],
+                device: Optional[int]) -> Config:
+        fields: dict = {}
+        if name is not None:
+            fields["commName"] = name.encode()
+        if timeout_ms is not None:
+            fields["timeoutMs"] = timeout_ms
+        if init_timeout_ms is not None:
+            fields["initTimeoutMs"] = init_timeout_ms
+        if device is not None:
+            fields["device"] = device
+        return Config(**fields)
+
+    @classmethod
+    def init_rank(cls, nranks: int, unique_id: bytes, rank: int, *, name: Optional[str] = None,
+                  timeout_ms: Optional[int] = None, init_timeout_ms: Optional[int] = None,
+                  device: Optional[int] = None) -> "Communicator":
+        """Join the communicator of that id as number `rank`."""
+        if len(unique_id) != ctypes.sizeof(UniqueId):
+            raise _argument(f"an id has {ctypes.sizeof(UniqueId)} bytes, not {len(unique_id)}")
+        handle = c_void_p()
+        config = cls._config(name, timeout_ms, init_timeout_ms, device)
+        check(lib.tuttiCommInitRankConfig(byref(handle), nranks,
+                                          UniqueId.from_buffer_copy(unique_id), rank,
+                                          byref(config)))
+        return cls(handle)
+
+    @classmethod
+    def init_from_env(cls, *, name: Optional[str] = None, timeout_ms: Optional[int] = None,
+                      init_timeout_ms: Optional[int] = None,
+                      device: Optional[int] = None) -> "Communicator":
+        """Join the communicator that the launcher's variables describe (tutti-run, torchrun, Open MPI,
+        MPICH, Slurm). Without them it has one rank."""
+        handle = c_void_p()
+        config = cls._config(name, timeout_ms, init_timeout_ms, device)
+        check(lib.tuttiCommInitFromEnv(byref(handle), byref(config)))
+        return cls(handle)
+
+    @classmethod
+    def init_store(cls, nranks: int, rank: int, store: str, secret: Optional[str] = None, *,
+                   name: Optional[str] = None, timeout_ms: Optional[int] = None,
+                   init_timeout_ms: Optional[int] = None,
+                   device: Optional[int] = None) -> "Communicator":
+        """Join through ``"file:DIRECTORY"``, ``"unix:NAME"`` or ``"tcp:HOST:PORT"``."""
+        handle = c_void_p()
+        config = cls._config(name, timeout_ms, init_timeout_ms, device)
+        check(lib.tuttiCommInitStore(byref(handle), nranks, rank, store.encode(),
+                                     secret.encode() if secret is not None else None,
+                                     byref(config)))
+        return cls(handle)
+
+    @classmethod
+    def init_all(cls, nranks: int, devices: Optional[Sequence[int]] = None) -> List["Communicator"]:
+        """A communicator of `nranks` ranks of this process. Use them from as many threads, or from one
+        thread inside groups."""
+        handles = (c_void_p * nranks)()
+        list_of = (c_int * nranks)(*devices) if devices is not None else None
+        check(lib.tuttiCommInitAll(handles, nranks, list_of))
+        return [cls(c_void_p(handle)) for handle in handles]
+
+    def split(self, color: Optional[int], key: int = 0) -> Optional["Communicator"]:
+        """Ranks with equal color form a new communicator, ordered by key. None joins nothing."""
+        child = c_void_p()
+        check(lib.tuttiCommSplit(self._handle, -1 if color is None else color, key, byref(child),
+                                 None))
+        return Communicator(child) if child else None
+
+    def finalize(self) -> None:
+        """Wait until all operations are complete and all ranks have called this."""
+        check(lib.tuttiCommFinalize(self._handle))
+
+    def destroy(self) -> None:
+        """Free it. Not collective."""
+        handle, self._handle = self._handle, c_void_p()
+        check(lib.tuttiCommDestroy(handle))
+
+    def abort(self) -> None:
+        """End all operations here and on all ranks, from any thread."""
+        check(lib.tuttiCommAbort(self._handle))
+
+    def __enter__(self) -> "Communicator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+    # ---- queries --------------------------------------------------------------------------
+
+    def _ask(self, function: Any) -> int:
+        answer = c_int()
+        check(function(self._handle, byref(answer)))
+        return answer.value
+
+    @property
+    def rank(self) -> int:
+        """This rank's number."""
+        return self._ask(lib.tuttiCommUserRank)
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self._ask(lib.tuttiCommCount)
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts that the ranks run on."""
+        return self._ask(lib.tuttiCommHostCount)
+
+    @property
+    def name(self) -> str:
+        """Its name; "" without one."""
+        text = c_char_p()
+        check(lib.tuttiCommGetName(self._handle, byref(text)))
+        return (text.value or b"").decode()
+
+    def get_rank_info(self, rank: int) -> RankPlace:
+        """Where a rank runs."""
+        info = RankInfo(size=ctypes.sizeof(RankInfo))
+        check(lib.tuttiCommGetRankInfo(self._handle, rank, byref(info)))
+        return RankPlace(info.host, info.localRank, info.localCount, info.pid, info.hostName.decode())
+
+    def set_timeout(self, timeout_ms: int) -> None:
+        """The deadline of operations from now on; 0: none."""
+        check(lib.tuttiCommSetTimeout(self._handle, timeout_ms))
+
+    # ---- collectives ------------------------------------------------------------------------
+
+    def _stream(self, stream: Stream, *arrays: Optional[Array]) -> c_void_p:
+        if isinstance(stream, HostStream):
+            stream._kept.extend(arrays)
+            return stream._handle
+        return c_void_p(stream)
+
+    @contextmanager
+    def pre_mul_sum(self, scalar: Any) -> Iterator[int]:
+        """An operation: the sum of every rank's input times that rank's `scalar`, an array of one
+        element."""
+        made, factor = c_int(), as_array(scalar)
+        if factor.count != 1:
+            raise _argument("the scalar of pre_mul_sum must be an array of one element")
+        check(lib.tuttiRedOpCreatePreMulSum(byref(made), factor.address, factor.type, 1,
+                                            self._handle))
+        try:
+            yield made.value
+        finally:
+            check(lib.tuttiRedOpDestroy(made, self._handle))
+
+    def all_reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", *,
+                   stream: Stream = None) -> Any:
+        """recv = `op` over all ranks of send; without `recv` in place. Returns the result."""
+        source = as_array(send)
+        target = _writable(source if recv is None else as_array(recv))
+        if target.count != source.count:
+            raise _argument(f"send has {source.count} elements, recv {target.count}")
+        check(lib.tuttiAllReduce(source.address, target.address, source.count,
+                                 _same_type(source, target), _op(op), self._handle,
+                                 self._stream(stream, source, target)))
+        return send if recv is None else recv
+
+    def reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", root: int = 0, *,
+               stream: Stream = None) -> Any:
+        """As all_reduce, but only `root` receives."""
+        source = as_array(send)
+        target = source if recv is None else as_array(recv)
+        if self.rank == root and _writable(target).count != source.count:
+            raise _argument(f"send has {source.count} elements, recv {target.count}")
+        check(lib.tuttiReduce(source.address, target.address, source.count,
+                              _same_type(source, target), _op(op), root, self._handle,
+                              self._stream(stream, source, target)))
+        return send if recv is None else recv
+
+    def broadcast(self, array: Any, root: int = 0, *, stream: Stream = None) -> Any:
+        """The array of `root`, on all ranks."""
+        target = _writable(as_array(array))
+        check(lib.tuttiBroadcast(target.address, target.address, target.count, target.type, root,
+                                 self._handle, self._stream(stream, target)))
+        return array
+
+    def all_gather(self, send: Any, recv: Any, *, stream: Stream = None) -> Any:
+        """recv = the arrays of all ranks, rank 0 first."""
+        source, target = as_array(send), _writable(as_array(recv))
+        self._check_blocks(target.count, source.count, "recv", "send")
+        check(lib.tuttiAllGather(source.address, target.address, source.count,
+                                 _same_type(source, target), self._handle,
+                                 self._stream(stream, source, target)))
+        return recv
+
+    def all_gather_v(self, send: Any, recv: Any, counts: Sequence[int],
+                     displs: Optional[Sequence[int]] = None, *, stream: Stream = None) -> Any:
+        """As all_gather, with a count per rank."""
+        source, target = as_array(send), _writable(as_array(recv))
+        self._check_vector(counts, displs, target, "recv")
+        if counts[self.rank] != source.count:
+            raise _argument(f"counts[{self.rank}] is {counts[self.rank]}, send has {source.count}")
+        check(lib.tuttiAllGatherV(source.address, target.address, _sizes(counts), _sizes(displs),
+                                  _same_type(source, target), self._handle,
+                                  self._stream(stream, source, target)))
+        return recv
+
+    def reduce_scatter(self, send: Any, recv: Any, op: Union[str, int] = "sum", *,
+                       stream: Stream = None) -> Any:
+        """recv = this rank's block of the reduction of all sends."""
+        source, target = as_array(send), _writable(as_array(recv))
+        self._check_blocks(source.count, target.count, "send", "recv")
+        check(lib.tuttiReduceScatter(source.address, target.address, target.count,
+                                     _same_type(source, target), _op(op), self._handle,
+                                     self._stream(stream, source, target)))
+        return recv
+
+    def reduce_scatter_v(self, send: Any, recv: Any, counts: Sequence[int],
+                         displs: Optional[Sequence[int]] = None, op: Union[str, int] = "sum", *,
+                         stream: Stream = None) -> Any:
+        """As reduce_scatter, with a count per rank."""
+        source, target = as_array(send), _writable(as_array(recv))
+        self._check_vector(counts, displs, source, "send")
+        if counts[self.rank] != target.count:
+            raise _argument(f"counts[{self.rank}] is {counts[self.rank]}, recv has {target.count}")
+        check(lib.tuttiReduceScatterV(source.address, target.address, _sizes(counts),
+                                      _sizes(displs), _same_type(source, target), _op(op),
+                                      self._handle, self._stream(stream, source, target)))
+        return recv
+
+    def all_to_all(self, send: Any, recv: Any, *, stream: Stream = None) -> Any:
+        """Block i of recv = this rank's block of rank i's send."""
+        source, target = as_array(send), _writable(as_array(recv))
+        if source.count != target.count or source.count % self.size != 0:
+            raise _argument(f"send has {source.count} elements and recv {target.count}: both must have "
+                            f"the same number, a multiple of {self.size}")
+        check(lib.tuttiAlltoAll(source.address, target.address, source.count // self.size,
+                                _same_type(source, target), self._handle,
+                                self._stream(stream, source, target)))
+        return recv
+
+    def all_to_all_v(self, send: Any, send_counts: Sequence[int], recv: Any,
+                     recv_counts: Sequence[int], send_displs: Optional[Sequence[int]] = None,
+                     recv_displs: Optional[Sequence[int]] = None, *, stream: Stream = None) -> Any:
+        """As all_to_all, with counts per rank."""
+        source, target = as_array(send), _writable(as_array(recv))
+        self._check_vector(send_counts, send_displs, source, "send")
+        self._check_vector(recv_counts, recv_displs, target, "recv")
+        check(lib.tuttiAlltoAllV(source.address, _sizes(send_counts), _sizes(send_displs),
+                                 target.address, _sizes(recv_counts), _sizes(recv_displs),
+                                 _same_type(source, target), self._handle,
+                                 self._stream(stream, source, target)))
+        return recv
+
+    def gather(self, send: Any, recv: Any = None, root: int = 0, *, stream: Stream = None) -> Any:
+        """recv on `root` = the arrays of all ranks; elsewhere it is ignored."""
+        source, target = as_array(send), None
+        if self.rank == root:
+            if recv is None:
+                raise _argument("recv is missing on root")
+            target = _writable(as_array(recv))
+            self._check_blocks(target.count, source.count, "recv", "send")
+            _same_type(source, target)
+        check(lib.tuttiGather(source.address, target.address if target else None, source.count,
+                              source.type, root, self._handle,
+                              self._stream(stream, source, target)))
+        return recv
+
+    def scatter(self, send: Any, recv: Any, root: int = 0, *, stream: Stream = None) -> Any:
+        """recv = this rank's block of root's send, which is ignored elsewhere."""
+        source, target = None, _writable(as_array(recv))
+        if self.rank == root:
+            if send is None:
+                raise _argument("send is missing on root")
+            source = as_array(send)
+            self._check_blocks(source.count, target.count, "send", "recv")
+            _same_type(source, target)
+        check(lib.tuttiScatter(source.address if source else None, target.address, target.count,
+                               target.type, root, self._handle,
+                               self._stream(stream, source, target)))
+        return recv
+
+    def barrier(self, *, stream: Stream = None) -> None:
+        """Complete on no rank before all have called it."""
+        check(lib.tuttiBarrier(self._handle, self._stream(stream)))
+
+    def send(self, array: Any, peer: int, *, stream: Stream = None) -> None:
+        """Send to `peer`; the k-th send meets its k-th receive."""
+        source = as_array(array)
+        check(lib.tuttiSend(source.address, source.count, source.type, peer, self._handle,
+                            self._stream(stream, source)))
+
+    def recv(self, array: Any, peer: int, *, stream: Stream = None) -> Any:
+        """Receive from `peer`."""
+        target = _writable(as_array(array))
+        check(lib.tuttiRecv(target.address, target.count, target.type, peer, self._handle,
+                            self._stream(stream, target)))
+        return array
+
+    def mailbox(self) -> "Mailbox":
+        """Make a mailbox of its ranks. Collective."""
+        box = c_void_p()
+        check(lib.tuttiMailboxCreate(self._handle, byref(box)))
+        return Mailbox(box)
+
+    def _check_blocks(self, whole: int, block: int, name: str, other: str) -> None:
+        if whole != block * self.size:
+            raise _argument(f"{name} has {whole} elements: it needs {self.size} times the {block} of "
+                            f"{other}")
+
+    def _check_vector(self, counts: Sequence[int], displs: Optional[Sequence[int]], array: Array,
+                      name: str) -> None:
+        size = self.size
+        if len(counts) != size or (displs is not None and len(displs) != size):
+            raise _argument(f"counts and displacements must have {size} entries, one for each rank")
+        if any(count < 0 for count in counts) or any(displ < 0 for displ in displs or ()):
+            raise _argument("a count or a displacement is negative")
+        starts = displs
+        if starts is None:
+            starts = [sum(counts[:rank]) for rank in range(size)]
+        end = max((start + count for start, count in zip(starts, counts) if count > 0), default=0)
+        if end > array.count:
+            raise _argument(f"{name} has {array.count} elements, the blocks need {end}")
+
+
+class Request:
+    """A message on its way. Keeps its array alive until it is complete."""
+
+    def __init__(self, handle: c_void_p, array: Array) -> None:
+        self._handle, self._array = handle, array
+        self._peer, self._tag = c_int(-1), c_int(-1)
+
+    def wait(self, timeout_ms: Optional[int] = None) -> Optional[Tuple[int, int]]:
+        """The other rank and the tag, once it is complete. With a limit: None if it is not by then."""
+        result = lib.tuttiRequestWait(byref(self._handle), -1 if timeout_ms is None else timeout_ms,
+                                      byref(self._peer), byref(self._tag))
+        if result == IN_PROGRESS:
+            return None
+        check(result)
+        return self._peer.value, self._tag.value
+
+    def test(self) -> bool:
+        """Is it complete?"""
+        return self.wait(0) is not None
+
+    def cancel(self) -> None:
+        """Take a receive back that has no message yet; wait() raises InvalidUsage then."""
+        check(lib.tuttiRequestCancel(self._handle))
+
+    def __del__(self) -> None:
+        # The memory must not go while a message may still come into it.
+        if self._handle and lib is not None:
+            lib.tuttiRequestCancel(self._handle)
+            lib.tuttiRequestWait(byref(self._handle), -1, None, None)
+
+
+class Mailbox:
+    """Messages that are matched by sender and tag, and progress by themselves. Thread-safe."""
+
+    def __init__(self, handle: c_void_p) -> None:
+        self._handle = handle
+
+    def send(self, array: Any, peer: int, tag: int = 0) -> Request:
+        """Begin to send."""
+        source, request = as_array(array), c_void_p()
+        check(lib.tuttiMailboxSend(source.address, source.count, source.type, peer, tag,
+                                   self._handle, byref(request)))
+        return Request(request, source)
+
+    def recv(self, array: Any, peer: int = ANY_RANK, tag: int = ANY_TAG) -> Request:
+        """Begin to receive, by default from any rank with any tag."""
+        target, request = _writable(as_array(array)), c_void_p()
+        check(lib.tuttiMailboxRecv(target.address, target.count, target.type, peer, tag,
+                                   self._handle, byref(request)))
+        return Request(request, target)
+
+    def set_timeout(self, timeout_ms: int) -> None:
+        """The deadline of waits from now on; 0: none."""
+        check(lib.tuttiMailboxSetTimeout(self._handle, timeout_ms))
+
+    def abort(self) -> None:
+        """End all requests here and on all ranks."""
+        check(lib.tuttiMailboxAbort(self._handle))
+
+    def destroy(self) -> None:
+        """End it. Not collective."""
+        handle, self._handle = self._handle, c_void_p()
+        check(lib.tuttiMailboxDestroy(handle))
+
+    def __enter__(self) -> "Mailbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+
+def empty(shape: Union[int, Sequence[int]], dtype: Any = "float32") -> Any:
+    """A NumPy array, zeroed, in memory that the ranks of a host map: collectives need not copy it."""
+    import numpy
+
+    kind = numpy.dtype(dtype)
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = 1
+    for size in sizes:
+        count *= size
+    if count == 0:
+        return numpy.empty(sizes, kind)
+    memory = c_void_p()
+    check(lib.tuttiMemAllocHost(byref(memory), count * kind.itemsize))
+
+    class Memory(ctypes.c_char * (count * kind.itemsize)):  # type: ignore[misc]
+        def __del__(self, free: Any = lib.tuttiMemFree, address: int = memory.value or 0) -> None:
+            free(address)
+
+    return numpy.frombuffer(Memory.from_address(memory.value or 0), kind).reshape(sizes)

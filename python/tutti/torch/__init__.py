@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.distributed over Tutti.
+
+After ``pip install`` PyTorch knows the backend by itself::
+
+    torch.distributed.init_process_group("tutti")
+
+``import tutti.torch`` registers it by hand, where PyTorch was told not to load backends
+(``TORCH_DEVICE_BACKEND_AUTOLOAD=0``).
+"""
+from __future__ import annotations
+
+import datetime
+import importlib
+from types import ModuleType
+from typing import Any, Optional, Sequence
+
+import torch
+import torch.distributed as dist
+
+__all__ = ["empty", "register"]
+
+_module: Optional[ModuleType] = None
+
+
+def _extension() -> ModuleType:
+    """The extension, loaded at first use."""
+    global _module
+    if _module is not None:
+        return _module
+    again = "pip install --force-reinstall --no-deps tutti, with this PyTorch installed"
+    try:
+        module = importlib.import_module("tutti.torch._backend")
+    except ImportError as error:
+        raise ImportError(
+            f"tutti.torch has no extension for PyTorch {torch.__version__} ({error}): it was built "
+            f"without PyTorch, or for another version. Cure: {again}"
+        ) from None
+    if module.torch_version != torch.__version__:
+        raise ImportError(
+            f"tutti.torch was built for PyTorch {module.torch_version}, this is {torch.__version__}. "
+            f"Cure: {again}"
+        )
+    _module = module
+    return module
+
+
+def _create(options: Any, backend_options: Any) -> Any:
+    """Make the backend of a process group; called by torch.distributed on all of its ranks."""
+    timeout = options.timeout
+    if backend_options is not None and getattr(backend_options, "_timeout", None) is not None:
+        timeout = backend_options._timeout
+    if not isinstance(timeout, datetime.timedelta):
+        timeout = datetime.timedelta(seconds=float(timeout))
+    return _extension().create(
+        options.store, options.group_rank, options.group_size, timeout, str(options.group_id)
+    )
+
+
+def register() -> None:
+    """Make the backend "tutti" known to torch.distributed. More than once does no harm."""
+    if "TUTTI" in dist.Backend._plugins:
+        return
+    dist.Backend.register_backend("tutti", _create, extended_api=True, devices=["cpu"])
+
+
+def empty(*size: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    """A tensor in memory that the ranks of a host map, so that collectives need not copy it."""
+    sizes: Sequence[int] = size
+    if len(size) == 1 and not isinstance(size[0], int):
+        sizes = list(size[0])
+    return _extension().empty(list(sizes), dtype)
+
+
+register()
