@@ -273,14 +273,12 @@ static int take_offer(struct tutti_mail *mail, int from)
     return check_match(mail, receive, from, frame);
 }
 
-static struct tutti_mail_request *take_by_id(struct tutti_mail_list *list, uint64_t id)
+static struct tutti_mail_request *find_by_id(const struct tutti_mail_list *list, uint64_t id)
 {
     struct tutti_mail_request *at = list->first;
 
     while (at != NULL && at->id != id)
         at = at->next;
-    if (at != NULL)
-        tutti_mail_remove(list, at);
     return at;
 }
 
@@ -296,11 +294,12 @@ static bool is_queued(const struct tutti_mail_peer *peer, const struct tutti_mai
 static int take_accept(struct tutti_mail *mail, int from)
 {
     struct tutti_mail_peer *peer = &mail->peers[from];
-    struct tutti_mail_request *send = take_by_id(&peer->offered, peer->frame.id);
+    struct tutti_mail_request *send = find_by_id(&peer->offered, peer->frame.id);
     size_t bytes;
 
     if (send == NULL || is_queued(peer, &send->out))
         return fail_frame(from, &peer->frame, "accepts what was never offered");
+    tutti_mail_remove(&peer->offered, send);
     bytes = tutti_mail_bytes(send);
     send->out = (struct tutti_mail_out){
         .frame = {.kind = TUTTI_MAIL_DATA, .count = bytes, .id = peer->frame.answer},
@@ -312,13 +311,14 @@ static int take_accept(struct tutti_mail *mail, int from)
 static int take_data(struct tutti_mail *mail, int from)
 {
     struct tutti_mail_peer *peer = &mail->peers[from];
-    struct tutti_mail_request *receive = take_by_id(&peer->accepted, peer->frame.id);
+    struct tutti_mail_request *receive = find_by_id(&peer->accepted, peer->frame.id);
 
-    if (receive == NULL)
+    if (receive == NULL || is_queued(peer, &receive->out))
         return fail_frame(from, &peer->frame, "brings what was never accepted");
-    peer->in_request = receive;
     if (peer->frame.count != tutti_mail_bytes(receive))
         return fail_frame(from, &peer->frame, "brings another size than was offered");
+    tutti_mail_remove(&peer->accepted, receive);
+    peer->in_request = receive;
     peer->in_bytes = receive->data;
     peer->in_size = peer->frame.count;
     return TUTTI_OK;
