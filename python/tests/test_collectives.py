@@ -309,6 +309,14 @@ def works(rank: int, size: int) -> None:
     work = dist.barrier(async_op=True)
     work.wait()
 
+    def sum_again(done: torch.futures.Future) -> torch.Tensor:
+        # As communication hooks of DDP do: a callback that itself communicates, and waits.
+        dist.all_reduce(done.value()[0])
+        return dist.all_reduce(done.value()[0], async_op=True).get_future().wait()[0]
+
+    future = dist.all_reduce(torch.ones(3), async_op=True).get_future().then(sum_again)
+    equal(future.wait(), torch.full((3,), float(size) ** 3))
+
 
 def test_works_and_futures(world):
     world.run(works)

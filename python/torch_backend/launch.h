@@ -31,8 +31,10 @@ template <class Body> class BodyJob : public Job {
             error = std::current_exception();
         }
         body_.reset();
-        std::exchange(work_, nullptr)->complete(error);
+        work_->complete(error);
     }
+
+    void tell() override { std::exchange(work_, nullptr)->tell(); }
 
   private:
     c10::intrusive_ptr<CollectiveWork> work_;

@@ -12,39 +12,60 @@ Queue::~Queue()
         is_closing_ = true;
         work_.notify_all();
     }
-    if (thread_.joinable())
-        thread_.join();
+    for (auto &thread : threads_) {
+        if (getpid() == process_)
+            thread.join();
+        else
+            thread.detach(); // of a child of fork, which does not have it
+    }
 }
 
-// The first job in the queue. Nobody else serves meanwhile.
-void Queue::serve_one(std::unique_lock<std::mutex> &lock)
+// Jobs that are queued will be run by somebody. The lock is held.
+void Queue::see_to_jobs()
+{
+    if (!jobs_.empty() && !is_served_ && idle_ > 0)
+        work_.notify_one();
+    else if (!jobs_.empty() && !is_served_ && !is_closing_)
+        threads_.emplace_back([this] { serve(); });
+}
+
+// Nobody else serves. The lock is held, but not while the job runs and is told.
+void Queue::run_one(Lock &lock, Job &job)
+{
+    is_served_ = true;
+    lock.unlock();
+    job.run();
+    lock.lock();
+    is_served_ = false;
+    job.is_done_ = true;
+    see_to_jobs();
+    news_.notify_all();
+    lock.unlock();
+    job.tell();
+    lock.lock();
+}
+
+void Queue::serve_one(Lock &lock)
 {
     std::shared_ptr<Job> job = std::move(jobs_.front());
 
     jobs_.pop_front();
-    is_served_ = true;
-    lock.unlock();
-    job->run();
-    lock.lock();
-    is_served_ = false;
-    job->is_done_ = true;
-    news_.notify_all();
+    run_one(lock, *job);
 }
 
 void Queue::serve()
 {
-    std::unique_lock<std::mutex> lock(lock_);
+    Lock lock(lock_);
 
     pthread_setname_np(pthread_self(), "tutti-torch");
-    for (;;) {
-        if (!jobs_.empty() && !is_served_)
+    while (!is_closing_ || !jobs_.empty()) {
+        if (!jobs_.empty() && !is_served_) {
             serve_one(lock);
-        else if (is_closing_ && jobs_.empty())
-            return;
-        else if (!jobs_.empty())
-            news_.wait(lock);
-        else
-            work_.wait(lock);
+            continue;
+        }
+        idle_++;
+        work_.wait(lock);
+        idle_--;
     }
 }
 
@@ -52,15 +73,13 @@ void Queue::push(std::shared_ptr<Job> job)
 {
     std::lock_guard<std::mutex> guard(lock_);
 
-    if (!thread_.joinable())
-        thread_ = std::thread([this] { serve(); });
     jobs_.push_back(std::move(job));
-    work_.notify_one();
+    see_to_jobs();
 }
 
 void Queue::run_now(Job &job)
 {
-    std::unique_lock<std::mutex> lock(lock_);
+    Lock lock(lock_);
 
     while (is_served_ || !jobs_.empty()) {
         if (is_served_)
@@ -68,21 +87,13 @@ void Queue::run_now(Job &job)
         else
             serve_one(lock);
     }
-    is_served_ = true;
-    lock.unlock();
-    job.run();
-    lock.lock();
-    is_served_ = false;
-    job.is_done_ = true;
-    if (!jobs_.empty())
-        work_.notify_one();
-    news_.notify_all();
+    run_one(lock, job);
 }
 
 bool Queue::wait_for(Job &job, std::chrono::steady_clock::time_point deadline)
 {
     const bool is_endless = deadline == std::chrono::steady_clock::time_point::max();
-    std::unique_lock<std::mutex> lock(lock_);
+    Lock lock(lock_);
 
     while (!job.is_done_) {
         // A job that is run here cannot be left when a deadline passes.
@@ -105,7 +116,7 @@ bool Queue::is_idle()
 
 void Queue::drain()
 {
-    std::unique_lock<std::mutex> lock(lock_);
+    Lock lock(lock_);
 
     while (is_served_ || !jobs_.empty()) {
         if (is_served_)

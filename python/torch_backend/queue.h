@@ -5,14 +5,21 @@
 // queued, and a thread of the queue runs them while the caller computes. Waking that thread takes
 // longer than a small operation, so a caller that waits for a job which nobody has begun serves the
 // queue itself, up to that job.
+//
+// When a job is done, the thread that has run it calls back whoever wants to know. A callback may
+// queue jobs and wait for them, so meanwhile another thread serves: the queue starts one if it has
+// none that is idle.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
+
+#include <unistd.h>
 
 namespace tutti_torch {
 
@@ -20,6 +27,8 @@ class Job {
   public:
     virtual ~Job() = default;
     virtual void run() = 0;
+    // After it, when the next job may run: the callbacks.
+    virtual void tell() = 0;
 
   private:
     friend class Queue;
@@ -44,15 +53,21 @@ class Queue {
     bool is_idle();
 
   private:
-    void serve_one(std::unique_lock<std::mutex> &lock);
-    void serve();
+    using Lock = std::unique_lock<std::mutex>;
 
-    std::mutex lock_;
-    std::condition_variable work_, news_;
+    void run_one(Lock &lock, Job &job);
+    void serve_one(Lock &lock);
+    void serve();
+    void see_to_jobs();
+
+    std::mutex lock_; // of all below
+    std::condition_variable work_, news_; // for idle threads; for those who wait for a job
     std::deque<std::shared_ptr<Job>> jobs_;
     bool is_served_ = false; // a thread runs a job
     bool is_closing_ = false;
-    std::thread thread_;
+    size_t idle_ = 0; // threads of the queue that wait for jobs
+    std::vector<std::thread> threads_;
+    const pid_t process_ = getpid();
 };
 
 } // namespace tutti_torch

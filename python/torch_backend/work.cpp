@@ -36,17 +36,27 @@ void CollectiveWork::will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job>
 
 void CollectiveWork::complete(std::exception_ptr error)
 {
-    c10::intrusive_ptr<c10::ivalue::Future> future;
-
     finish(error);
-    {
-        std::lock_guard<std::mutex> guard(mutex_);
-        future = future_;
-    }
-    if (future && error)
-        future->setErrorIfNeeded(error);
-    else if (future)
-        future->markCompleted(c10::IValue(outputs_));
+}
+
+static void complete_future(c10::ivalue::Future &future, std::exception_ptr error,
+                            const std::vector<at::Tensor> &outputs)
+{
+    if (error)
+        future.setErrorIfNeeded(error);
+    else
+        future.markCompleted(c10::IValue(outputs));
+}
+
+void CollectiveWork::tell()
+{
+    std::unique_lock<std::mutex> guard(mutex_);
+    auto future = future_;
+
+    is_told_ = true;
+    guard.unlock();
+    if (future)
+        complete_future(*future, exception_, outputs_);
 }
 
 bool CollectiveWork::wait(std::chrono::milliseconds timeout)
@@ -71,16 +81,12 @@ c10::intrusive_ptr<c10::ivalue::Future> CollectiveWork::getFuture()
         return future_;
     future_ = c10::make_intrusive<c10::ivalue::Future>(
         c10::ListType::create(c10::TensorType::get()));
-    if (!completed_)
-        return future_;
     auto future = future_;
-    auto error = exception_;
 
+    if (!is_told_)
+        return future;
     guard.unlock();
-    if (error)
-        future->setErrorIfNeeded(error);
-    else
-        future->markCompleted(c10::IValue(outputs_));
+    complete_future(*future, exception_, outputs_);
     return future;
 }
 

@@ -23,8 +23,9 @@ class CollectiveWork : public c10d::Work {
 
     // Where the job will run; for the waiting.
     void will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job> job);
-    // The job has ended. Called once.
+    // The job has ended; then tell those who wait for the future. Each is called once.
     void complete(std::exception_ptr error);
+    void tell();
 
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override {}
@@ -40,6 +41,7 @@ class CollectiveWork : public c10d::Work {
     std::shared_ptr<Queue> queue_;
     std::shared_ptr<Job> job_;
     c10::intrusive_ptr<c10::ivalue::Future> future_; // made when somebody asks for it
+    bool is_told_ = false; // a future that is made from now on is completed by who makes it
 };
 
 // Completes when all of the others have.

@@ -117,7 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     fuzz_require(mail.pending == 0, "no request is left");
     (void)tutti_mail_leave(&mail);
     for (size_t i = 0; i < REQUESTS; i++) {
-        fuzz_require(trial.memory[i] == NULL || trial.ends[i] == 1, "a request that was posted ends");
+        fuzz_require(trial.memory[i] == NULL || trial.ends[i] == 1,
+                     "a request that was posted ends");
         free(trial.memory[i]);
     }
     tutti_mail_fini(&mail);
