@@ -219,7 +219,7 @@ static int tell_result(const struct tuttiRequest *request)
         return rc;
     if (request->is_cancelled && rc == TUTTI_ERR_USAGE)
         return tutti_note(rc, "the receive was cancelled");
-    if (tutti_mailbox_enter(mailbox, "tuttiRequestWait") != TUTTI_OK)
+    if (tutti_mailbox_try_enter(mailbox) != TUTTI_OK)
         return tutti_note(TUTTI_ERR_USAGE, "the mailbox was destroyed before the message was "
                           "complete");
     if (tutti_comm_error(tutti_mailbox_comm(mailbox)) == 0)

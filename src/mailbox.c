@@ -19,7 +19,7 @@ enum { LEAVE_MS = 1000 };
 struct tuttiMailbox {
     struct tuttiMailbox *next;    /* of those that live */
     uint32_t fork_generation;
-    uint32_t visitors;            /* threads in a call on it, and requests; under living_lock */
+    uint32_t visitors;            /* threads in a call on it; under living_lock */
     tuttiComm_t child;
     struct tutti_comm *comm;      /* the child's */
 
@@ -52,27 +52,35 @@ static struct tuttiMailbox *living;
 
 /* ---- who may use it -------------------------------------------------------------------- */
 
-int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function)
+int tutti_mailbox_try_enter(struct tuttiMailbox *box)
 {
     struct tuttiMailbox *at;
-    bool is_ours = true;
+    int rc = TUTTI_ERR_ARGUMENT;
 
     pthread_mutex_lock(&living_lock);
     for (at = living; at != NULL && at != box; at = at->next)
         ;
-    if (at != NULL) {
-        is_ours = at->fork_generation == tutti_fork_generation();
-        at->visitors += is_ours;
+    if (at != NULL)
+        rc = at->fork_generation == tutti_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
+    if (rc == TUTTI_OK) {
+        at->visitors++;
+        tutti_log_enter(&at->comm->scope);
     }
     pthread_mutex_unlock(&living_lock);
-    if (at == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: mailbox is not one that tuttiMailboxCreate has "
-                          "made, or is destroyed", function);
-    if (!is_ours)
-        return tutti_fail(TUTTI_ERR_USAGE, "%s: mailbox was made before fork; a child must make "
-                          "its own", function);
-    tutti_log_enter(&box->comm->scope);
-    return TUTTI_OK;
+    return rc;
+}
+
+int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function)
+{
+    int rc = tutti_mailbox_try_enter(box);
+
+    if (rc == TUTTI_ERR_ARGUMENT)
+        return tutti_fail(rc, "%s: mailbox is not one that tuttiMailboxCreate has made, or is "
+                          "destroyed", function);
+    if (rc == TUTTI_ERR_USAGE)
+        return tutti_fail(rc, "%s: mailbox was made before fork; a child must make its own",
+                          function);
+    return rc;
 }
 
 void tutti_mailbox_leave(struct tuttiMailbox *box)
@@ -90,14 +98,14 @@ struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box)
 
 /* ---- driving: by one thread at a time --------------------------------------------------- */
 
-/* The engine is done with it. Whoever waits for it may free it at once. */
+/* The engine is done with the request. A thread that waits for it may free it at once. */
 static void note_done(void *context, struct tutti_mail_request *mail)
 {
     struct tuttiMailbox *box = context;
 
     pthread_mutex_lock(&box->lock);
     box->open--;
-    /* release: pairs with the acquire of whoever waits */
+    /* release: pairs with the acquire of a thread that waits */
     tutti_store_release(&mail->is_done, 1);
     if (tutti_load_relaxed(&box->waiters) > 0)
         pthread_cond_broadcast(&box->news);
@@ -186,7 +194,8 @@ static int watch(struct tuttiMailbox *box)
     box->watched_ns = now_ns;
     if (tutti_load_relaxed(&box->waiters) > 0)
         warn_of_wait(box, now_ns);
-    return tutti_fabric_check(box->comm->fabric);
+    TUTTI_TRY(tutti_fabric_check(box->comm->fabric));
+    return tutti_mail_look_for_leavers(&box->mail);
 }
 
 /* One pass over all that is pending. */
@@ -223,11 +232,10 @@ static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
                                   (box->mail.pending == 0 &&
                                    tutti_load_acquire(&box->has_orders) == 0))
             break;
-        if (moved)
-            continue;
         if (deadline_ns == 0 || (deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns))
             break;
-        tutti_fabric_idle(box->comm->fabric, &box->idle);
+        if (!moved)
+            tutti_fabric_idle(box->comm->fabric, &box->idle);
     }
     pthread_mutex_lock(&box->lock);
     box->is_driven = false;

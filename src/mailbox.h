@@ -2,9 +2,9 @@
  * Mailboxes: who moves the messages, and when.
  *
  * A mailbox has a communicator of its own, split off the user's, so that messages progress
- * beside collectives. One thread at a time drives its engine (mail/mail.h). That is a thread which
- * waits for a request if there is one, for then no other thread has to be woken; else a thread of
- * the mailbox, which sleeps while nothing is pending. */
+ * beside collectives. One thread at a time drives its engine (mail/mail.h). If a thread waits for a
+ * request, that thread drives, so that no other one has to be woken. Else a thread of the mailbox
+ * does; it sleeps while nothing is pending. */
 #ifndef TUTTI_MAILBOX_H
 #define TUTTI_MAILBOX_H
 
@@ -24,6 +24,8 @@ int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tutt
 /* TUTTI_ERR_ARGUMENT unless `box` is a living mailbox, TUTTI_ERR_USAGE if it was made before fork.
  * Holds it until tutti_mailbox_leave. */
 int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function);
+/* The same without a message. */
+int tutti_mailbox_try_enter(struct tuttiMailbox *box);
 void tutti_mailbox_leave(struct tuttiMailbox *box);
 
 struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box);

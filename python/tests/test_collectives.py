@@ -342,6 +342,14 @@ def mistakes(rank: int, size: int) -> None:
         dist.all_reduce(torch.ones(2), op=ReduceOp.BAND)
     with pytest.raises((ValueError, RuntimeError)):
         dist.all_to_all_single(torch.empty(3), torch.empty(3), [3] + [0] * (size - 1), [5] + [0] * (size - 1))
+    with pytest.raises(ValueError, match=f"the output for rank {rank} has 2 elements, .* 3"):
+        dist.all_gather([torch.empty(2) for _ in range(size)], torch.empty(3))
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    with pytest.raises(ValueError, match=f"the output for rank {rank} has 2 elements, .* 300"):
+        backend.allgather_coalesced([[torch.empty(2)] for _ in range(size)], [torch.empty(300)])
+    if rank == 0:
+        with pytest.raises(ValueError, match="of the list has 2 elements, the single tensor 3"):
+            dist.gather(torch.empty(3), [torch.empty(2) for _ in range(size)])
     dist.barrier()
 
 

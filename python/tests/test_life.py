@@ -30,6 +30,8 @@ def groups(rank: int, size: int) -> None:
     tensor = torch.ones(1)
     dist.all_reduce(tensor, group=half)
     assert tensor.item() == (size - 1 if rank < size - 1 else 1)
+    named = dist.split_group(dist.group.WORLD, halves, group_desc="a long name " * 20)
+    dist.all_reduce(tensor, group=named)
 
 
 def test_groups(world):
@@ -182,6 +184,8 @@ def memory(rank: int, size: int) -> None:
     dist.all_reduce(tensor)
     assert (tensor == size).all()
     assert tutti.torch.empty(4, dtype=torch.int64).dtype == torch.int64
+    with pytest.raises(ValueError, match="too large"):
+        tutti.torch.empty(2**40, 2**40)
 
 
 def test_memory_of_shared_windows(world):

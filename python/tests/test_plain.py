@@ -105,6 +105,36 @@ def test_messages_groups_and_streams(size: int) -> None:
     run(size, body)
 
 
+def test_arrays_live_as_long_as_they_are_needed() -> None:
+    def body(comm: tutti.Communicator) -> None:
+        rank, size, received = comm.rank, comm.size, [numpy.empty(1000) for _ in range(8)]
+        with tutti.group():
+            for turn, target in enumerate(received):
+                comm.send(numpy.full(1000, 10.0 * turn + rank), (rank + 1) % size)
+                comm.recv(target, (rank - 1) % size)
+            gc.collect()
+            others = [numpy.full(1000, -1.0) for _ in range(20)]  # where freed memory would be
+        for turn, target in enumerate(received):
+            assert (target == 10 * turn + (rank - 1) % size).all()
+        assert all((other == -1).all() for other in others)
+        box = comm.mailbox()
+        for tag in range(4):  # larger than what is sent at once, and nobody waits for them
+            box.send(numpy.full(50000, float(tag)), (rank + 1) % size, tag)
+        gc.collect()
+        others = [numpy.full(50000, -1.0) for _ in range(8)]
+        comm.barrier()
+        for tag in reversed(range(4)):
+            target = numpy.empty(50000)
+            assert box.recv(target, tag=tag).wait() == ((rank - 1) % size, tag)
+            assert (target == tag).all()
+        box.recv(numpy.empty(5), tag=99)  # taken back
+        comm.barrier()
+        box.destroy()
+        assert all((other == -1).all() for other in others)
+
+    run(3, body)
+
+
 def test_queries() -> None:
     def body(comm: tutti.Communicator) -> None:
         place = comm.get_rank_info(comm.rank)
@@ -177,6 +207,12 @@ def test_mistakes_are_refused() -> None:
             comm.all_gather_v(numpy.ones(2), numpy.ones(4), [2, -2])
         with pytest.raises(tutti.InvalidArgument, match="peer 9 is not a rank"):
             comm.send(numpy.ones(2), 9)
+        with tutti.group():
+            for call in (lambda: comm.split(0), lambda: tutti.Communicator.init_all(2)):
+                with pytest.raises(tutti.InvalidUsage, match="inside a group; call it outside"):
+                    call()
+            with pytest.raises(tutti.InvalidUsage, match="inside a group"):
+                comm.mailbox()
         fixed = numpy.ones(2)
         fixed.flags.writeable = False
         with pytest.raises((tutti.InvalidArgument, ValueError), match="read-only"):

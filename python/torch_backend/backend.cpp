@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 
 namespace tutti_torch {
@@ -30,6 +31,22 @@ static tuttiUniqueId share_id(c10d::Store &store, int rank)
     return id;
 }
 
+// The library's names are shorter than those of groups that list their ranks: the end of a long one
+// becomes a hash of the whole (FNV-1a), the same on all ranks.
+static std::string as_comm_name(const std::string &group_name)
+{
+    constexpr size_t longest = 63, digits = 16;
+    uint64_t hash = 0xcbf29ce484222325u;
+    char end[digits + 2];
+
+    if (group_name.size() <= longest)
+        return group_name;
+    for (const char letter : group_name)
+        hash = (hash ^ static_cast<uint8_t>(letter)) * 0x100000001b3u;
+    std::snprintf(end, sizeof end, "~%016llx", static_cast<unsigned long long>(hash));
+    return group_name.substr(0, longest - digits - 1) + end;
+}
+
 // Limits of a day and more are none.
 static int as_int_ms(std::chrono::milliseconds limit)
 {
@@ -42,11 +59,12 @@ Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
       queue_(std::make_shared<Queue>()), orphans_(std::make_shared<Orphans>())
 {
     const tuttiUniqueId id = share_id(*store_, rank);
+    const std::string name = as_comm_name(options_->group_name);
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
 
     config.timeoutMs = as_int_ms(options_->timeout);
     config.initTimeoutMs = config.timeoutMs > 0 ? config.timeoutMs : INT_MAX;
-    config.commName = options_->group_name.c_str();
+    config.commName = name.c_str();
     config.device = -1;
     check(tuttiCommInitRankConfig(&comm_, size, id, rank, &config));
     const tuttiResult_t result = tuttiMailboxCreate(comm_, &mailbox_);

@@ -288,16 +288,33 @@ WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts)
                   });
 }
 
-static void check_list(const std::vector<Tensors> &lists, const at::Tensor &one, size_t size,
-                       const char *function)
+static const Tensors &only_list(const std::vector<Tensors> &lists, const at::Tensor &one, int size,
+                                const char *function)
 {
-    TORCH_CHECK_VALUE(lists.size() == 1 && lists[0].size() == size, "tutti: ", function,
-                      ": takes one list of ", size, " tensors, one for each rank; got ",
+    TORCH_CHECK_VALUE(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), "tutti: ",
+                      function, ": takes one list of ", size, " tensors, one for each rank; got ",
                       lists.empty() ? 0 : lists[0].size());
     for (const auto &tensor : lists[0]) {
         check_tensor(tensor, function);
         check_same_type(tensor, one, function);
     }
+    return lists[0];
+}
+
+// The list of the root of a gather or scatter; elsewhere there is none.
+static Tensors list_of_root(const std::vector<Tensors> &lists, const at::Tensor &one, int root,
+                            int rank, int size, const char *function)
+{
+    check_root(root, size, function);
+    if (rank != root)
+        return {};
+    const Tensors &list = only_list(lists, one, size, function);
+
+    for (const auto &tensor : list)
+        TORCH_CHECK_VALUE(tensor.numel() == one.numel(), "tutti: ", function,
+                          ": a tensor of the list has ", tensor.numel(),
+                          " elements, the single tensor ", one.numel());
+    return list;
 }
 
 // Blocks of a list, one after the other.
@@ -335,16 +352,7 @@ WorkPtr Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs,
 {
     const at::Tensor &input = only(inputs, "gather");
     const int root = static_cast<int>(opts.rootRank);
-    const bool is_root = getRank() == root;
-
-    check_root(opts.rootRank, getSize(), "gather");
-    if (is_root) {
-        check_list(outputs, input, static_cast<size_t>(getSize()), "gather");
-        for (const auto &output : outputs[0])
-            TORCH_CHECK_VALUE(output.numel() == input.numel(), "tutti: gather: an output has ",
-                              output.numel(), " elements, the input ", input.numel());
-    }
-    Tensors list = is_root ? outputs[0] : Tensors();
+    const Tensors list = list_of_root(outputs, input, root, getRank(), getSize(), "gather");
 
     return launch(c10d::OpType::GATHER, "tutti:gather", inputs, list, opts.asyncOp, opts.timeout,
                   [input, list, root, comm = comm_] {
@@ -366,16 +374,7 @@ WorkPtr Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
 {
     const at::Tensor &output = only(outputs, "scatter");
     const int root = static_cast<int>(opts.rootRank);
-    const bool is_root = getRank() == root;
-
-    check_root(opts.rootRank, getSize(), "scatter");
-    if (is_root) {
-        check_list(inputs, output, static_cast<size_t>(getSize()), "scatter");
-        for (const auto &input : inputs[0])
-            TORCH_CHECK_VALUE(output.numel() == input.numel(), "tutti: scatter: an input has ",
-                              input.numel(), " elements, the output ", output.numel());
-    }
-    Tensors list = is_root ? inputs[0] : Tensors();
+    const Tensors list = list_of_root(inputs, output, root, getRank(), getSize(), "scatter");
 
     return launch(c10d::OpType::SCATTER, "tutti:scatter", list, outputs, opts.asyncOp, opts.timeout,
                   [output, list, root, comm = comm_] {
@@ -413,19 +412,26 @@ static void all_gather_list(const Tensors &outputs, const at::Tensor &input, tut
     unflatten(flat, outputs);
 }
 
+// `outputs` has an entry for each rank.
+static void check_gathered_list(const Tensors &outputs, const at::Tensor &input, int rank,
+                                const char *function)
+{
+    const at::Tensor &mine = outputs[static_cast<size_t>(rank)];
+
+    TORCH_CHECK_VALUE(mine.numel() == input.numel(), "tutti: ", function,
+                      ": the output for rank ", rank, " has ", mine.numel(),
+                      " elements, the input of that rank ", input.numel());
+}
+
 WorkPtr Backend::allgather(std::vector<Tensors> &outputs, Tensors &inputs,
                            const c10d::AllgatherOptions &opts)
 {
     const at::Tensor &input = only(inputs, "all_gather");
 
-    check_list(outputs, input, static_cast<size_t>(getSize()), "all_gather");
-    const auto &mine = outputs[0][static_cast<size_t>(getRank())];
-
-    TORCH_CHECK_VALUE(mine.numel() == input.numel(), "tutti: all_gather: the output for rank ",
-                      getRank(), " has ", mine.numel(), " elements, the input of that rank ",
-                      input.numel());
-    return launch(c10d::OpType::ALLGATHER, "tutti:all_gather", inputs, outputs[0], opts.asyncOp,
-                  opts.timeout, [list = outputs[0], input, comm = comm_] {
+    const Tensors &list = only_list(outputs, input, getSize(), "all_gather");
+    check_gathered_list(list, input, getRank(), "all_gather");
+    return launch(c10d::OpType::ALLGATHER, "tutti:all_gather", inputs, list, opts.asyncOp,
+                  opts.timeout, [list, input, comm = comm_] {
                       all_gather_list(list, input, comm);
                   });
 }
@@ -443,17 +449,19 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inp
                           list.size(), " outputs for ", inputs.size(), " inputs");
         results.insert(results.end(), list.begin(), list.end());
     }
-    for (const auto &input : inputs)
-        check_tensor(input, "all_gather_coalesced");
-    return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs, results,
-                  opts.asyncOp, opts.timeout, [outputs, inputs, comm = comm_] {
-                      for (size_t i = 0; i < inputs.size(); i++) {
-                          Tensors list;
+    std::vector<Tensors> lists(inputs.size()); // of each input: the outputs of all ranks
 
-                          for (const auto &of_rank : outputs)
-                              list.push_back(of_rank[i]);
-                          all_gather_list(list, inputs[i], comm);
-                      }
+    for (size_t i = 0; i < inputs.size(); i++) {
+        check_tensor(inputs[i], "all_gather_coalesced");
+        for (const auto &of_rank : outputs)
+            lists[i].push_back(of_rank[i]);
+        only_list({lists[i]}, inputs[i], getSize(), "all_gather_coalesced");
+        check_gathered_list(lists[i], inputs[i], getRank(), "all_gather_coalesced");
+    }
+    return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs, results,
+                  opts.asyncOp, opts.timeout, [lists, inputs, comm = comm_] {
+                      for (size_t i = 0; i < inputs.size(); i++)
+                          all_gather_list(lists[i], inputs[i], comm);
                   });
 }
 
@@ -549,9 +557,9 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
     std::vector<int64_t> counts;
     bool is_even = true;
 
-    check_list(inputs, output, static_cast<size_t>(getSize()), "reduce_scatter");
+    const Tensors &list = only_list(inputs, output, getSize(), "reduce_scatter");
     (void)reduction_of(opts.reduceOp, output.scalar_type());
-    for (const auto &input : inputs[0]) {
+    for (const auto &input : list) {
         counts.push_back(input.numel());
         is_even = is_even && counts.back() == counts.front();
     }
@@ -561,9 +569,9 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                       output.numel());
     if (is_even)
         counts.clear();
-    return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", inputs[0], outputs,
+    return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", list, outputs,
                   opts.asyncOp, opts.timeout,
-                  [output, counts, list = inputs[0], op = opts.reduceOp, rank = getRank(),
+                  [output, counts, list, op = opts.reduceOp, rank = getRank(),
                    size = getSize(), comm = comm_] {
                       reduce_scatter_one(output, flatten(list), counts, op, rank, size, comm);
                   });

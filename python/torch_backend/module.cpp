@@ -27,16 +27,15 @@ static at::Tensor empty(const std::vector<int64_t> &sizes, py::object dtype)
                                     ? c10::typeMetaToScalarType(c10::get_default_dtype())
                                     : torch::python::detail::py_object_to_dtype(dtype);
     const auto options = at::TensorOptions().dtype(type);
-    size_t bytes = c10::elementSize(type);
+    auto bytes = static_cast<int64_t>(c10::elementSize(type));
     void *memory = nullptr;
 
-    for (int64_t size : sizes) {
-        TORCH_CHECK_VALUE(size >= 0, "tutti: empty: a dimension is negative");
-        bytes *= static_cast<size_t>(size);
-    }
+    for (int64_t size : sizes)
+        TORCH_CHECK_VALUE(size >= 0 && !__builtin_mul_overflow(bytes, size, &bytes),
+                          "tutti: empty: a dimension is negative, or the tensor is too large");
     if (bytes == 0)
         return at::empty(sizes, options);
-    check(tuttiMemAllocHost(&memory, bytes));
+    check(tuttiMemAllocHost(&memory, static_cast<size_t>(bytes)));
     return at::from_blob(memory, sizes, [](void *at) { (void)tuttiMemFree(at); }, options);
 }
 

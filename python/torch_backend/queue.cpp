@@ -69,6 +69,17 @@ void Queue::serve()
     }
 }
 
+// Until no job is running, and none is left.
+void Queue::serve_all(Lock &lock)
+{
+    while (is_served_ || !jobs_.empty()) {
+        if (is_served_)
+            news_.wait(lock);
+        else
+            serve_one(lock);
+    }
+}
+
 void Queue::push(std::shared_ptr<Job> job)
 {
     std::lock_guard<std::mutex> guard(lock_);
@@ -81,12 +92,7 @@ void Queue::run_now(Job &job)
 {
     Lock lock(lock_);
 
-    while (is_served_ || !jobs_.empty()) {
-        if (is_served_)
-            news_.wait(lock);
-        else
-            serve_one(lock);
-    }
+    serve_all(lock);
     run_one(lock, job);
 }
 
@@ -118,12 +124,7 @@ void Queue::drain()
 {
     Lock lock(lock_);
 
-    while (is_served_ || !jobs_.empty()) {
-        if (is_served_)
-            news_.wait(lock);
-        else
-            serve_one(lock);
-    }
+    serve_all(lock);
 }
 
 } // namespace tutti_torch

@@ -57,6 +57,7 @@ class Queue {
 
     void run_one(Lock &lock, Job &job);
     void serve_one(Lock &lock);
+    void serve_all(Lock &lock);
     void serve();
     void see_to_jobs();
 

@@ -41,7 +41,7 @@ class CollectiveWork : public c10d::Work {
     std::shared_ptr<Queue> queue_;
     std::shared_ptr<Job> job_;
     c10::intrusive_ptr<c10::ivalue::Future> future_; // made when somebody asks for it
-    bool is_told_ = false; // a future that is made from now on is completed by who makes it
+    bool is_told_ = false; // getFuture completes a future that it makes from now on
 };
 
 // Completes when all of the others have.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections import deque
 from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Deque, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ._arrays import SIZES, Array, as_array
-from ._library import IN_PROGRESS, Config, InvalidArgument, RankInfo, UniqueId, check, lib
+from ._library import IN_PROGRESS, Config, InvalidArgument, InvalidUsage, RankInfo, UniqueId, check, lib
 
 OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4}
 ANY_RANK = -1
@@ -56,16 +58,37 @@ def _sizes(counts: Optional[Sequence[int]]) -> Any:
     return None if counts is None else (c_size_t * len(counts))(*counts)
 
 
+class _Groups(threading.local):
+    """The open groups of a thread. The library works on their arrays when the outermost one ends."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.kept: List[Any] = []
+
+
+_groups = _Groups()
+
+
+def _outside_groups(call: str) -> None:
+    if _groups.depth > 0:
+        raise InvalidUsage(5, f"tutti: {call}: inside a group; call it outside")
+
+
 @contextmanager
 def group() -> Iterator[None]:
-    """Calls inside run together when the group ends: any mix, on any number of communicators."""
+    """Calls inside run together when the group ends: any mix, on any number of communicators. Their
+    arrays stay alive until then."""
     check(lib.tuttiGroupStart())
+    _groups.depth += 1
+    result = 0
     try:
         yield
-    except BaseException:
-        lib.tuttiGroupEnd()
-        raise
-    check(lib.tuttiGroupEnd())
+    finally:
+        result = lib.tuttiGroupEnd()
+        _groups.depth -= 1
+        if _groups.depth == 0:
+            _groups.kept.clear()
+    check(result)
 
 
 class HostStream:
@@ -87,6 +110,7 @@ class HostStream:
         result = lib.tuttiStreamQuery(self._handle)
         if result == IN_PROGRESS:
             return False
+        self._kept.clear()
         check(result)
         return True
 
@@ -146,6 +170,7 @@ class Communicator:
         """Join the communicator of that id as number `rank`."""
         if len(unique_id) != ctypes.sizeof(UniqueId):
             raise _argument(f"an id has {ctypes.sizeof(UniqueId)} bytes, not {len(unique_id)}")
+        _outside_groups("init_rank")
         handle = c_void_p()
         config = cls._config(name, timeout_ms, init_timeout_ms, device)
         check(lib.tuttiCommInitRankConfig(byref(handle), nranks,
@@ -159,6 +184,7 @@ class Communicator:
                       device: Optional[int] = None) -> "Communicator":
         """Join the communicator that the launcher's variables describe (tutti-run, torchrun, Open MPI,
         MPICH, Slurm). Without them it has one rank."""
+        _outside_groups("init_from_env")
         handle = c_void_p()
         config = cls._config(name, timeout_ms, init_timeout_ms, device)
         check(lib.tuttiCommInitFromEnv(byref(handle), byref(config)))
@@ -170,6 +196,7 @@ class Communicator:
                    init_timeout_ms: Optional[int] = None,
                    device: Optional[int] = None) -> "Communicator":
         """Join through ``"file:DIRECTORY"``, ``"unix:NAME"`` or ``"tcp:HOST:PORT"``."""
+        _outside_groups("init_store")
         handle = c_void_p()
         config = cls._config(name, timeout_ms, init_timeout_ms, device)
         check(lib.tuttiCommInitStore(byref(handle), nranks, rank, store.encode(),
@@ -181,6 +208,7 @@ class Communicator:
     def init_all(cls, nranks: int, devices: Optional[Sequence[int]] = None) -> List["Communicator"]:
         """A communicator of `nranks` ranks of this process. Use them from as many threads, or from one
         thread inside groups."""
+        _outside_groups("init_all")
         handles = (c_void_p * nranks)()
         list_of = (c_int * nranks)(*devices) if devices is not None else None
         check(lib.tuttiCommInitAll(handles, nranks, list_of))
@@ -188,6 +216,7 @@ class Communicator:
 
     def split(self, color: Optional[int], key: int = 0) -> Optional["Communicator"]:
         """Ranks with equal color form a new communicator, ordered by key. None joins nothing."""
+        _outside_groups("split")
         child = c_void_p()
         check(lib.tuttiCommSplit(self._handle, -1 if color is None else color, key, byref(child),
                                  None))
@@ -254,6 +283,8 @@ class Communicator:
     # ---- collectives ------------------------------------------------------------------------
 
     def _stream(self, stream: Stream, *arrays: Optional[Array]) -> c_void_p:
+        if _groups.depth > 0:
+            _groups.kept.extend(arrays)
         if isinstance(stream, HostStream):
             stream._kept.extend(arrays)
             return stream._handle
@@ -443,11 +474,31 @@ class Communicator:
             raise _argument(f"{name} has {array.count} elements, the blocks need {end}")
 
 
-class Request:
-    """A message on its way. Keeps its array alive until it is complete."""
+# Requests that were dropped before they were complete, with their arrays: the library may still
+# read or write those.
+_orphans: Deque[Tuple[c_void_p, Array]] = deque()
 
-    def __init__(self, handle: c_void_p, array: Array) -> None:
-        self._handle, self._array = handle, array
+
+def _is_over(handle: c_void_p) -> bool:
+    return lib.tuttiRequestWait(byref(handle), 0, None, None) != IN_PROGRESS
+
+
+def _reap_orphans() -> None:
+    for _ in range(len(_orphans)):
+        try:
+            handle, array = _orphans.popleft()
+        except IndexError:  # another thread was quicker
+            return
+        if not _is_over(handle):
+            _orphans.append((handle, array))
+
+
+class Request:
+    """A message on its way. Its array stays alive until it is complete, even if this object does
+    not."""
+
+    def __init__(self, handle: c_void_p, array: Array, receives: bool) -> None:
+        self._handle, self._array, self._receives = handle, array, receives
         self._peer, self._tag = c_int(-1), c_int(-1)
 
     def wait(self, timeout_ms: Optional[int] = None) -> Optional[Tuple[int, int]]:
@@ -468,10 +519,12 @@ class Request:
         check(lib.tuttiRequestCancel(self._handle))
 
     def __del__(self) -> None:
-        # The memory must not go while a message may still come into it.
-        if self._handle and lib is not None:
+        if not self._handle or lib is None:
+            return
+        if self._receives:
             lib.tuttiRequestCancel(self._handle)
-            lib.tuttiRequestWait(byref(self._handle), -1, None, None)
+        if not _is_over(self._handle):
+            _orphans.append((self._handle, self._array))
 
 
 class Mailbox:
@@ -482,17 +535,19 @@ class Mailbox:
 
     def send(self, array: Any, peer: int, tag: int = 0) -> Request:
         """Begin to send."""
+        _reap_orphans()
         source, request = as_array(array), c_void_p()
         check(lib.tuttiMailboxSend(source.address, source.count, source.type, peer, tag,
                                    self._handle, byref(request)))
-        return Request(request, source)
+        return Request(request, source, False)
 
     def recv(self, array: Any, peer: int = ANY_RANK, tag: int = ANY_TAG) -> Request:
         """Begin to receive, by default from any rank with any tag."""
+        _reap_orphans()
         target, request = _writable(as_array(array)), c_void_p()
         check(lib.tuttiMailboxRecv(target.address, target.count, target.type, peer, tag,
                                    self._handle, byref(request)))
-        return Request(request, target)
+        return Request(request, target, True)
 
     def set_timeout(self, timeout_ms: int) -> None:
         """The deadline of waits from now on; 0: none."""
@@ -505,7 +560,9 @@ class Mailbox:
     def destroy(self) -> None:
         """End it. Not collective."""
         handle, self._handle = self._handle, c_void_p()
-        check(lib.tuttiMailboxDestroy(handle))
+        result = lib.tuttiMailboxDestroy(handle)
+        _reap_orphans()
+        check(result)
 
     def __enter__(self) -> "Mailbox":
         return self

@@ -94,6 +94,23 @@ int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
     return mail->any > 0 ? check_any(mail) : TUTTI_OK;
 }
 
+/* A rank of this host is seen to have left before its last messages are received: those are here
+ * after one more pass. */
+int tutti_mail_look_for_leavers(struct tutti_mail *mail)
+{
+    for (int rank = 0; rank < mail->nranks; rank++) {
+        struct tutti_mail_peer *peer = &mail->peers[rank];
+
+        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->any == 0) ||
+            !tutti_fabric_has_left(mail->fabric, rank))
+            continue;
+        if (peer->seems_gone)
+            TUTTI_TRY(tutti_mail_let_go(mail, rank));
+        peer->seems_gone = true;
+    }
+    return TUTTI_OK;
+}
+
 static void fail_list(struct tutti_mail *mail, struct tutti_mail_list *list, int rc)
 {
     while (list->first != NULL) {
@@ -108,6 +125,7 @@ static void fail_peer(struct tutti_mail *mail, struct tutti_mail_peer *peer, int
 {
     peer->is_torn = peer->is_torn || peer->out_moved > 0;
     peer->out_moved = 0;
+    peer->is_offered = false;
     /* Frames of requests that are in the lists complete nothing. */
     while (peer->out_first != NULL) {
         struct tutti_mail_out *out = peer->out_first;

@@ -105,6 +105,8 @@ struct tutti_mail_peer {
     bool is_torn;                     /* a frame was given up in its middle */
     struct tutti_mail_out *out_first, *out_last;
     size_t out_moved;                 /* bytes of the first, its frame's included */
+    bool is_offered;                  /* the first was, perhaps in vain */
+    bool seems_gone;                  /* it was seen to have left, and may have left messages */
     struct tutti_mail_out own;        /* a frame of no request: CREDIT or BYE */
     uint32_t credits, owed;           /* eager messages that I may send; that I have delivered */
     struct tutti_mail_list offered;   /* sends that wait for ACCEPT */
@@ -152,6 +154,10 @@ bool tutti_mail_cancel(struct tutti_mail *mail, struct tutti_mail_request *reque
  * error is that of the communicator. */
 int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved);
 
+/* Once in a while, between passes that moved nothing: has a rank left that could not say BYE?
+ * TUTTI_ERR_REMOTE: a request waits for it. */
+int tutti_mail_look_for_leavers(struct tutti_mail *mail);
+
 /* All pending requests are done, with that result. */
 void tutti_mail_fail(struct tutti_mail *mail, int rc);
 
@@ -188,5 +194,7 @@ int tutti_mail_move(struct tutti_mail *mail, int peer, bool *ret_moved);
  * peer's in_bytes and in_size say then. And: what followed it is complete. */
 int tutti_mail_take_frame(struct tutti_mail *mail, int from);
 int tutti_mail_take_bytes(struct tutti_mail *mail, int from);
+/* Nothing more will come from that rank. TUTTI_ERR_REMOTE: a request waits for it. */
+int tutti_mail_let_go(struct tutti_mail *mail, int rank);
 
 #endif

@@ -324,13 +324,25 @@ static int take_data(struct tutti_mail *mail, int from)
     return TUTTI_OK;
 }
 
-/* What the rank has sent before is kept, and may still be received. */
-static int take_bye(struct tutti_mail *mail, int from)
+/* Messages that are here whole may still be received. What the rank has only offered, or sent in
+ * part, never comes. */
+int tutti_mail_let_go(struct tutti_mail *mail, int rank)
 {
-    struct tutti_mail_peer *peer = &mail->peers[from];
+    struct tutti_mail_peer *peer = &mail->peers[rank];
+    struct tutti_mail_arrival *next;
 
     peer->has_left = true;
-    return peer->uses > 0 ? fail_left(from) : TUTTI_OK;
+    if (peer->uses > 0)
+        return fail_left(rank);
+    peer->in_arrival = NULL;
+    for (struct tutti_mail_arrival *at = mail->arrivals; at != NULL; at = next) {
+        next = at->next;
+        if (at->from != rank || at->is_complete)
+            continue;
+        unlink_arrival(mail, at);
+        free(at);
+    }
+    return TUTTI_OK;
 }
 
 int tutti_mail_take_frame(struct tutti_mail *mail, int from)
@@ -350,7 +362,7 @@ int tutti_mail_take_frame(struct tutti_mail *mail, int from)
     case TUTTI_MAIL_ACCEPT: return take_accept(mail, from);
     case TUTTI_MAIL_DATA: return take_data(mail, from);
     case TUTTI_MAIL_CREDIT: return TUTTI_OK;
-    case TUTTI_MAIL_BYE: return take_bye(mail, from);
+    case TUTTI_MAIL_BYE: return tutti_mail_let_go(mail, from);
     default: return fail_frame(from, &peer->frame, "is unknown");
     }
 }

@@ -8,6 +8,10 @@
 enum { FRAME_BYTES = sizeof(struct tutti_mail_frame) };
 _Static_assert(FRAME_BYTES == 32, "no padding travels");
 
+/* About what a pass moves to or from one peer. Then the other peers get their turn, and the thread
+ * that drives looks at the clock. */
+enum { PASS_BYTES = 1 << 20 };
+
 /* ---- out ------------------------------------------------------------------------------- */
 
 void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *out)
@@ -48,26 +52,36 @@ static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_
     return ops->send(peer->conn, frame + moved, FRAME_BYTES - moved, ret_taken);
 }
 
+/* Once for each frame, before any of it is offered: what was offered does not change. */
+static void load_credits(struct tutti_mail_peer *peer, struct tutti_mail_out *out)
+{
+    if (peer->is_offered)
+        return;
+    peer->is_offered = true;
+    out->frame.credits = (uint16_t)peer->owed;
+    peer->owed = 0;
+}
+
 int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
     struct tutti_mail_out *out;
+    size_t total = 0;
 
-    while ((out = peer->out_first) != NULL) {
+    while ((out = peer->out_first) != NULL && total < PASS_BYTES) {
         size_t taken;
 
-        if (peer->out_moved == 0 && peer->owed > 0) {
-            out->frame.credits = (uint16_t)peer->owed;
-            peer->owed = 0;
-        }
+        load_credits(peer, out);
         TUTTI_TRY(offer(peer, out, &taken));
         if (taken == 0)
             return TUTTI_OK;
         *ret_moved = true;
+        total += taken;
         peer->out_moved += taken;
         if (peer->out_moved < FRAME_BYTES + out->size)
             continue;
         peer->out_moved = 0;
+        peer->is_offered = false;
         peer->out_first = out->next;
         if (out->completes != NULL)
             tutti_mail_finish(mail, out->completes, TUTTI_OK);
@@ -95,9 +109,11 @@ static int pull_frame(struct tutti_mail *mail, int rank, bool *ret_moved)
 
 static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
 {
-    size_t got;
+    size_t begun = peer->in_moved, got;
 
     while (peer->in_moved < peer->in_size) {
+        if (peer->in_moved - begun >= PASS_BYTES)
+            return TUTTI_AGAIN;
         TUTTI_TRY(peer->conn->ops->recv(peer->conn, peer->in_bytes + peer->in_moved,
                                         peer->in_size - peer->in_moved, &got));
         if (got == 0)

@@ -397,6 +397,51 @@ static void ranks_may_leave_one_by_one(void **state)
     run_everywhere(leave_early);
 }
 
+/* Rank 0 leaves before it is connected to any other, or with messages that it has offered only. */
+static void leave_with(struct member *member, bool offers)
+{
+    static uint8_t bytes[100003];
+    tuttiRequest_t request, offer = NULL;
+    tuttiMailbox_t box;
+
+    if (!open_box(member, &box))
+        return;
+    if (member->rank == 0) {
+        for (int peer = 1; peer < member->nranks && offers; peer++)
+            EXPECT_OK(member, tuttiMailboxSend(bytes, sizeof bytes, tuttiUint8, peer, 0, box,
+                                               &offer));
+        EXPECT_OK(member, tuttiMailboxDestroy(box));
+    }
+    member_meet(member);
+    if (member->rank > 0) {
+        uint8_t *target = malloc(sizeof bytes);
+
+        EXPECT_OK(member, tuttiMailboxRecv(target, sizeof bytes, tuttiUint8, 0, 0, box, &request));
+        EXPECT_RESULT(member, tuttiRemoteError, tuttiRequestWait(&request, -1, NULL, NULL));
+        EXPECT(member, strstr(tuttiGetLastError(NULL), "rank 0") != NULL);
+        EXPECT_OK(member, tuttiMailboxDestroy(box));
+        free(target);
+    }
+    member_meet(member);
+}
+
+static void leave_unconnected(struct member *member)
+{
+    leave_with(member, false);
+}
+
+static void leave_with_offers(struct member *member)
+{
+    leave_with(member, true);
+}
+
+static void nobody_waits_for_a_rank_that_has_left(void **state)
+{
+    (void)state;
+    run_everywhere(leave_unconnected);
+    run_everywhere(leave_with_offers);
+}
+
 static void destroy_with_requests(struct member *member)
 {
     tuttiRequest_t request;
@@ -538,6 +583,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(threads_share_a_mailbox_beside_collectives),
         cmocka_unit_test(a_receive_can_be_taken_back),
         cmocka_unit_test(ranks_may_leave_one_by_one),
+        cmocka_unit_test(nobody_waits_for_a_rank_that_has_left),
         cmocka_unit_test(requests_end_with_their_mailbox),
         cmocka_unit_test(mistakes_are_refused_and_cost_nothing),
         cmocka_unit_test(both_ranks_learn_of_a_mismatch),

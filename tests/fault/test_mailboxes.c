@@ -26,6 +26,16 @@ static struct crew_board *run(const struct crew_way *way, bool is_threads, int t
                                    .run = fn, .meddle = meddle});
 }
 
+/* Of all ranks but `victim`. */
+static void expect_success(struct crew_board *board, int victim)
+{
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (rank != victim && board->reports[rank].result != tuttiSuccess)
+            fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
+                     board->reports[rank].text);
+    crew_clear(board);
+}
+
 /* What a rank says of its receive. */
 static tuttiResult_t receive_one(tuttiMailbox_t box, int peer)
 {
@@ -81,11 +91,7 @@ static void all_name_the_rank_that_was_killed(void **state)
     struct crew_board *board = run(*state, false, TIMEOUT_MS, wait_for_the_victim,
                                    kill_the_victim);
 
-    for (int rank = 0; rank < NRANKS; rank++)
-        if (rank != VICTIM && board->reports[rank].result != tuttiSuccess)
-            fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
-                     board->reports[rank].text);
-    crew_clear(board);
+    expect_success(board, VICTIM);
 }
 
 /* ---- silence, and ends from outside -------------------------------------------------------- */
@@ -110,11 +116,7 @@ static void a_receive_without_a_send_ends_at_the_deadline(void **state)
     for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         struct crew_board *board = run(*state, is_threads, SHORT_MS, wait_for_nothing, NULL);
 
-        for (int rank = 0; rank < NRANKS; rank++)
-            if (board->reports[rank].result != tuttiSuccess)
-                fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
-                         board->reports[rank].text);
-        crew_clear(board);
+        expect_success(board, -1);
     }
 }
 
@@ -149,11 +151,7 @@ static void deadlines_can_be_changed(void **state)
 {
     struct crew_board *board = run(*state, false, TIMEOUT_MS, hurry, NULL);
 
-    for (int rank = 0; rank < NRANKS; rank++)
-        if (board->reports[rank].result != tuttiSuccess)
-            fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
-                     board->reports[rank].text);
-    crew_clear(board);
+    expect_success(board, -1);
 }
 
 static void *abort_later(void *argument)
@@ -191,11 +189,7 @@ static void an_abort_ends_all_waits(void **state)
     for (int is_threads = CREW_FIRST_LAUNCH; is_threads < 2; is_threads++) {
         struct crew_board *board = run(*state, is_threads, TIMEOUT_MS, abort_under_a_wait, NULL);
 
-        for (int rank = 0; rank < NRANKS; rank++)
-            if (board->reports[rank].result != tuttiSuccess)
-                fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
-                         board->reports[rank].text);
-        crew_clear(board);
+        expect_success(board, -1);
     }
 }
 
@@ -233,11 +227,7 @@ static void a_child_of_fork_is_refused(void **state)
 {
     struct crew_board *board = run(*state, false, TIMEOUT_MS, fork_with_a_mailbox, NULL);
 
-    for (int rank = 0; rank < NRANKS; rank++)
-        if (board->reports[rank].result != tuttiSuccess)
-            fail_msg("rank %d: %d: %s", rank, (int)board->reports[rank].result,
-                     board->reports[rank].text);
-    crew_clear(board);
+    expect_success(board, -1);
 }
 
 int main(void)

@@ -36,7 +36,7 @@ static int remove_scratch(void **state)
     return rmdir(scratch);
 }
 
-/* What a killed process was about to write when the thread sanitizer began is not ours. */
+/* The thread sanitizer leaves files of a process that is killed while it starts. */
 static bool is_of_sanitizer(DIR *stream, const char *name)
 {
     return strncmp(name, "tsan.", strlen("tsan.")) == 0 && unlinkat(dirfd(stream), name, 0) == 0;
