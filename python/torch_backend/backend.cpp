@@ -14,16 +14,16 @@ namespace tutti_torch {
 // ---- beginning -----------------------------------------------------------------------------
 
 // Rank 0 makes the id; the store takes it to the others.
-static tuttiUniqueId share_id(c10d::Store &store, int rank)
+static tuttiUniqueId share_id(c10d::Store &store, const std::string &key, int rank)
 {
     tuttiUniqueId id;
 
     if (rank == 0) {
         check(tuttiGetUniqueId(&id));
-        store.set("tutti/id", std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
+        store.set(key, std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
         return id;
     }
-    const std::vector<uint8_t> bytes = store.get("tutti/id");
+    const std::vector<uint8_t> bytes = store.get(key);
 
     TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof id.internal,
                      "tutti: the store holds something else than rank 0's id");
@@ -53,20 +53,28 @@ static int as_int_ms(std::chrono::milliseconds limit)
     return limit.count() <= 0 || limit.count() > INT_MAX ? 0 : static_cast<int>(limit.count());
 }
 
+// A communicator of all ranks, each on its device; -1: on the host.
+tuttiComm_t Backend::form(const std::string &key, int device)
+{
+    const tuttiUniqueId id = share_id(*store_, key, getRank());
+    const std::string name = as_comm_name(options_->group_name);
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    tuttiComm_t comm = nullptr;
+
+    config.timeoutMs = as_int_ms(options_->timeout);
+    config.initTimeoutMs = config.timeoutMs > 0 ? config.timeoutMs : INT_MAX;
+    config.commName = name.c_str();
+    config.device = device;
+    check(tuttiCommInitRankConfig(&comm, getSize(), id, getRank(), &config));
+    return comm;
+}
+
 Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                  c10::intrusive_ptr<Options> options)
     : c10d::Backend(rank, size), store_(std::move(store)), options_(std::move(options)),
       queue_(std::make_shared<Queue>()), orphans_(std::make_shared<Orphans>())
 {
-    const tuttiUniqueId id = share_id(*store_, rank);
-    const std::string name = as_comm_name(options_->group_name);
-    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
-
-    config.timeoutMs = as_int_ms(options_->timeout);
-    config.initTimeoutMs = config.timeoutMs > 0 ? config.timeoutMs : INT_MAX;
-    config.commName = name.c_str();
-    config.device = -1;
-    check(tuttiCommInitRankConfig(&comm_, size, id, rank, &config));
+    comm_ = form("tutti/id", -1);
     const tuttiResult_t result = tuttiMailboxCreate(comm_, &mailbox_);
 
     if (result != tuttiSuccess) {
@@ -76,6 +84,23 @@ Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
         TORCH_CHECK_WITH(DistBackendError, false, "tutti: ", message);
     }
     init();
+}
+
+// The first call with tensors on devices forms the communicator for them, so all ranks make it.
+OnDevice &Backend::see_to_device(c10::Device device)
+{
+    if (!on_device_)
+        on_device_ = std::make_unique<OnDevice>(std::make_shared<DeviceComm>(
+            form("tutti/id/device", device.has_index() ? device.index() : 0), device));
+    TORCH_CHECK_VALUE(on_device_->device() == device, "tutti: this rank of the process group works on ",
+                      on_device_->device(), "; the tensors are on ", device);
+    return *on_device_;
+}
+
+void Backend::eagerConnectSingleDevice(at::Device device)
+{
+    if (!device.is_cpu())
+        (void)see_to_device(device);
 }
 
 // ---- end -----------------------------------------------------------------------------------
@@ -109,6 +134,7 @@ void Backend::close()
     const InterpreterFree free;
 
     queue_->drain();
+    on_device_.reset();
     (void)tuttiMailboxDestroy(mailbox_);
     (void)tuttiCommDestroy(comm_);
     mailbox_ = nullptr;
@@ -139,6 +165,8 @@ void Backend::abort()
     if (comm_ == nullptr)
         return;
     (void)tuttiCommAbort(comm_);
+    if (on_device_)
+        (void)tuttiCommAbort(on_device_->comm());
     (void)tuttiMailboxAbort(mailbox_);
 }
 
@@ -148,6 +176,8 @@ void Backend::setTimeout(std::chrono::milliseconds timeout)
     check_alive();
     queue_->drain();
     check(tuttiCommSetTimeout(comm_, as_int_ms(timeout)));
+    if (on_device_)
+        check(tuttiCommSetTimeout(on_device_->comm(), as_int_ms(timeout)));
     check(tuttiMailboxSetTimeout(mailbox_, as_int_ms(timeout)));
 }
 
@@ -181,6 +211,9 @@ WorkPtr Backend::endCoalescing()
 {
     TORCH_CHECK_VALUE(is_coalescing_, "tutti: no operations are being coalesced");
     is_coalescing_ = false;
+    if (!messages_.empty())
+        coalesced_.push_back(
+            on_device_->exchange(getRank(), std::exchange(messages_, {}), ++number_));
     return c10::make_intrusive<WorkOfMany>(getRank(), std::exchange(coalesced_, {}));
 }
 

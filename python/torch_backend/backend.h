@@ -7,6 +7,7 @@
 
 #include <tutti.h>
 
+#include "on_device.h"
 #include "queue.h"
 #include "types.h"
 #include "work.h"
@@ -16,7 +17,7 @@ namespace tutti_torch {
 using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// Sends whose works nobody has kept: their memory has to stay until they are complete.
+// Messages whose works nobody has kept. Their memory has to stay until they are complete.
 class Orphans {
   public:
     void add(tuttiRequest_t request, at::Tensor tensor);
@@ -25,7 +26,7 @@ class Orphans {
 
   private:
     std::mutex lock_;
-    std::vector<std::pair<tuttiRequest_t, at::Tensor>> sends_;
+    std::vector<std::pair<tuttiRequest_t, at::Tensor>> requests_;
 };
 
 class Backend : public c10d::Backend {
@@ -85,6 +86,8 @@ class Backend : public c10d::Backend {
 
     // ---- life ----------------------------------------------------------------------------
     bool supportsSplitting() const override { return true; }
+    bool supportsCoalescing() const override { return true; }
+    void eagerConnectSingleDevice(at::Device device) override;
     c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store,
                                             const std::vector<int> &ranks,
                                             const c10::intrusive_ptr<c10d::Backend::Options> &opts)
@@ -98,11 +101,18 @@ class Backend : public c10d::Backend {
 
   private:
     template <class Body>
+    WorkPtr launch_at(c10::Device device, c10d::OpType type, const char *title,
+                      const Tensors &inputs, Tensors outputs, bool is_async,
+                      std::chrono::milliseconds timeout, Body body);
+    template <class Body>
     WorkPtr launch(c10d::OpType type, const char *title, const Tensors &inputs, Tensors outputs,
                    bool is_async, std::chrono::milliseconds timeout, Body body);
     void check_alive() const;
+    tuttiComm_t form(const std::string &key, int device);
+    OnDevice &see_to_device(c10::Device device);
     WorkPtr note(WorkPtr work);
     WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
+    WorkPtr message_on_device(const OnDevice::Message &message);
     void close();
 
     const c10::intrusive_ptr<c10d::Store> store_;
@@ -111,10 +121,12 @@ class Backend : public c10d::Backend {
     std::shared_ptr<Orphans> orphans_;
     tuttiComm_t comm_ = nullptr;
     tuttiMailbox_t mailbox_ = nullptr;
+    std::unique_ptr<OnDevice> on_device_; // since the first call with tensors on a device
     uint64_t number_ = 0;
     uint64_t barriers_ = 0;
     bool is_coalescing_ = false;
     std::vector<WorkPtr> coalesced_;
+    std::vector<OnDevice::Message> messages_; // on the device, to be exchanged at the end of it
 };
 
 } // namespace tutti_torch

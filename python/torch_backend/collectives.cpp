@@ -11,13 +11,14 @@ namespace tutti_torch {
 
 // ---- arguments -----------------------------------------------------------------------------
 
-static void check_tensor(const at::Tensor &tensor, const char *function)
+void check_tensor(const at::Tensor &tensor, const char *function)
 {
     TORCH_CHECK_VALUE(tensor.defined(), "tutti: ", function, ": a tensor is undefined");
     TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "tutti: ", function,
                       ": only dense tensors can be communicated; this one is ", tensor.layout());
-    TORCH_CHECK_VALUE(tensor.device().is_cpu(), "tutti: ", function, ": the tensor is on ",
-                      tensor.device(), ", this process group is for CPU tensors");
+    TORCH_CHECK_VALUE(tensor.device().is_cpu() || tensor.device().is_cuda(), "tutti: ", function,
+                      ": the tensor is on ", tensor.device(),
+                      "; only tensors on CPUs and CUDA devices can be communicated");
 }
 
 static at::Tensor &only(Tensors &tensors, const char *function)
@@ -113,15 +114,14 @@ class Operation {
 };
 
 // All ranks' blocks, one above the other.
-static at::Tensor gather_all(const at::Tensor &input, int size, tuttiComm_t comm)
+static at::Tensor gather_all(const at::Tensor &input, int size, const Seat &seat)
 {
     const Wire wire = wire_of(input.scalar_type());
     std::vector<int64_t> sizes = input.sizes().vec();
 
     sizes.insert(sizes.begin(), size);
     at::Tensor all = at::empty(sizes, input.options());
-    check(tuttiAllGather(input.data_ptr(), all.data_ptr(), wire.count(input), wire.type, comm,
-                         nullptr));
+    check(tuttiAllGather(input.data_ptr(), all.data_ptr(), wire.count(input), wire.type, seat.comm, seat.stream));
     return all;
 }
 
@@ -132,24 +132,24 @@ static at::Tensor as_run(const at::Tensor &input, const Reduction &reduction)
 }
 
 static void all_reduce_one(const Output &tensor, const at::Tensor &input, const c10d::ReduceOp &op,
-                           const Reduction &reduction, int size, tuttiComm_t comm)
+                           const Reduction &reduction, int size, const Seat &seat)
 {
     if (reduction.is_gathered) {
-        tensor.wanted.copy_(combine(gather_all(input, size, comm), op.op_));
+        tensor.wanted.copy_(combine(gather_all(input, size, seat), op.op_));
         return;
     }
-    const Operation operation(op, reduction, comm);
+    const Operation operation(op, reduction, seat.comm);
 
     if (input.scalar_type() == reduction.run_type) {
         check(tuttiAllReduce(input.data_ptr(), tensor.data(), reduction.wire.count(input),
-                             reduction.wire.type, operation, comm, nullptr));
+                             reduction.wire.type, operation, seat.comm, seat.stream));
         tensor.deliver();
         return;
     }
     at::Tensor run = as_run(input, reduction);
 
     check(tuttiAllReduce(run.data_ptr(), run.data_ptr(), reduction.wire.count(run),
-                         reduction.wire.type, operation, comm, nullptr));
+                         reduction.wire.type, operation, seat.comm, seat.stream));
     tensor.wanted.copy_(run);
 }
 
@@ -162,9 +162,9 @@ WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
 
     return launch(c10d::OpType::ALLREDUCE, "tutti:all_reduce", tensors, tensors, opts.asyncOp,
                   opts.timeout,
-                  [tensor, reduction, op = opts.reduceOp, size = getSize(), comm = comm_] {
+                  [tensor, reduction, op = opts.reduceOp, size = getSize()](const Seat &seat) {
                       all_reduce_one(Output(tensor), as_contiguous(tensor), op, reduction, size,
-                                     comm);
+                                     seat);
                   });
 }
 
@@ -177,16 +177,16 @@ WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
     }
     return launch(c10d::OpType::ALLREDUCE_COALESCED, "tutti:all_reduce", tensors, tensors,
                   opts.asyncOp, opts.timeout,
-                  [tensors, op = opts.reduceOp, size = getSize(), comm = comm_] {
+                  [tensors, op = opts.reduceOp, size = getSize()](const Seat &seat) {
                       for (const auto &tensor : tensors)
                           all_reduce_one(Output(tensor), as_contiguous(tensor), op,
-                                         reduction_of(op, tensor.scalar_type()), size, comm);
+                                         reduction_of(op, tensor.scalar_type()), size, seat);
                   });
 }
 
 // The elements of all ranks, one after the other; as many of each as it has.
 static at::Tensor concatenate(const at::Tensor &input, const std::vector<size_t> &rows,
-                              tuttiComm_t comm)
+                              const Seat &seat)
 {
     const Wire wire = wire_of(input.scalar_type());
     std::vector<int64_t> sizes = input.sizes().vec();
@@ -201,22 +201,22 @@ static at::Tensor concatenate(const at::Tensor &input, const std::vector<size_t>
     at::Tensor all = at::empty(sizes, input.options());
 
     check(tuttiAllGatherV(input.data_ptr(), all.data_ptr(), counts.data(), nullptr, wire.type,
-                          comm, nullptr));
+                          seat.comm, seat.stream));
     return all;
 }
 
 // The sum of sparse tensors has the elements of all of them.
-static void sum_sparse(const at::Tensor &tensor, int size, tuttiComm_t comm)
+static void sum_sparse(const at::Tensor &tensor, int size, const Seat &seat)
 {
     at::Tensor input = tensor.coalesce();
-    at::Tensor mine = at::full({1}, input._nnz(), at::kLong);
-    at::Tensor everybodys = gather_all(mine, size, comm);
+    at::Tensor mine = at::full({1}, input._nnz(), input.indices().options());
+    at::Tensor everybodys = gather_all(mine, size, seat);
     std::vector<size_t> rows;
 
     for (int rank = 0; rank < size; rank++)
         rows.push_back(static_cast<size_t>(everybodys[rank].item<int64_t>()));
-    at::Tensor indices = concatenate(input.indices().t().contiguous(), rows, comm);
-    at::Tensor values = concatenate(input.values().contiguous(), rows, comm);
+    at::Tensor indices = concatenate(input.indices().t().contiguous(), rows, seat);
+    at::Tensor values = concatenate(input.values().contiguous(), rows, seat);
 
     tensor.copy_(at::sparse_coo_tensor(indices.t(), values, tensor.sizes()).coalesce());
 }
@@ -229,8 +229,8 @@ WorkPtr Backend::allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions
                       "tutti: all_reduce: sparse tensors can only be summed");
     return launch(c10d::OpType::_ALLREDUCE_SPARSE, "tutti:all_reduce", tensors, tensors,
                   opts.asyncOp, opts.timeout,
-                  [tensor = tensors[0], size = getSize(), comm = comm_] {
-                      sum_sparse(tensor, size, comm);
+                  [tensor = tensors[0], size = getSize()](const Seat &seat) {
+                      sum_sparse(tensor, size, seat);
                   });
 }
 
@@ -243,24 +243,23 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
     check_root(opts.rootRank, getSize(), "reduce");
     return launch(
         c10d::OpType::REDUCE, "tutti:reduce", tensors, tensors, opts.asyncOp, opts.timeout,
-        [tensor, reduction, root, op = opts.reduceOp, rank = getRank(), size = getSize(),
-         comm = comm_] {
+        [tensor, reduction, root, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
             const at::Tensor input = as_contiguous(tensor);
 
             if (reduction.is_gathered) {
-                at::Tensor result = combine(gather_all(input, size, comm), op.op_);
+                at::Tensor result = combine(gather_all(input, size, seat), op.op_);
 
                 if (rank == root)
                     tensor.copy_(result);
                 return;
             }
-            const Operation operation(op, reduction, comm);
+            const Operation operation(op, reduction, seat.comm);
             at::Tensor run = as_run(input, reduction);
             const bool is_direct = run.is_same(tensor);
             at::Tensor result = rank != root || is_direct ? run : at::empty_like(run);
 
             check(tuttiReduce(run.data_ptr(), result.data_ptr(), reduction.wire.count(run),
-                              reduction.wire.type, operation, root, comm, nullptr));
+                              reduction.wire.type, operation, root, seat.comm, seat.stream));
             if (rank == root && !is_direct)
                 tensor.copy_(result);
         });
@@ -275,14 +274,14 @@ WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts)
 
     check_root(opts.rootRank, getSize(), "broadcast");
     return launch(c10d::OpType::BROADCAST, "tutti:broadcast", tensors, tensors, opts.asyncOp,
-                  opts.timeout, [tensor, root, rank = getRank(), comm = comm_] {
+                  opts.timeout, [tensor, root, rank = getRank()](const Seat &seat) {
                       const Wire wire = wire_of(tensor.scalar_type());
                       const Output output(tensor);
                       const at::Tensor input = rank == root ? as_contiguous(tensor) : tensor;
 
                       check(tuttiBroadcast(rank == root ? input.data_ptr() : nullptr,
                                            output.data(), wire.count(tensor), wire.type, root,
-                                           comm, nullptr));
+                                           seat.comm, seat.stream));
                       if (rank != root)
                           output.deliver();
                   });
@@ -355,7 +354,7 @@ WorkPtr Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs,
     const Tensors list = list_of_root(outputs, input, root, getRank(), getSize(), "gather");
 
     return launch(c10d::OpType::GATHER, "tutti:gather", inputs, list, opts.asyncOp, opts.timeout,
-                  [input, list, root, comm = comm_] {
+                  [input, list, root](const Seat &seat) {
                       const Wire wire = wire_of(input.scalar_type());
                       const at::Tensor send = as_contiguous(input);
                       at::Tensor flat;
@@ -363,7 +362,7 @@ WorkPtr Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs,
                       if (!list.empty())
                           flat = at::empty({elements_of(list)}, input.options());
                       check(tuttiGather(send.data_ptr(), flat.defined() ? flat.data_ptr() : nullptr,
-                                        wire.count(send), wire.type, root, comm, nullptr));
+                                        wire.count(send), wire.type, root, seat.comm, seat.stream));
                       if (flat.defined())
                           unflatten(flat, list);
                   });
@@ -377,7 +376,7 @@ WorkPtr Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
     const Tensors list = list_of_root(inputs, output, root, getRank(), getSize(), "scatter");
 
     return launch(c10d::OpType::SCATTER, "tutti:scatter", list, outputs, opts.asyncOp, opts.timeout,
-                  [output, list, root, comm = comm_] {
+                  [output, list, root](const Seat &seat) {
                       const Wire wire = wire_of(output.scalar_type());
                       const Output place(output);
                       at::Tensor flat;
@@ -385,7 +384,7 @@ WorkPtr Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                       if (!list.empty())
                           flat = flatten(list);
                       check(tuttiScatter(flat.defined() ? flat.data_ptr() : nullptr, place.data(),
-                                         wire.count(output), wire.type, root, comm, nullptr));
+                                         wire.count(output), wire.type, root, seat.comm, seat.stream));
                       place.deliver();
                   });
 }
@@ -393,7 +392,7 @@ WorkPtr Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
 // ---- all-gather ------------------------------------------------------------------------------
 
 // Outputs of the ranks may differ in size: each is its rank's input.
-static void all_gather_list(const Tensors &outputs, const at::Tensor &input, tuttiComm_t comm)
+static void all_gather_list(const Tensors &outputs, const at::Tensor &input, const Seat &seat)
 {
     const Wire wire = wire_of(input.scalar_type());
     const at::Tensor send = as_contiguous(input);
@@ -406,9 +405,9 @@ static void all_gather_list(const Tensors &outputs, const at::Tensor &input, tut
         are_equal = are_equal && counts.back() == counts.front();
     }
     check(are_equal ? tuttiAllGather(send.data_ptr(), flat.data_ptr(), wire.count(send), wire.type,
-                                     comm, nullptr)
+                                     seat.comm, seat.stream)
                     : tuttiAllGatherV(send.data_ptr(), flat.data_ptr(), counts.data(), nullptr,
-                                      wire.type, comm, nullptr));
+                                      wire.type, seat.comm, seat.stream));
     unflatten(flat, outputs);
 }
 
@@ -431,8 +430,8 @@ WorkPtr Backend::allgather(std::vector<Tensors> &outputs, Tensors &inputs,
     const Tensors &list = only_list(outputs, input, getSize(), "all_gather");
     check_gathered_list(list, input, getRank(), "all_gather");
     return launch(c10d::OpType::ALLGATHER, "tutti:all_gather", inputs, list, opts.asyncOp,
-                  opts.timeout, [list, input, comm = comm_] {
-                      all_gather_list(list, input, comm);
+                  opts.timeout, [list, input](const Seat &seat) {
+                      all_gather_list(list, input, seat);
                   });
 }
 
@@ -459,9 +458,9 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inp
         check_gathered_list(lists[i], inputs[i], getRank(), "all_gather_coalesced");
     }
     return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs, results,
-                  opts.asyncOp, opts.timeout, [lists, inputs, comm = comm_] {
+                  opts.asyncOp, opts.timeout, [lists, inputs](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
-                          all_gather_list(lists[i], inputs[i], comm);
+                          all_gather_list(lists[i], inputs[i], seat);
                   });
 }
 
@@ -476,14 +475,13 @@ static void check_gathered(const at::Tensor &output, const at::Tensor &input, in
                       input.numel() * size, ", not ", output.numel());
 }
 
-static void all_gather_one(const at::Tensor &output, const at::Tensor &input, tuttiComm_t comm)
+static void all_gather_one(const at::Tensor &output, const at::Tensor &input, const Seat &seat)
 {
     const Wire wire = wire_of(input.scalar_type());
     const Output place(output);
     const at::Tensor send = as_contiguous(input);
 
-    check(tuttiAllGather(send.data_ptr(), place.data(), wire.count(send), wire.type, comm,
-                         nullptr));
+    check(tuttiAllGather(send.data_ptr(), place.data(), wire.count(send), wire.type, seat.comm, seat.stream));
     place.deliver();
 }
 
@@ -493,7 +491,7 @@ WorkPtr Backend::_allgather_base(at::Tensor &output, at::Tensor &input,
     check_gathered(output, input, getSize(), "all_gather_into_tensor");
     return launch(c10d::OpType::_ALLGATHER_BASE, "tutti:all_gather", {input}, {output},
                   opts.asyncOp, opts.timeout,
-                  [output, input, comm = comm_] { all_gather_one(output, input, comm); });
+                  [output, input](const Seat &seat) { all_gather_one(output, input, seat); });
 }
 
 WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
@@ -504,9 +502,9 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inpu
     for (size_t i = 0; i < inputs.size(); i++)
         check_gathered(outputs[i], inputs[i], getSize(), "all_gather_into_tensor");
     return launch(c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED, "tutti:all_gather", inputs,
-                  outputs, opts.asyncOp, opts.timeout, [outputs, inputs, comm = comm_] {
+                  outputs, opts.asyncOp, opts.timeout, [outputs, inputs](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
-                          all_gather_one(outputs[i], inputs[i], comm);
+                          all_gather_one(outputs[i], inputs[i], seat);
                   });
 }
 
@@ -516,20 +514,20 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inpu
 // empty.
 static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input,
                                const std::vector<int64_t> &counts, const c10d::ReduceOp &op,
-                               int rank, int size, tuttiComm_t comm)
+                               int rank, int size, const Seat &seat)
 {
     const Reduction reduction = reduction_of(op, output.scalar_type());
     const bool is_even = counts.empty();
 
     if (reduction.is_gathered) {
-        at::Tensor all = combine(gather_all(input, size, comm), op.op_).reshape({-1});
+        at::Tensor all = combine(gather_all(input, size, seat), op.op_).reshape({-1});
         int64_t at = is_even ? output.numel() * rank
                              : std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
 
         output.copy_(all.narrow(0, at, output.numel()).view(output.sizes()));
         return;
     }
-    const Operation operation(op, reduction, comm);
+    const Operation operation(op, reduction, seat.comm);
     const at::Tensor run = as_run(input, reduction);
     const bool is_direct = run.is_same(input);
     const Output place(is_direct ? output
@@ -541,9 +539,9 @@ static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input
         elements.push_back(static_cast<size_t>(count) * reduction.wire.per_element);
     check(is_even ? tuttiReduceScatter(run.data_ptr(), place.data(),
                                        reduction.wire.count(output), reduction.wire.type, operation,
-                                       comm, nullptr)
+                                       seat.comm, seat.stream)
                   : tuttiReduceScatterV(run.data_ptr(), place.data(), elements.data(), nullptr,
-                                        reduction.wire.type, operation, comm, nullptr));
+                                        reduction.wire.type, operation, seat.comm, seat.stream));
     if (is_direct)
         place.deliver();
     else
@@ -572,8 +570,8 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
     return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", list, outputs,
                   opts.asyncOp, opts.timeout,
                   [output, counts, list, op = opts.reduceOp, rank = getRank(),
-                   size = getSize(), comm = comm_] {
-                      reduce_scatter_one(output, flatten(list), counts, op, rank, size, comm);
+                   size = getSize()](const Seat &seat) {
+                      reduce_scatter_one(output, flatten(list), counts, op, rank, size, seat);
                   });
 }
 
@@ -584,9 +582,8 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
     (void)reduction_of(opts.reduceOp, output.scalar_type());
     return launch(c10d::OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {input}, {output},
                   opts.asyncOp, opts.timeout,
-                  [output, input, op = opts.reduceOp, rank = getRank(), size = getSize(),
-                   comm = comm_] {
-                      reduce_scatter_one(output, as_contiguous(input), {}, op, rank, size, comm);
+                  [output, input, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
+                      reduce_scatter_one(output, as_contiguous(input), {}, op, rank, size, seat);
                   });
 }
 
@@ -601,11 +598,10 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inpu
     }
     return launch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "tutti:reduce_scatter", inputs,
                   outputs, opts.asyncOp, opts.timeout,
-                  [outputs, inputs, op = opts.reduceOp, rank = getRank(), size = getSize(),
-                   comm = comm_] {
+                  [outputs, inputs, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
                           reduce_scatter_one(outputs[i], as_contiguous(inputs[i]), {}, op, rank,
-                                             size, comm);
+                                             size, seat);
                   });
 }
 
@@ -653,16 +649,16 @@ WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
                       "tutti: all_to_all_single: the input has ", input.numel(),
                       " elements, the output ", output.numel());
     return launch(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {input}, {output}, opts.asyncOp,
-                  opts.timeout, [=, comm = comm_] {
+                  opts.timeout, [=](const Seat &seat) {
                       const Wire wire = wire_of(input.scalar_type());
                       const Output place(output);
                       const at::Tensor send = as_contiguous(input);
 
                       check(is_even ? tuttiAlltoAll(send.data_ptr(), place.data(), sends[0],
-                                                    wire.type, comm, nullptr)
+                                                    wire.type, seat.comm, seat.stream)
                                     : tuttiAlltoAllV(send.data_ptr(), sends.data(), nullptr,
                                                      place.data(), receives.data(), nullptr,
-                                                     wire.type, comm, nullptr));
+                                                     wire.type, seat.comm, seat.stream));
                       place.deliver();
                   });
 }
@@ -681,7 +677,7 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
         check_same_type(inputs[i], inputs[0], "all_to_all");
     }
     return launch(c10d::OpType::ALLTOALL, "tutti:all_to_all", inputs, outputs, opts.asyncOp,
-                  opts.timeout, [outputs, inputs, comm = comm_] {
+                  opts.timeout, [outputs, inputs](const Seat &seat) {
                       const Wire wire = wire_of(inputs[0].scalar_type());
                       const at::Tensor send = flatten(inputs);
                       at::Tensor place = at::empty({elements_of(outputs)}, inputs[0].options());
@@ -693,15 +689,21 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
                       }
                       check(tuttiAlltoAllV(send.data_ptr(), sends.data(), nullptr,
                                            place.data_ptr(), receives.data(), nullptr, wire.type,
-                                           comm, nullptr));
+                                           seat.comm, seat.stream));
                       unflatten(place, outputs);
                   });
 }
 
+// A process group that has worked on a device waits for what is under way there, too.
 WorkPtr Backend::barrier(const c10d::BarrierOptions &opts)
 {
-    return launch(c10d::OpType::BARRIER, "tutti:barrier", {}, {}, opts.asyncOp, opts.timeout,
-                  [comm = comm_] { check(tuttiBarrier(comm, nullptr)); });
+    const c10::Device device = opts.device.has_value() ? *opts.device
+                               : on_device_            ? on_device_->device()
+                                                       : c10::Device(at::kCPU);
+
+    return launch_at(device, c10d::OpType::BARRIER, "tutti:barrier", {}, {}, opts.asyncOp,
+                     opts.timeout,
+                     [](const Seat &seat) { check(tuttiBarrier(seat.comm, seat.stream)); });
 }
 
 } // namespace tutti_torch

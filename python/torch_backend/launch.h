@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a collective is begun: in the calling thread if it is waited for at once, else in the queue.
+// How a collective is begun. On the host: in the calling thread if it is waited for at once, else in
+// the queue. On a device: on one of its streams (on_device.h).
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -13,8 +14,8 @@ namespace tutti_torch {
 
 template <class Body> class BodyJob : public Job {
   public:
-    BodyJob(c10::intrusive_ptr<CollectiveWork> work, Body body)
-        : work_(std::move(work)), body_(std::move(body))
+    BodyJob(c10::intrusive_ptr<CollectiveWork> work, tuttiComm_t comm, Body body)
+        : work_(std::move(work)), comm_(comm), body_(std::move(body))
     {
     }
 
@@ -26,7 +27,7 @@ template <class Body> class BodyJob : public Job {
         std::exception_ptr error;
 
         try {
-            (*body_)();
+            (*body_)(Seat{comm_, nullptr});
         } catch (...) {
             error = std::current_exception();
         }
@@ -38,30 +39,58 @@ template <class Body> class BodyJob : public Job {
 
   private:
     c10::intrusive_ptr<CollectiveWork> work_;
+    const tuttiComm_t comm_;
     std::optional<Body> body_;
 };
+
+// All tensors of a call are in one place.
+inline c10::Device device_of(const Tensors &inputs, const Tensors &outputs)
+{
+    c10::Device device = inputs.empty() ? outputs.at(0).device() : inputs[0].device();
+
+    for (const Tensors *list : {&inputs, &outputs})
+        for (const auto &tensor : *list)
+            TORCH_CHECK_VALUE(tensor.device() == device, "tutti: the tensors of a call are on ",
+                              device, " and on ", tensor.device(), "; they must be in one place");
+    return device;
+}
+
+template <class Body>
+WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *title,
+                           const Tensors &inputs, Tensors outputs, bool is_async,
+                           std::chrono::milliseconds timeout, Body body)
+{
+    check_alive();
+    if (!device.is_cpu())
+        return note(see_to_device(device).launch(getRank(), type, title, inputs,
+                                                 std::move(outputs), ++number_, is_async,
+                                                 std::move(body)));
+    auto work = c10::make_intrusive<CollectiveWork>(
+        getRank(), type, title, inputs, std::move(outputs), ++number_,
+        timeout == c10d::kUnsetTimeout ? options_->timeout : timeout);
+
+    if (is_async) {
+        auto job = std::make_shared<BodyJob<Body>>(work, comm_, std::move(body));
+
+        work->will_run(queue_, job);
+        queue_->push(std::move(job));
+    } else {
+        BodyJob<Body> job(work, comm_, std::move(body));
+
+        queue_->run_now(job);
+    }
+    return note(work);
+}
 
 template <class Body>
 WorkPtr Backend::launch(c10d::OpType type, const char *title, const Tensors &inputs,
                         Tensors outputs, bool is_async, std::chrono::milliseconds timeout,
                         Body body)
 {
-    check_alive();
-    auto work = c10::make_intrusive<CollectiveWork>(
-        getRank(), type, title, inputs, std::move(outputs), ++number_,
-        timeout == c10d::kUnsetTimeout ? options_->timeout : timeout);
+    const c10::Device device = device_of(inputs, outputs);
 
-    if (is_async) {
-        auto job = std::make_shared<BodyJob<Body>>(work, std::move(body));
-
-        work->will_run(queue_, job);
-        queue_->push(std::move(job));
-    } else {
-        BodyJob<Body> job(work, std::move(body));
-
-        queue_->run_now(job);
-    }
-    return note(work);
+    return launch_at(device, type, title, inputs, std::move(outputs), is_async, timeout,
+                     std::move(body));
 }
 
 } // namespace tutti_torch

@@ -20,18 +20,17 @@ class MessageWork : public c10d::Work {
     {
     }
 
-    // Nobody waits for it any more: a receive is taken back, for its memory goes. A send goes on.
+    // Nobody waits for it any more. A receive without a message is taken back; the rest goes on, and
+    // keeps its memory.
     ~MessageWork() override
     {
         if (request == nullptr ||
             tuttiRequestWait(&request, 0, nullptr, nullptr) != tuttiInProgress)
             return;
-        if (opType_ == c10d::OpType::SEND) {
+        if (opType_ != c10d::OpType::SEND)
+            (void)tuttiRequestCancel(request);
+        if (tuttiRequestWait(&request, 0, nullptr, nullptr) == tuttiInProgress)
             orphans_->add(request, place_);
-            return;
-        }
-        (void)tuttiRequestCancel(request);
-        (void)tuttiRequestWait(&request, -1, nullptr, nullptr);
     }
 
     bool isCompleted() override
@@ -128,9 +127,9 @@ WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type,
                       tensors.size());
     const at::Tensor &tensor = tensors[0];
 
-    TORCH_CHECK_VALUE(tensor.layout() == at::kStrided && tensor.device().is_cpu(), "tutti: ", title,
-                      ": takes dense CPU tensors, got one that is ", tensor.layout(), " on ",
-                      tensor.device());
+    check_tensor(tensor, title);
+    if (!tensor.device().is_cpu())
+        return message_on_device({tensor, peer, is_send});
     const Wire wire = wire_of(tensor.scalar_type());
     const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
     at::Tensor place = is_plain  ? tensor
@@ -146,6 +145,19 @@ WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type,
                   : tuttiMailboxRecv(place.data_ptr(), wire.count(place), wire.type, peer, tag,
                                      mailbox_, &work->request));
     return note(work);
+}
+
+WorkPtr Backend::message_on_device(const OnDevice::Message &message)
+{
+    TORCH_CHECK_VALUE(message.peer != TUTTI_ANY_RANK,
+                      "tutti: recv: a tensor on a device cannot be received from any rank; name it, "
+                      "or receive into a CPU tensor");
+    OnDevice &on_device = see_to_device(message.tensor.device());
+
+    if (!is_coalescing_)
+        return on_device.exchange(getRank(), {message}, ++number_);
+    messages_.push_back(message);
+    return nullptr; // endCoalescing has the work of all
 }
 
 WorkPtr Backend::send(Tensors &tensors, int to, int tag)
@@ -167,15 +179,15 @@ void Orphans::add(tuttiRequest_t request, at::Tensor tensor)
 {
     std::lock_guard<std::mutex> guard(lock_);
 
-    sends_.emplace_back(request, std::move(tensor));
+    requests_.emplace_back(request, std::move(tensor));
 }
 
 void Orphans::reap()
 {
     std::lock_guard<std::mutex> guard(lock_);
 
-    std::erase_if(sends_, [](auto &send) {
-        return tuttiRequestWait(&send.first, 0, nullptr, nullptr) != tuttiInProgress;
+    std::erase_if(requests_, [](auto &request) {
+        return tuttiRequestWait(&request.first, 0, nullptr, nullptr) != tuttiInProgress;
     });
 }
 
@@ -205,6 +217,8 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions &opts, bool names_all)
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
             deadline - std::chrono::steady_clock::now());
 
+        TORCH_CHECK(left.count() > 0 || !missing.empty(), "Rank 0 timed out in monitoredBarrier "
+                    "after ", limit.count(), " ms, before it could look for rank ", rank);
         try {
             store_->wait({prefix + std::to_string(rank)},
                          std::max(left, std::chrono::milliseconds(1)));

@@ -20,6 +20,16 @@ struct Wire {
     }
 };
 
+// Where calls of the library run: on the host, complete when they return (no stream), or on a
+// device's stream.
+struct Seat {
+    tuttiComm_t comm;
+    tuttiStream_t stream;
+};
+
+// Throws unless the tensor is dense, and in memory that the library reaches.
+void check_tensor(const at::Tensor &tensor, const char *function);
+
 // Every type can be moved: one that the library does not know travels as bytes.
 Wire wire_of(at::ScalarType type);
 

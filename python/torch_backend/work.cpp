@@ -7,8 +7,10 @@ namespace tutti_torch {
 
 void check(tuttiResult_t result)
 {
+    // Programs for PyTorch's own backends look for the words "Timed out".
     TORCH_CHECK_WITH(DistBackendError, result == tuttiSuccess, "tutti: ",
-                     tuttiGetErrorString(result), ": ", tuttiGetLastError(nullptr));
+                     result == tuttiTimeout ? "Timed out because " : "", tuttiGetErrorString(result),
+                     ": ", tuttiGetLastError(nullptr));
 }
 
 static std::chrono::steady_clock::time_point deadline_after(std::chrono::milliseconds timeout)

@@ -401,7 +401,7 @@ static void ranks_may_leave_one_by_one(void **state)
 static void leave_with(struct member *member, bool offers)
 {
     static uint8_t bytes[100003];
-    tuttiRequest_t request, offer = NULL;
+    tuttiRequest_t request, sends[8];
     tuttiMailbox_t box;
 
     if (!open_box(member, &box))
@@ -409,8 +409,11 @@ static void leave_with(struct member *member, bool offers)
     if (member->rank == 0) {
         for (int peer = 1; peer < member->nranks && offers; peer++)
             EXPECT_OK(member, tuttiMailboxSend(bytes, sizeof bytes, tuttiUint8, peer, 0, box,
-                                               &offer));
+                                               &sends[peer]));
         EXPECT_OK(member, tuttiMailboxDestroy(box));
+        for (int peer = 1; peer < member->nranks && offers; peer++)
+            EXPECT_RESULT(member, tuttiInvalidUsage,
+                          tuttiRequestWait(&sends[peer], -1, NULL, NULL));
     }
     member_meet(member);
     if (member->rank > 0) {

@@ -61,7 +61,7 @@ def register() -> None:
     """Make the backend "tutti" known to torch.distributed. More than once does no harm."""
     if "TUTTI" in dist.Backend._plugins:
         return
-    dist.Backend.register_backend("tutti", _create, extended_api=True, devices=["cpu"])
+    dist.Backend.register_backend("tutti", _create, extended_api=True, devices=["cpu", "cuda"])
 
 
 def empty(*size: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
