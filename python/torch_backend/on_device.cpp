@@ -17,6 +17,15 @@ static c10::Stream current_stream(c10::Device device)
     return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
+// CUDA's default stream is NULL, which the library takes for a call that is complete when it returns;
+// CU_STREAM_LEGACY is its other name.
+static tuttiStream_t handle_of(const c10::Stream &stream)
+{
+    void *handle = stream.native_handle();
+
+    return reinterpret_cast<tuttiStream_t>(handle != nullptr ? handle : reinterpret_cast<void *>(1));
+}
+
 // ---- the communicator ------------------------------------------------------------------------
 
 DeviceComm::DeviceComm(tuttiComm_t comm, c10::Device device)
@@ -150,7 +159,7 @@ OnDevice::WorkPtr OnDevice::launch(int rank, c10d::OpType type, const char *titl
         const at::NoGradGuard no_grad;
         const c10::StreamGuard guard(stream);
 
-        body(Seat{comm_->comm(), static_cast<tuttiStream_t>(stream.native_handle())});
+        body(Seat{comm_->comm(), handle_of(stream)});
     }
     return c10::make_intrusive<DeviceWork>(rank, type, title, inputs, std::move(outputs), number,
                                            comm_, stream);
