@@ -37,10 +37,11 @@ def plan_of_block(sequence: bool) -> Dict[str, Any]:
     return plan
 
 
-def split(model: nn.Sequential, mesh: DeviceMesh, sequence: bool) -> nn.Module:
+def split(model: nn.Sequential, mesh: DeviceMesh, sequence: bool, plan: Dict[str, Any]) -> nn.Module:
+    """Split the layers by a plan, and what is before and behind them."""
     embedding, *blocks, head = model
     for block in blocks:
-        parallelize_module(block, mesh, plan_of_block(sequence))
+        parallelize_module(block, mesh, plan)
     if sequence:
         parallelize_module(embedding, mesh, PrepareModuleOutput(output_layouts=Replicate(),
                                                                 desired_output_layouts=Shard(1)))
@@ -54,7 +55,7 @@ def split(model: nn.Sequential, mesh: DeviceMesh, sequence: bool) -> nn.Module:
 
 
 def train(mesh: DeviceMesh, steps: int, sequence: bool) -> List[float]:
-    model = split(make_model(), mesh, sequence)
+    model = split(make_model(), mesh, sequence, plan_of_block(sequence))
     optimizer = make_optimizer(model)
     text, losses = make_text(), []
     for step in range(steps):
