@@ -18,7 +18,7 @@ from typing import List, Tuple
 import torch
 import torch.distributed as dist
 from common import average, check, check_falls, check_same, loss_of, make_batch, make_model, make_optimizer
-from common import make_parser, make_text, say, train_whole
+from common import make_parser, make_text, train_whole
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor
