@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import List
 
@@ -20,15 +21,17 @@ def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, **
     """What the program has printed; fails when a rank has failed or they take too long."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
                "--max-restarts", str(restarts), str(EXAMPLES / program), *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
-                                    **environment})
-    try:
-        output, _ = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)  # torchrun then ends its ranks.
-        output, _ = process.communicate(timeout=60)
-        pytest.fail(f"{program} has not ended within {LIMIT_S} s\n{output}")
+    with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
+        # TMPDIR: torchrun leaves folders for its logs.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                                        "TMPDIR": folder, **environment})
+        try:
+            output, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)  # torchrun then ends its ranks.
+            output, _ = process.communicate(timeout=60)
+            pytest.fail(f"{program} has not ended within {LIMIT_S} s\n{output}")
     assert process.returncode == 0, output
     return output
 
