@@ -8,8 +8,8 @@ Rank 0 writes a checkpoint every few steps. In the first life of the program the
 SIGKILL. torchrun then ends the other ranks and starts all of them again, and these go on from the
 checkpoint. The losses are compared with those of a training in one process that nothing interrupts.
 
-Give torchrun --standalone or --rdzv-backend c10d. With its default rendezvous and PyTorch 2.15 the second
-life finds what the first has left in the store, and no backend can form a process group.
+With --backend gloo and PyTorch 2.15 this needs torchrun's --standalone or --rdzv-backend c10d: with its
+default rendezvous the second life of Gloo's process group finds what the first has left in the store.
 """
 from __future__ import annotations
 

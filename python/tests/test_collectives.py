@@ -170,6 +170,11 @@ def moves(rank: int, size: int) -> None:
             if rank == root:
                 equal(torch.cat(outputs), flat)
 
+            if hasattr(dist, "gather_single"):  # since PyTorch 2.15
+                output = torch.empty_like(flat) if rank == root else None
+                dist.gather_single(mine, output, dst=root)
+                assert rank != root or torch.equal(output, flat)
+
             output = torch.empty_like(mine)
             dist.scatter(output, all_of_them if rank == root else None, src=root)
             equal(output, mine)

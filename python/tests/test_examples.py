@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,9 +18,17 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "pytorch"
 LIMIT_S = 240
 
 
-def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, **environment: str) -> str:
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, is_standalone: bool = True,
+             **environment: str) -> str:
     """What the program has printed; fails when a rank has failed or they take too long."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
+    rendezvous = ["--standalone"] if is_standalone else ["--master-port", str(free_port())]
+    command = [sys.executable, "-m", "torch.distributed.run", *rendezvous, "--nproc-per-node", str(ranks),
                "--max-restarts", str(restarts), str(EXAMPLES / program), *map(str, arguments)]
     with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
         # TMPDIR: torchrun leaves folders for its logs.
@@ -99,9 +108,11 @@ def test_parameter_server():
     assert "updates of ranks 1 to 2: [15, 15]" in torchrun(3, "parameter_server.py", "--steps", 15)
 
 
-def test_elastic(tmp_path):
+@pytest.mark.parametrize("is_standalone", [True, False])
+def test_elastic(tmp_path, is_standalone):
     file = tmp_path / "checkpoint"
-    output = torchrun(2, "elastic.py", "--steps", 20, "--checkpoint", file, restarts=1)
+    output = torchrun(2, "elastic.py", "--steps", 20, "--checkpoint", file, restarts=1,
+                      is_standalone=is_standalone)
     lives = [line for line in output.splitlines() if line.startswith("life ")]
     assert lives == ["life 0 begins with step 0", "life 1 begins with step 10"], output
     assert not file.exists()

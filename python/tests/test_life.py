@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import time
 from datetime import timedelta
@@ -169,6 +170,46 @@ def forked(rank: int, size: int) -> None:
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     dist.barrier()
+
+
+def call_back_late(rank: int, size: int, path: str, is_destroyed: bool) -> None:
+    dist.init_process_group("tutti", init_method=f"file://{path}", rank=rank, world_size=size)
+    work = dist.all_reduce(torch.ones(4), async_op=True)
+    work.get_future().then(lambda _: time.sleep(1))
+    time.sleep(0.2)  # a thread of the backend takes the operation
+    work.wait()
+    if is_destroyed:
+        dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("is_destroyed", [True, False])
+def test_a_program_may_end_while_callbacks_run(tmp_path, is_destroyed):
+    made = World(2, "")
+    made.run(call_back_late, str(tmp_path / "store"), is_destroyed)
+    made.close()
+    assert [process.exitcode for process in made.processes] == [0, 0]
+
+
+def recorded(rank: int, size: int) -> None:
+    from torch._C import _distributed_c10d as c10d
+
+    c10d._reset_fr_trace(backend="tutti")
+    dist.all_reduce(torch.ones(4))
+    dist.broadcast(torch.ones(3), 0)
+    entries = pickle.loads(c10d._dump_fr_trace(backend="tutti"))["entries"]
+    assert [(entry["profiling_name"], entry["input_sizes"]) for entry in entries] == [
+        ("tutti:all_reduce", [[4]]), ("tutti:broadcast", [[3]])]
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        dist.all_reduce(torch.ones(4))
+        dist.all_gather_into_tensor(torch.empty(size), torch.ones(1), async_op=True).wait()
+    names = {event.name for event in profile.events()}
+    assert {"tutti:all_reduce", "tutti:all_gather"} <= names
+
+
+def test_the_profiler_and_the_flight_recorder_see_calls(pair):
+    if not hasattr(torch._C._distributed_c10d, "_reset_fr_trace"):
+        pytest.skip("this PyTorch records the calls of its own backends only")
+    pair.run(recorded)
 
 
 def test_a_child_of_fork_is_refused(pair):

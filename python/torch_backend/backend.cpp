@@ -7,15 +7,19 @@
 #include <algorithm>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace tutti_torch {
 
 // ---- beginning -----------------------------------------------------------------------------
 
-// Rank 0 makes the id; the store takes it to the others.
-static tuttiUniqueId share_id(c10d::Store &store, const std::string &key, int rank)
+// Rank 0 makes the id; the store takes it to the others. torchrun may start all ranks again with a
+// store that still has the keys of their last life.
+static tuttiUniqueId share_id(c10d::Store &store, const char *name, int rank)
 {
+    const char *life = std::getenv("TORCHELASTIC_RESTART_COUNT");
+    const std::string key = std::string(name) + "/" + (life != nullptr ? life : "0");
     tuttiUniqueId id;
 
     if (rank == 0) {
@@ -54,7 +58,7 @@ static int as_int_ms(std::chrono::milliseconds limit)
 }
 
 // A communicator of all ranks, each on its device; -1: on the host.
-tuttiComm_t Backend::form(const std::string &key, int device)
+tuttiComm_t Backend::form(const char *key, int device)
 {
     const tuttiUniqueId id = share_id(*store_, key, getRank());
     const std::string name = as_comm_name(options_->group_name);
@@ -74,7 +78,7 @@ Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
     : c10d::Backend(rank, size), store_(std::move(store)), options_(std::move(options)),
       queue_(std::make_shared<Queue>()), orphans_(std::make_shared<Orphans>())
 {
-    comm_ = form("tutti/id", -1);
+    comm_ = form("tutti/host", -1);
     const tuttiResult_t result = tuttiMailboxCreate(comm_, &mailbox_);
 
     if (result != tuttiSuccess) {
@@ -91,7 +95,7 @@ OnDevice &Backend::see_to_device(c10::Device device)
 {
     if (!on_device_)
         on_device_ = std::make_unique<OnDevice>(std::make_shared<DeviceComm>(
-            form("tutti/id/device", device.has_index() ? device.index() : 0), device));
+            form("tutti/device", device.has_index() ? device.index() : 0), device));
     TORCH_CHECK_VALUE(on_device_->device() == device, "tutti: this rank of the process group works on ",
                       on_device_->device(), "; the tensors are on ", device);
     return *on_device_;
@@ -143,13 +147,46 @@ void Backend::close()
 }
 
 // Nobody waits any more for what is under way, and its peers may be gone.
-Backend::~Backend()
+void Backend::end()
 {
     if (comm_ == nullptr)
         return;
     if (!queue_->is_idle())
         abort();
     close();
+}
+
+Backend::~Backend()
+{
+    end();
+}
+
+// ---- the end of the interpreter --------------------------------------------------------------
+
+static std::mutex living_lock;
+static std::vector<c10::weak_intrusive_ptr<Backend>> living;
+
+c10::intrusive_ptr<Backend> Backend::make(const c10::intrusive_ptr<c10d::Store> &store, int rank,
+                                          int size, const c10::intrusive_ptr<Options> &options)
+{
+    auto made = c10::make_intrusive<Backend>(store, rank, size, options);
+    std::lock_guard<std::mutex> guard(living_lock);
+
+    std::erase_if(living, [](const auto &backend) { return backend.expired(); });
+    living.emplace_back(made);
+    return made;
+}
+
+// A thread of a queue that still held a tensor then would ask for an interpreter that has ended.
+void Backend::end_all()
+{
+    std::unique_lock<std::mutex> guard(living_lock);
+    const auto all = std::exchange(living, {});
+
+    guard.unlock();
+    for (const auto &backend : all)
+        if (auto locked = backend.lock())
+            locked->end();
 }
 
 // All ranks come to their end: what is under way is completed first.
@@ -195,8 +232,8 @@ Backend::split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<i
 
     if (opts)
         options->group_name = opts->group_name;
-    return c10::make_intrusive<Backend>(store->clone(), static_cast<int>(mine - ranks.begin()),
-                                        static_cast<int>(ranks.size()), options);
+    return make(store->clone(), static_cast<int>(mine - ranks.begin()),
+                static_cast<int>(ranks.size()), options);
 }
 
 // ---- several operations as one ---------------------------------------------------------------

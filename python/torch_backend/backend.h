@@ -39,6 +39,12 @@ class Backend : public c10d::Backend {
     };
 
     // Forms the communicator of all `size` ranks, which find each other through the store.
+    static c10::intrusive_ptr<Backend> make(const c10::intrusive_ptr<c10d::Store> &store, int rank,
+                                            int size, const c10::intrusive_ptr<Options> &options);
+    // Before the interpreter ends: end those that the program has not destroyed.
+    static void end_all();
+
+    // For make.
     Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
             c10::intrusive_ptr<Options> options);
     ~Backend() override;
@@ -63,6 +69,9 @@ class Backend : public c10d::Backend {
                                             const c10d::AllgatherOptions &opts) override;
     WorkPtr gather(std::vector<Tensors> &outputs, Tensors &inputs,
                    const c10d::GatherOptions &opts) override;
+    // Not in older PyTorch, so without "override".
+    WorkPtr gather_into_tensor(at::Tensor &output, at::Tensor &input,
+                               const c10d::GatherOptions &opts);
     WorkPtr scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                     const c10d::ScatterOptions &opts) override;
     WorkPtr reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
@@ -108,12 +117,13 @@ class Backend : public c10d::Backend {
     WorkPtr launch(c10d::OpType type, const char *title, const Tensors &inputs, Tensors outputs,
                    bool is_async, std::chrono::milliseconds timeout, Body body);
     void check_alive() const;
-    tuttiComm_t form(const std::string &key, int device);
+    tuttiComm_t form(const char *key, int device);
     OnDevice &see_to_device(c10::Device device);
     WorkPtr note(WorkPtr work);
     WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
     WorkPtr message_on_device(const OnDevice::Message &message);
     void close();
+    void end();
 
     const c10::intrusive_ptr<c10d::Store> store_;
     const c10::intrusive_ptr<Options> options_;

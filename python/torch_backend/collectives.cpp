@@ -300,6 +300,17 @@ static const Tensors &only_list(const std::vector<Tensors> &lists, const at::Ten
     return lists[0];
 }
 
+static void check_gathered(const at::Tensor &output, const at::Tensor &input, int size,
+                           const char *function)
+{
+    check_tensor(output, function);
+    check_tensor(input, function);
+    check_same_type(output, input, function);
+    TORCH_CHECK_VALUE(output.numel() == input.numel() * size, "tutti: ", function, ": ", size,
+                      " ranks with inputs of ", input.numel(), " elements need an output of ",
+                      input.numel() * size, ", not ", output.numel());
+}
+
 // The list of the root of a gather or scatter; elsewhere there is none.
 static Tensors list_of_root(const std::vector<Tensors> &lists, const at::Tensor &one, int root,
                             int rank, int size, const char *function)
@@ -365,6 +376,31 @@ WorkPtr Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs,
                                         wire.count(send), wire.type, root, seat.comm, seat.stream));
                       if (flat.defined())
                           unflatten(flat, list);
+                  });
+}
+
+WorkPtr Backend::gather_into_tensor(at::Tensor &output, at::Tensor &input,
+                                    const c10d::GatherOptions &opts)
+{
+    const int root = static_cast<int>(opts.rootRank);
+    const bool is_root = getRank() == root;
+
+    check_root(opts.rootRank, getSize(), "gather_single");
+    check_tensor(input, "gather_single");
+    if (is_root)
+        check_gathered(output, input, getSize(), "gather_single");
+    return launch(c10d::OpType::GATHER, "tutti:gather", {input},
+                  is_root ? Tensors{output} : Tensors{}, opts.asyncOp, opts.timeout,
+                  [output, input, is_root, root](const Seat &seat) {
+                      const Wire wire = wire_of(input.scalar_type());
+                      const at::Tensor send = as_contiguous(input);
+                      const Output place(is_root ? output : send);
+
+                      check(tuttiGather(send.data_ptr(), is_root ? place.data() : nullptr,
+                                        wire.count(send), wire.type, root, seat.comm,
+                                        seat.stream));
+                      if (is_root)
+                          place.deliver();
                   });
 }
 
@@ -462,17 +498,6 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inp
                       for (size_t i = 0; i < inputs.size(); i++)
                           all_gather_list(lists[i], inputs[i], seat);
                   });
-}
-
-static void check_gathered(const at::Tensor &output, const at::Tensor &input, int size,
-                           const char *function)
-{
-    check_tensor(output, function);
-    check_tensor(input, function);
-    check_same_type(output, input, function);
-    TORCH_CHECK_VALUE(output.numel() == input.numel() * size, "tutti: ", function, ": ", size,
-                      " ranks with inputs of ", input.numel(), " elements need an output of ",
-                      input.numel() * size, ", not ", output.numel());
 }
 
 static void all_gather_one(const at::Tensor &output, const at::Tensor &input, const Seat &seat)

@@ -17,7 +17,7 @@ static c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::S
     auto options = c10::make_intrusive<Backend::Options>(timeout);
 
     options->group_name = group_name;
-    return c10::make_intrusive<Backend>(store, rank, size, options);
+    return Backend::make(store, rank, size, options);
 }
 
 // A tensor in memory that the ranks of a host map, so that collectives do not copy it.
@@ -48,6 +48,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
                py::arg("timeout"), py::arg("group_name"),
                py::call_guard<py::gil_scoped_release>());
     module.def("empty", &tutti_torch::empty, py::arg("sizes"), py::arg("dtype") = py::none());
+    module.def("end_all", &tutti_torch::Backend::end_all, py::call_guard<py::gil_scoped_release>());
     module.def("version", [] { return std::string(tuttiGetVersionString()); });
     module.attr("torch_version") = TUTTI_TORCH_VERSION;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue.h"
 
+#include <algorithm>
+
 #include <pthread.h>
 
 namespace tutti_torch {
@@ -29,7 +31,10 @@ void Queue::see_to_jobs()
         threads_.emplace_back([this] { serve(); });
 }
 
-// Nobody else serves. The lock is held, but not while the job runs and is told.
+// The queues that call back in this thread: a callback may itself end a queue.
+static thread_local std::vector<const Queue *> calling_back;
+
+// Nobody else serves. The lock is held, but not while the job runs and calls back.
 void Queue::run_one(Lock &lock, Job &job)
 {
     is_served_ = true;
@@ -40,9 +45,14 @@ void Queue::run_one(Lock &lock, Job &job)
     job.is_done_ = true;
     see_to_jobs();
     news_.notify_all();
+    telling_++;
     lock.unlock();
+    calling_back.push_back(this);
     job.tell();
+    calling_back.pop_back();
     lock.lock();
+    telling_--;
+    news_.notify_all();
 }
 
 void Queue::serve_one(Lock &lock)
@@ -122,9 +132,11 @@ bool Queue::is_idle()
 
 void Queue::drain()
 {
+    const auto mine = std::count(calling_back.begin(), calling_back.end(), this);
     Lock lock(lock_);
 
     serve_all(lock);
+    news_.wait(lock, [&] { return telling_ <= static_cast<size_t>(mine); });
 }
 
 } // namespace tutti_torch

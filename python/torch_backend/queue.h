@@ -48,7 +48,7 @@ class Queue {
     // Help with the queue until the job is done. False: the deadline has passed.
     bool wait_for(Job &job, std::chrono::steady_clock::time_point deadline);
 
-    // Returns when no job is running, and none is left.
+    // Returns when no job is running or calling back, and none is left.
     void drain();
     bool is_idle();
 
@@ -66,7 +66,8 @@ class Queue {
     std::deque<std::shared_ptr<Job>> jobs_;
     bool is_served_ = false; // a thread runs a job
     bool is_closing_ = false;
-    size_t idle_ = 0; // threads of the queue that wait for jobs
+    size_t telling_ = 0; // jobs that call back
+    size_t idle_ = 0;    // threads of the queue that wait for jobs
     std::vector<std::thread> threads_;
     const pid_t process_ = getpid();
 };

@@ -10,6 +10,7 @@ After ``pip install`` PyTorch knows the backend by itself::
 """
 from __future__ import annotations
 
+import atexit
 import datetime
 import importlib
 from types import ModuleType
@@ -42,6 +43,7 @@ def _extension() -> ModuleType:
             f"Cure: {again}"
         )
     _module = module
+    atexit.register(module.end_all)
     return module
 
 
