@@ -2,6 +2,9 @@
 """Every collective of torch.distributed on tensors, against what its definition says."""
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -338,6 +341,29 @@ def functional(rank: int, size: int) -> None:
 
 def test_functional_collectives(world):
     world.run(functional)
+
+
+def operator(rank: int, size: int) -> None:
+    import tutti.torch
+
+    def double(tensor: torch.Tensor) -> torch.Tensor:
+        result = tensor * 2
+        tutti.torch.all_reduce_(result)
+        return result + 1
+
+    for dtype in (torch.float32, torch.bfloat16, torch.int16):
+        equal(double(torch.full((300,), rank, dtype=dtype)),
+              torch.full((300,), size * (size - 1) + 1, dtype=dtype))
+    compiled = torch.compile(double, backend="aot_eager", fullgraph=True)
+    equal(compiled(torch.full((300,), float(rank))), torch.full((300,), size * (size - 1) + 1.0))
+
+
+def test_the_operator(world):
+    world.run(operator)
+
+
+def test_tutti_may_be_imported_before_torch():
+    subprocess.run([sys.executable, "-c", "import tutti.torch, torch"], check=True, timeout=120)
 
 
 def mistakes(rank: int, size: int) -> None:
