@@ -7,6 +7,7 @@
 
 #include <tutti.h>
 
+#include "arguments.h"
 #include "on_device.h"
 #include "queue.h"
 #include "types.h"
@@ -14,7 +15,6 @@
 
 namespace tutti_torch {
 
-using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
 // Messages whose works nobody has kept. Their memory has to stay until they are complete.
@@ -132,6 +132,7 @@ class Backend : public c10d::Backend {
     tuttiComm_t comm_ = nullptr;
     tuttiMailbox_t mailbox_ = nullptr;
     std::unique_ptr<OnDevice> on_device_; // since the first call with tensors on a device
+    Scratch scratch_;
     uint64_t number_ = 0;
     uint64_t barriers_ = 0;
     bool is_coalescing_ = false;

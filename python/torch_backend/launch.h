@@ -14,8 +14,8 @@ namespace tutti_torch {
 
 template <class Body> class BodyJob : public Job {
   public:
-    BodyJob(c10::intrusive_ptr<CollectiveWork> work, tuttiComm_t comm, Body body)
-        : work_(std::move(work)), comm_(comm), body_(std::move(body))
+    BodyJob(c10::intrusive_ptr<CollectiveWork> work, const Seat &seat, Body body)
+        : work_(std::move(work)), seat_(seat), body_(std::move(body))
     {
     }
 
@@ -27,7 +27,7 @@ template <class Body> class BodyJob : public Job {
         std::exception_ptr error;
 
         try {
-            (*body_)(Seat{comm_, nullptr});
+            (*body_)(seat_);
         } catch (...) {
             error = std::current_exception();
         }
@@ -39,7 +39,7 @@ template <class Body> class BodyJob : public Job {
 
   private:
     c10::intrusive_ptr<CollectiveWork> work_;
-    const tuttiComm_t comm_;
+    const Seat seat_;
     std::optional<Body> body_;
 };
 
@@ -69,13 +69,15 @@ WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *ti
         getRank(), type, title, inputs, std::move(outputs), ++number_,
         timeout == c10d::kUnsetTimeout ? options_->timeout : timeout);
 
+    const Seat seat{comm_, nullptr, &scratch_};
+
     if (is_async) {
-        auto job = std::make_shared<BodyJob<Body>>(work, comm_, std::move(body));
+        auto job = std::make_shared<BodyJob<Body>>(work, seat, std::move(body));
 
         work->will_run(queue_, job);
         queue_->push(std::move(job));
     } else {
-        BodyJob<Body> job(work, comm_, std::move(body));
+        BodyJob<Body> job(work, seat, std::move(body));
 
         queue_->run_now(job);
     }

@@ -159,7 +159,7 @@ OnDevice::WorkPtr OnDevice::launch(int rank, c10d::OpType type, const char *titl
         const at::NoGradGuard no_grad;
         const c10::StreamGuard guard(stream);
 
-        body(Seat{comm_->comm(), handle_of(stream)});
+        body(Seat{comm_->comm(), handle_of(stream), &scratch_});
     }
     return c10::make_intrusive<DeviceWork>(rank, type, title, inputs, std::move(outputs), number,
                                            comm_, stream);

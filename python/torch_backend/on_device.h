@@ -69,6 +69,7 @@ class OnDevice {
 
   private:
     const std::shared_ptr<DeviceComm> comm_;
+    Scratch scratch_; // keeps nothing: PyTorch's allocator of device memory does
 };
 
 } // namespace tutti_torch

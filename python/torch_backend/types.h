@@ -7,6 +7,8 @@
 
 #include <tutti.h>
 
+#include <array>
+
 namespace tutti_torch {
 
 // Elements as the library moves them: `type`, `per_element` of them for each of the tensor's.
@@ -20,11 +22,23 @@ struct Wire {
     }
 };
 
+// Memory of the host for lists of tensors, kept from call to call: fresh pages take longer than the
+// call. One job uses it at a time.
+class Scratch {
+  public:
+    // A vector; one for each slot is valid at a time.
+    at::Tensor get(size_t slot, int64_t count, const at::TensorOptions &options);
+
+  private:
+    std::array<at::Tensor, 2> kept_;
+};
+
 // Where calls of the library run: on the host, complete when they return (no stream), or on a
 // device's stream.
 struct Seat {
     tuttiComm_t comm;
     tuttiStream_t stream;
+    Scratch *scratch;
 };
 
 // Throws unless the tensor is dense, and in memory that the library reaches.

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives that reduce: tensors are checked in the calling thread, then one call of the library
+// reduces them.
+#include <numeric>
+
+#include "arguments.h"
+#include "launch.h"
+
+namespace tutti_torch {
+
+// ---- reductions ------------------------------------------------------------------------------
+
+// The library's operation, alive for one call.
+class Operation {
+  public:
+    Operation(const c10d::ReduceOp &op, const Reduction &reduction, tuttiComm_t comm)
+        : comm_(comm), op_(reduction.op)
+    {
+        if (op.op_ != c10d::ReduceOp::PREMUL_SUM)
+            return;
+        const auto *supplement = static_cast<c10d::PreMulSumSupplement *>(op.supplement_.get());
+
+        TORCH_CHECK_VALUE(supplement != nullptr, "tutti: ReduceOp.PREMUL_SUM without a factor");
+        TORCH_CHECK_VALUE(reduction.wire.per_element == 1,
+                          "tutti: ReduceOp.PREMUL_SUM with complex numbers is not defined");
+        at::Tensor factor =
+            supplement->tensor_factor.defined()
+                ? supplement->tensor_factor.to(at::kCPU, reduction.run_type).contiguous()
+                : at::full({1}, supplement->double_factor,
+                           at::TensorOptions().dtype(reduction.run_type));
+
+        check(tuttiRedOpCreatePreMulSum(&op_, factor.data_ptr(), reduction.wire.type,
+                                        tuttiScalarHostImmediate, comm));
+        is_ours_ = true;
+    }
+
+    ~Operation()
+    {
+        if (is_ours_)
+            (void)tuttiRedOpDestroy(op_, comm_);
+    }
+
+    Operation(const Operation &) = delete;
+    Operation &operator=(const Operation &) = delete;
+
+    operator tuttiRedOp_t() const { return op_; }
+
+  private:
+    tuttiComm_t comm_;
+    tuttiRedOp_t op_;
+    bool is_ours_ = false;
+};
+
+// All ranks' blocks, one above the other.
+static at::Tensor gather_all(const at::Tensor &input, int size, const Seat &seat)
+{
+    const Wire wire = wire_of(input.scalar_type());
+    std::vector<int64_t> sizes = input.sizes().vec();
+
+    sizes.insert(sizes.begin(), size);
+    at::Tensor all = at::empty(sizes, input.options());
+    check(tuttiAllGather(input.data_ptr(), all.data_ptr(), wire.count(input), wire.type, seat.comm, seat.stream));
+    return all;
+}
+
+// Widened before, narrowed afterwards.
+static at::Tensor as_run(const at::Tensor &input, const Reduction &reduction)
+{
+    return input.scalar_type() == reduction.run_type ? input : input.to(reduction.run_type);
+}
+
+static void all_reduce_one(const Output &tensor, const at::Tensor &input, const c10d::ReduceOp &op,
+                           const Reduction &reduction, int size, const Seat &seat)
+{
+    if (reduction.is_gathered) {
+        tensor.wanted.copy_(combine(gather_all(input, size, seat), op.op_));
+        return;
+    }
+    const Operation operation(op, reduction, seat.comm);
+
+    if (input.scalar_type() == reduction.run_type) {
+        check(tuttiAllReduce(input.data_ptr(), tensor.data(), reduction.wire.count(input),
+                             reduction.wire.type, operation, seat.comm, seat.stream));
+        tensor.deliver();
+        return;
+    }
+    at::Tensor run = as_run(input, reduction);
+
+    check(tuttiAllReduce(run.data_ptr(), run.data_ptr(), reduction.wire.count(run),
+                         reduction.wire.type, operation, seat.comm, seat.stream));
+    tensor.wanted.copy_(run);
+}
+
+WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
+{
+    if (tensors.size() == 1 && tensors[0].is_sparse())
+        return allreduce_sparse(tensors, opts);
+    const at::Tensor &tensor = only(tensors, "all_reduce");
+    const Reduction reduction = reduction_of(opts.reduceOp, tensor.scalar_type());
+
+    return launch(c10d::OpType::ALLREDUCE, "tutti:all_reduce", tensors, tensors, opts.asyncOp,
+                  opts.timeout,
+                  [tensor, reduction, op = opts.reduceOp, size = getSize()](const Seat &seat) {
+                      all_reduce_one(Output(tensor), as_contiguous(tensor), op, reduction, size,
+                                     seat);
+                  });
+}
+
+WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
+                                     const c10d::AllreduceCoalescedOptions &opts)
+{
+    for (const auto &tensor : tensors) {
+        check_tensor(tensor, "all_reduce_coalesced");
+        (void)reduction_of(opts.reduceOp, tensor.scalar_type());
+    }
+    return launch(c10d::OpType::ALLREDUCE_COALESCED, "tutti:all_reduce", tensors, tensors,
+                  opts.asyncOp, opts.timeout,
+                  [tensors, op = opts.reduceOp, size = getSize()](const Seat &seat) {
+                      for (const auto &tensor : tensors)
+                          all_reduce_one(Output(tensor), as_contiguous(tensor), op,
+                                         reduction_of(op, tensor.scalar_type()), size, seat);
+                  });
+}
+
+// The elements of all ranks, one after the other; as many of each as it has.
+static at::Tensor concatenate(const at::Tensor &input, const std::vector<size_t> &rows,
+                              const Seat &seat)
+{
+    const Wire wire = wire_of(input.scalar_type());
+    std::vector<int64_t> sizes = input.sizes().vec();
+    std::vector<size_t> counts = rows;
+    size_t per_row = wire.per_element;
+
+    for (size_t i = 1; i < sizes.size(); i++)
+        per_row *= static_cast<size_t>(sizes[i]);
+    sizes[0] = static_cast<int64_t>(std::accumulate(rows.begin(), rows.end(), size_t{0}));
+    for (auto &count : counts)
+        count *= per_row;
+    at::Tensor all = at::empty(sizes, input.options());
+
+    check(tuttiAllGatherV(input.data_ptr(), all.data_ptr(), counts.data(), nullptr, wire.type,
+                          seat.comm, seat.stream));
+    return all;
+}
+
+// The sum of sparse tensors has the elements of all of them.
+static void sum_sparse(const at::Tensor &tensor, int size, const Seat &seat)
+{
+    at::Tensor input = tensor.coalesce();
+    at::Tensor mine = at::full({1}, input._nnz(), input.indices().options());
+    at::Tensor everybodys = gather_all(mine, size, seat);
+    std::vector<size_t> rows;
+
+    for (int rank = 0; rank < size; rank++)
+        rows.push_back(static_cast<size_t>(everybodys[rank].item<int64_t>()));
+    at::Tensor indices = concatenate(input.indices().t().contiguous(), rows, seat);
+    at::Tensor values = concatenate(input.values().contiguous(), rows, seat);
+
+    tensor.copy_(at::sparse_coo_tensor(indices.t(), values, tensor.sizes()).coalesce());
+}
+
+WorkPtr Backend::allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &opts)
+{
+    TORCH_CHECK_VALUE(tensors.size() == 1 && tensors[0].layout() == at::kSparse,
+                      "tutti: all_reduce: takes one tensor per rank, dense or sparse (COO)");
+    TORCH_CHECK_VALUE(opts.reduceOp.op_ == c10d::ReduceOp::SUM,
+                      "tutti: all_reduce: sparse tensors can only be summed");
+    return launch(c10d::OpType::_ALLREDUCE_SPARSE, "tutti:all_reduce", tensors, tensors,
+                  opts.asyncOp, opts.timeout,
+                  [tensor = tensors[0], size = getSize()](const Seat &seat) {
+                      sum_sparse(tensor, size, seat);
+                  });
+}
+
+WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
+{
+    const at::Tensor &tensor = only(tensors, "reduce");
+    const Reduction reduction = reduction_of(opts.reduceOp, tensor.scalar_type());
+    const int root = static_cast<int>(opts.rootRank);
+
+    check_root(opts.rootRank, getSize(), "reduce");
+    return launch(
+        c10d::OpType::REDUCE, "tutti:reduce", tensors, tensors, opts.asyncOp, opts.timeout,
+        [tensor, reduction, root, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
+            const at::Tensor input = as_contiguous(tensor);
+
+            if (reduction.is_gathered) {
+                at::Tensor result = combine(gather_all(input, size, seat), op.op_);
+
+                if (rank == root)
+                    tensor.copy_(result);
+                return;
+            }
+            const Operation operation(op, reduction, seat.comm);
+            at::Tensor run = as_run(input, reduction);
+            const bool is_direct = run.is_same(tensor);
+            at::Tensor result = rank != root || is_direct ? run : at::empty_like(run);
+
+            check(tuttiReduce(run.data_ptr(), result.data_ptr(), reduction.wire.count(run),
+                              reduction.wire.type, operation, root, seat.comm, seat.stream));
+            if (rank == root && !is_direct)
+                tensor.copy_(result);
+        });
+}
+
+// ---- reduce-scatter --------------------------------------------------------------------------
+
+// `input` is contiguous, with a block of `counts` elements for each rank; all alike if that is
+// empty.
+static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input,
+                               const std::vector<int64_t> &counts, const c10d::ReduceOp &op,
+                               int rank, int size, const Seat &seat)
+{
+    const Reduction reduction = reduction_of(op, output.scalar_type());
+    const bool is_even = counts.empty();
+
+    if (reduction.is_gathered) {
+        at::Tensor all = combine(gather_all(input, size, seat), op.op_).reshape({-1});
+        int64_t at = is_even ? output.numel() * rank
+                             : std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
+
+        output.copy_(all.narrow(0, at, output.numel()).view(output.sizes()));
+        return;
+    }
+    const Operation operation(op, reduction, seat.comm);
+    const at::Tensor run = as_run(input, reduction);
+    const bool is_direct = run.is_same(input);
+    const Output place(is_direct ? output
+                                 : at::empty(output.sizes(),
+                                             output.options().dtype(reduction.run_type)));
+    std::vector<size_t> elements;
+
+    for (int64_t count : counts)
+        elements.push_back(static_cast<size_t>(count) * reduction.wire.per_element);
+    check(is_even ? tuttiReduceScatter(run.data_ptr(), place.data(),
+                                       reduction.wire.count(output), reduction.wire.type, operation,
+                                       seat.comm, seat.stream)
+                  : tuttiReduceScatterV(run.data_ptr(), place.data(), elements.data(), nullptr,
+                                        reduction.wire.type, operation, seat.comm, seat.stream));
+    if (is_direct)
+        place.deliver();
+    else
+        output.copy_(place.place);
+}
+
+WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                                const c10d::ReduceScatterOptions &opts)
+{
+    const at::Tensor &output = only(outputs, "reduce_scatter");
+    std::vector<int64_t> counts;
+    bool is_even = true;
+
+    const Tensors &list = only_list(inputs, output, getSize(), "reduce_scatter");
+    (void)reduction_of(opts.reduceOp, output.scalar_type());
+    for (const auto &input : list) {
+        counts.push_back(input.numel());
+        is_even = is_even && counts.back() == counts.front();
+    }
+    TORCH_CHECK_VALUE(counts[static_cast<size_t>(getRank())] == output.numel(),
+                      "tutti: reduce_scatter: the input for rank ", getRank(), " has ",
+                      counts[static_cast<size_t>(getRank())], " elements, the output ",
+                      output.numel());
+    if (is_even)
+        counts.clear();
+    return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", list, outputs,
+                  opts.asyncOp, opts.timeout,
+                  [output, counts, list, op = opts.reduceOp, rank = getRank(),
+                   size = getSize()](const Seat &seat) {
+                      reduce_scatter_one(output, Flat::input(list, seat).whole(), counts, op, rank, size, seat);
+                  });
+}
+
+WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                      const c10d::ReduceScatterOptions &opts)
+{
+    check_gathered(input, output, getSize(), "reduce_scatter_tensor");
+    (void)reduction_of(opts.reduceOp, output.scalar_type());
+    return launch(c10d::OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {input}, {output},
+                  opts.asyncOp, opts.timeout,
+                  [output, input, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
+                      reduce_scatter_one(output, as_contiguous(input), {}, op, rank, size, seat);
+                  });
+}
+
+WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                 const c10d::ReduceScatterOptions &opts)
+{
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "tutti: reduce_scatter_tensor: ",
+                      inputs.size(), " inputs, ", outputs.size(), " outputs");
+    for (size_t i = 0; i < inputs.size(); i++) {
+        check_gathered(inputs[i], outputs[i], getSize(), "reduce_scatter_tensor");
+        (void)reduction_of(opts.reduceOp, outputs[i].scalar_type());
+    }
+    return launch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "tutti:reduce_scatter", inputs,
+                  outputs, opts.asyncOp, opts.timeout,
+                  [outputs, inputs, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
+                      for (size_t i = 0; i < inputs.size(); i++)
+                          reduce_scatter_one(outputs[i], as_contiguous(inputs[i]), {}, op, rank,
+                                             size, seat);
+                  });
+}
+
+} // namespace tutti_torch
