@@ -3,7 +3,7 @@
 import json
 import math
 
-from harness.plot import FAINT, INK, MARGIN, WIDTH, Canvas, document, short_size
+from harness.plot import FAINT, INK, MARGIN, WIDTH, Canvas, document, short_size, time_text
 
 LABEL, ROW, GAP = 150, 30, 34
 
@@ -42,7 +42,7 @@ def panel(canvas, rows, title, left, top, width):
     for row in rows:
         if row["bytes"] == 0:
             canvas.text(left, y, f"{row['collective']}: {times_text(row['gloo_us'] / row['tutti_us'])} "
-                        f"({row['tutti_us']:.3g} µs, Gloo {row['gloo_us']:.3g} µs)", 12)
+                        f"({time_text(row['tutti_us'])}, Gloo {time_text(row['gloo_us'])})", 12)
             y += 17
     return y - top
 
