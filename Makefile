@@ -5,7 +5,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 PERF := --ranks 4 -b 8 -e 64M -f 2 -c 1
 PREFIX ?= /usr/local
 
-.PHONY: perf install test nightly asan tsan test-pytorch docs reference setup clean
+.PHONY: perf install test nightly asan tsan test-pytorch test-pytorch-older docs reference setup clean
 
 # All-reduce from 8 bytes to 64 MiB between four processes.
 perf: setup
@@ -51,6 +51,12 @@ tsan: build-tsan
 test-pytorch:
 	@sh scripts/setup python3-dev python3-venv
 	scripts/test-pytorch
+
+# The same with two older releases of PyTorch.
+test-pytorch-older:
+	@sh scripts/setup python3-dev python3-venv
+	scripts/test-pytorch torch==2.14.1
+	scripts/test-pytorch torch==2.13.0
 
 # Print docs/environment.md anew.
 docs: build-dev

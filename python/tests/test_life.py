@@ -229,6 +229,53 @@ def memory(rank: int, size: int) -> None:
         tutti.torch.empty(2**40, 2**40)
 
 
+def buckets(rank: int, size: int) -> None:
+    import tutti.torch
+
+    shared = []
+
+    def hook(state: object, bucket: dist.GradBucket) -> torch.futures.Future:
+        shared.append(tutti.torch.is_shared(bucket.buffer()))
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda f: f.value()[0] / size)
+
+    assert not tutti.torch.is_shared(torch.empty(1 << 20))
+    with tutti.torch.shared_memory():
+        assert tutti.torch.is_shared(torch.empty(1 << 20)) and not tutti.torch.is_shared(torch.empty(1000))
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1000, 1000))
+        hook.__annotations__ = {"bucket": dist.GradBucket, "return": torch.futures.Future[torch.Tensor]}
+        model.register_comm_hook(None, hook)
+        for _ in range(2):
+            model(torch.full((4, 1000), float(rank))).sum().backward()
+    model(torch.full((4, 1000), float(rank))).sum().backward()
+    assert shared == [True] * 3
+    assert not tutti.torch.is_shared(torch.empty(1 << 20))
+    mean = 4 * (size - 1) / 2
+    assert torch.allclose(model.module.weight.grad, torch.full((1000, 1000), 3 * mean))
+
+
+def test_buckets_of_ddp_in_shared_memory(world):
+    world.run(buckets)
+
+
+def options(rank: int, size: int, path: str) -> None:
+    import tutti.torch
+
+    limits = tutti.torch.Options(timeout=timedelta(milliseconds=400), init_timeout=timedelta(seconds=60))
+    dist.init_process_group("tutti", init_method=f"file://{path}", rank=rank, world_size=size, pg_options=limits)
+    dist.barrier()
+    if rank == 0:
+        with pytest.raises(dist.DistBackendError, match="has waited 400 ms"):
+            dist.all_reduce(torch.ones(1))
+    else:
+        time.sleep(1)
+
+
+def test_options(tmp_path):
+    made = World(2, "")
+    made.run(options, str(tmp_path / "store"))
+    made.close()
+
+
 def test_memory_of_shared_windows(world):
     world.run(memory)
 

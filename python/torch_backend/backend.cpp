@@ -66,7 +66,9 @@ tuttiComm_t Backend::form(const char *key, int device)
     tuttiComm_t comm = nullptr;
 
     config.timeoutMs = as_int_ms(options_->timeout);
-    config.initTimeoutMs = config.timeoutMs > 0 ? config.timeoutMs : INT_MAX;
+    config.initTimeoutMs = as_int_ms(options_->init_timeout);
+    if (config.initTimeoutMs == 0)
+        config.initTimeoutMs = INT_MAX;
     config.commName = name.c_str();
     config.device = device;
     check(tuttiCommInitRankConfig(&comm, getSize(), id, getRank(), &config));
@@ -229,6 +231,8 @@ Backend::split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<i
     if (mine == ranks.end())
         return nullptr;
     auto options = c10::make_intrusive<Options>(opts ? opts->timeout : options_->timeout);
+
+    options->init_timeout = options_->init_timeout;
 
     if (opts)
         options->group_name = opts->group_name;

@@ -33,9 +33,11 @@ class Backend : public c10d::Backend {
   public:
     struct Options : c10d::Backend::Options {
         explicit Options(std::chrono::milliseconds limit = kBackendDefaultTimeout)
-            : c10d::Backend::Options("tutti", limit)
+            : c10d::Backend::Options("tutti", limit), init_timeout(limit)
         {
         }
+
+        std::chrono::milliseconds init_timeout; // of forming the communicator
     };
 
     // Forms the communicator of all `size` ranks, which find each other through the store.

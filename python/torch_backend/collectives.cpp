@@ -271,7 +271,7 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inpu
                       inputs.size(), " inputs, ", outputs.size(), " outputs");
     for (size_t i = 0; i < inputs.size(); i++)
         check_gathered(outputs[i], inputs[i], getSize(), "all_gather_into_tensor");
-    return launch(c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED, "tutti:all_gather", inputs,
+    return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs,
                   outputs, opts.asyncOp, opts.timeout, [outputs, inputs](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
                           all_gather_one(outputs[i], inputs[i], seat);

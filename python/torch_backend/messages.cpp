@@ -75,7 +75,7 @@ class MessageWork : public c10d::Work {
     int sourceRank() const override { return peer_; }
     std::vector<at::Tensor> result() override { return {wanted_}; }
     uint64_t getSequencenumber() const override { return number_; }
-    std::chrono::milliseconds getTimeout() const override { return timeout_; }
+    std::chrono::milliseconds getTimeout() const { return timeout_; } // not in older PyTorch
 
     tuttiRequest_t request = nullptr;
 

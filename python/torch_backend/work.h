@@ -32,7 +32,7 @@ class CollectiveWork : public c10d::Work {
     std::vector<at::Tensor> result() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
     uint64_t getSequencenumber() const override { return number_; }
-    std::chrono::milliseconds getTimeout() const override { return timeout_; }
+    std::chrono::milliseconds getTimeout() const { return timeout_; } // not in older PyTorch
 
   private:
     const std::vector<at::Tensor> outputs_;

@@ -13,13 +13,15 @@ from __future__ import annotations
 import atexit
 import datetime
 import importlib
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 import torch
 import torch.distributed as dist
 
-__all__ = ["all_reduce_", "empty", "register"]
+__all__ = ["Options", "all_reduce_", "empty", "is_shared", "register", "shared_memory"]
 
 _module: Optional[ModuleType] = None
 
@@ -48,16 +50,25 @@ def _extension() -> ModuleType:
     return module
 
 
+@dataclass(frozen=True)
+class Options:
+    """Of a process group: ``init_process_group("tutti", pg_options=tutti.torch.Options(...))``."""
+
+    timeout: Optional[datetime.timedelta] = None  #: of each operation; else that of init_process_group
+    init_timeout: Optional[datetime.timedelta] = None  #: until all ranks have come; else as the timeout
+
+
 def _create(options: Any, backend_options: Any) -> Any:
     """Make the backend of a process group; called by torch.distributed on all of its ranks."""
-    timeout = options.timeout
-    if backend_options is not None and getattr(backend_options, "_timeout", None) is not None:
+    timeout, init_timeout = options.timeout, None
+    if isinstance(backend_options, Options):
+        timeout, init_timeout = backend_options.timeout or timeout, backend_options.init_timeout
+    elif getattr(backend_options, "_timeout", None) is not None:
         timeout = backend_options._timeout
     if not isinstance(timeout, datetime.timedelta):
         timeout = datetime.timedelta(seconds=float(timeout))
-    return _extension().create(
-        options.store, options.group_rank, options.group_size, timeout, str(options.group_id)
-    )
+    return _extension().create(options.store, options.group_rank, options.group_size, timeout,
+                               init_timeout or timeout, str(options.group_id))
 
 
 def register() -> None:
@@ -80,6 +91,42 @@ def empty(*size: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
     if len(size) == 1 and not isinstance(size[0], int):
         sizes = list(size[0])
     return _extension().empty(list(sizes), dtype)
+
+
+def is_shared(tensor: torch.Tensor) -> bool:
+    """Does the tensor lie in memory that the ranks of a host map?"""
+    return _extension().is_shared(tensor)
+
+
+@contextmanager
+def shared_memory() -> Iterator[None]:
+    """CPU tensors of 1 MiB and more that any thread allocates inside lie in memory that the ranks of a host map,
+    so that collectives need not copy them. For DistributedDataParallel, make the model and its first two steps
+    inside: it allocates its buckets when it is made, and anew in its first step."""
+    extension = _extension()
+    extension.begin_sharing()
+    try:
+        yield
+    finally:
+        extension.end_sharing()
+
+
+def is_shared(tensor: torch.Tensor) -> bool:
+    """Does the tensor lie in memory that the ranks of a host map?"""
+    return _extension().is_shared(tensor)
+
+
+@contextmanager
+def shared_memory() -> Iterator[None]:
+    """CPU tensors of 1 MiB and more that any thread allocates inside lie in memory that the ranks of a host map,
+    so that collectives need not copy them. For DistributedDataParallel, make the model and its first two steps
+    inside: it allocates its buckets when it is made, and anew in its first step."""
+    extension = _extension()
+    extension.begin_sharing()
+    try:
+        yield
+    finally:
+        extension.end_sharing()
 
 
 register()
