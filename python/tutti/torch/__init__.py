@@ -37,7 +37,8 @@ def _extension() -> ModuleType:
     except ImportError as error:
         raise ImportError(
             f"tutti.torch has no extension for PyTorch {torch.__version__} ({error}): it was built "
-            f"without PyTorch, or for another version. Cure: {again}"
+            f"without PyTorch, for another version, or for one before 2.13, the oldest that it supports. "
+            f"Cure: {again}"
         ) from None
     if module.torch_version != torch.__version__:
         raise ImportError(
