@@ -153,13 +153,27 @@ void sim_fiber_give(struct sim_fiber *fiber)
     pthread_mutex_unlock(&lock);
 }
 
-/* A thread's sanitizer may outlive the library, and look for leaks. */
+static struct sim_fiber *take_pool(void)
+{
+    struct sim_fiber *all;
+
+    pthread_mutex_lock(&lock);
+    all = pool;
+    pool = NULL;
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+/* A thread's sanitizer may outlive the library, and look for leaks. At exit a thread of the machine may
+ * still give a fiber back. */
 __attribute__((destructor)) static void empty_pool(void)
 {
-    while (pool != NULL) {
-        struct sim_fiber *next = pool->next;
+    struct sim_fiber *fiber = take_pool();
 
-        destroy(pool);
-        pool = next;
+    while (fiber != NULL) {
+        struct sim_fiber *next = fiber->next;
+
+        destroy(fiber);
+        fiber = next;
     }
 }
