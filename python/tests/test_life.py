@@ -196,9 +196,17 @@ def recorded(rank: int, size: int) -> None:
     c10d._reset_fr_trace(backend="tutti")
     dist.all_reduce(torch.ones(4))
     dist.broadcast(torch.ones(3), 0)
+    dist.all_reduce(torch.ones(5), async_op=True).wait()
+    if rank == 0:
+        dist.send(torch.ones(6), 1)
+    else:
+        dist.recv(torch.ones(6), 0)
     entries = pickle.loads(c10d._dump_fr_trace(backend="tutti"))["entries"]
-    assert [(entry["profiling_name"], entry["input_sizes"]) for entry in entries] == [
-        ("tutti:all_reduce", [[4]]), ("tutti:broadcast", [[3]])]
+    message = ("tutti:send 0->1", [[6]]) if rank == 0 else ("tutti:recv 1<-0", [])
+    assert [(entry["profiling_name"], entry["input_sizes"], entry["state"]) for entry in entries] == [
+        ("tutti:all_reduce", [[4]], "completed"), ("tutti:broadcast", [[3]], "completed"),
+        ("tutti:all_reduce", [[5]], "completed"), (*message, "completed")]
+    assert all(0 < entry["duration_ms"] < 60e3 for entry in entries)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         dist.all_reduce(torch.ones(4))
         dist.all_gather_into_tensor(torch.empty(size), torch.ones(1), async_op=True).wait()
@@ -210,6 +218,53 @@ def test_the_profiler_and_the_flight_recorder_see_calls(pair):
     if not hasattr(torch._C._distributed_c10d, "_reset_fr_trace"):
         pytest.skip("this PyTorch records the calls of its own backends only")
     pair.run(recorded)
+
+
+def record_failure(rank: int, size: int, folder: str) -> None:
+    if rank == 1:
+        time.sleep(1)
+    limits = dist.AllreduceOptions()
+    limits.timeout = timedelta(milliseconds=300)
+    calls: list = []
+    dist.group.WORLD.register_abort_hook(7, lambda: calls.append(None))
+    with pytest.raises(dist.DistBackendError, match="has waited 300 ms for rank" if rank == 0 else "Timed out"):
+        dist.group.WORLD.allreduce([torch.ones(7)], limits).wait()
+    dist.destroy_process_group()  # waits for the hooks, which run beside the exception
+    assert calls == [None]
+    with open(os.path.join(folder, f"rank_{rank}"), "rb") as file:
+        entries = pickle.load(file)["entries"]
+    assert [entry["state"] for entry in entries if entry["input_sizes"] == [[7]]] == ["scheduled"]
+
+
+def test_a_failure_writes_the_flight_recorder(traces):
+    if not hasattr(torch._C._distributed_c10d, "FlightRecorderHook"):
+        pytest.skip("this PyTorch records the calls of its own backends only")
+    made = World(2)
+    made.run(record_failure, traces)
+    made.close()
+
+
+def a_limit_of_one_call(rank: int, size: int) -> None:
+    group = dist.new_group()
+    limits = dist.AllreduceOptions()
+    limits.timeout = timedelta(milliseconds=300)
+    for is_async in (False, True):
+        limits.asyncOp = is_async
+        tensor = torch.ones(3)
+        group.allreduce([tensor], limits).wait()
+        assert (tensor == size).all()
+    if rank == 1:
+        time.sleep(1)  # longer than the limit, which is not that of other calls
+    dist.barrier(group=group)
+    if rank == 0:
+        limits.asyncOp = False
+        with pytest.raises(dist.DistBackendError, match="has waited 300 ms for rank 1"):
+            group.allreduce([torch.ones(3)], limits).wait()
+    dist.barrier()
+
+
+def test_a_limit_of_one_call(pair):
+    pair.run(a_limit_of_one_call)
 
 
 def test_a_child_of_fork_is_refused(pair):

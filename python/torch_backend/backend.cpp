@@ -4,6 +4,8 @@
 
 #include "backend.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstdio>
@@ -51,8 +53,7 @@ static std::string as_comm_name(const std::string &group_name)
     return group_name.substr(0, longest - digits - 1) + end;
 }
 
-// Limits of a day and more are none.
-static int as_int_ms(std::chrono::milliseconds limit)
+int as_int_ms(std::chrono::milliseconds limit)
 {
     return limit.count() <= 0 || limit.count() > INT_MAX ? 0 : static_cast<int>(limit.count());
 }
@@ -78,7 +79,7 @@ tuttiComm_t Backend::form(const char *key, int device)
 Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                  c10::intrusive_ptr<Options> options)
     : c10d::Backend(rank, size), store_(std::move(store)), options_(std::move(options)),
-      queue_(std::make_shared<Queue>()), orphans_(std::make_shared<Orphans>())
+      orphans_(std::make_shared<Orphans>())
 {
     comm_ = form("tutti/host", -1);
     const tuttiResult_t result = tuttiMailboxCreate(comm_, &mailbox_);
@@ -154,7 +155,7 @@ void Backend::end()
     if (comm_ == nullptr)
         return;
     if (!queue_->is_idle())
-        abort();
+        stop();
     close();
 }
 
@@ -198,11 +199,16 @@ void Backend::shutdown()
         close();
 }
 
-// What is under way ends with an error here and on the other ranks.
 void Backend::abort()
 {
-    if (comm_ == nullptr)
-        return;
+    hooks_->abort.call();
+    if (comm_ != nullptr)
+        stop();
+}
+
+// What is under way ends with an error here and on the other ranks.
+void Backend::stop()
+{
     (void)tuttiCommAbort(comm_);
     if (on_device_)
         (void)tuttiCommAbort(on_device_->comm());
@@ -219,6 +225,32 @@ void Backend::setTimeout(std::chrono::milliseconds timeout)
         check(tuttiCommSetTimeout(on_device_->comm(), as_int_ms(timeout)));
     check(tuttiMailboxSetTimeout(mailbox_, as_int_ms(timeout)));
 }
+
+// ---- the flight recorder ---------------------------------------------------------------------
+
+#ifdef C10D_BACKEND_HAS_HOOKS
+
+void Backend::registerAbortHook(int64_t id, c10d::AbortHook hook)
+{
+    hooks_->abort.add(id, std::move(hook));
+}
+
+// A work on a device does not know when it is complete unless somebody asks, and a stream that is
+// being captured must not be asked. Where there are devices, the recorder is told nothing.
+bool Backend::supportsCompletionHooks() const
+{
+    return !c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
+           c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).deviceCount() == 0;
+}
+
+void Backend::registerCompletionHook(int64_t id, c10d::CompletionHook hook)
+{
+    hooks_->completion.add(id, [hook = std::move(hook)](uint64_t key, std::optional<float> took) {
+        hook({key, took});
+    });
+}
+
+#endif
 
 // ---- groups of this group ------------------------------------------------------------------
 

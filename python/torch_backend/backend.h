@@ -8,12 +8,16 @@
 #include <tutti.h>
 
 #include "arguments.h"
+#include "hooks.h"
 #include "on_device.h"
 #include "queue.h"
 #include "types.h"
 #include "work.h"
 
 namespace tutti_torch {
+
+// Limits of 25 days and more are none.
+int as_int_ms(std::chrono::milliseconds limit);
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
@@ -110,6 +114,15 @@ class Backend : public c10d::Backend {
     void abort() override;
     void shutdown() override;
 
+#ifdef C10D_BACKEND_HAS_HOOKS // PyTorch 2.15 and newer
+    bool supportsAbortHooks() const override { return true; }
+    void registerAbortHook(int64_t id, c10d::AbortHook hook) override;
+    void unregisterAbortHook(int64_t id) override { hooks_->abort.remove(id); }
+    bool supportsCompletionHooks() const override;
+    void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override;
+    void unregisterCompletionHook(int64_t id) override { hooks_->completion.remove(id); }
+#endif
+
   private:
     template <class Body>
     WorkPtr launch_at(c10::Device device, c10d::OpType type, const char *title,
@@ -124,13 +137,15 @@ class Backend : public c10d::Backend {
     WorkPtr note(WorkPtr work);
     WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
     WorkPtr message_on_device(const OnDevice::Message &message);
+    void stop();
     void close();
     void end();
 
     const c10::intrusive_ptr<c10d::Store> store_;
     const c10::intrusive_ptr<Options> options_;
-    std::shared_ptr<Queue> queue_;
+    const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
     std::shared_ptr<Orphans> orphans_;
+    const std::shared_ptr<Hooks> hooks_ = std::make_shared<Hooks>(queue_);
     tuttiComm_t comm_ = nullptr;
     tuttiMailbox_t mailbox_ = nullptr;
     std::unique_ptr<OnDevice> on_device_; // since the first call with tensors on a device

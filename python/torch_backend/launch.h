@@ -5,6 +5,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -12,10 +13,44 @@
 
 namespace tutti_torch {
 
+struct Limits {
+    std::chrono::milliseconds of_call, of_group;
+};
+
+// While it lives, operations have the limit of the call.
+class LimitOfOne {
+  public:
+    LimitOfOne(tuttiComm_t comm, const Limits &limits) : comm_(comm), limits_(limits)
+    {
+        if (limits.of_call != limits.of_group)
+            check(tuttiCommSetTimeout(comm, as_int_ms(limits.of_call)));
+    }
+    ~LimitOfOne()
+    {
+        if (limits_.of_call != limits_.of_group)
+            (void)tuttiCommSetTimeout(comm_, as_int_ms(limits_.of_group));
+    }
+
+  private:
+    const tuttiComm_t comm_;
+    const Limits limits_;
+};
+
+// Rather than a mistake in one call.
+inline bool has_failed(tuttiComm_t comm)
+{
+    tuttiResult_t error = tuttiSuccess;
+
+    return tuttiCommGetAsyncError(comm, &error) == tuttiSuccess && error != tuttiSuccess;
+}
+
 template <class Body> class BodyJob : public Job {
   public:
-    BodyJob(c10::intrusive_ptr<CollectiveWork> work, const Seat &seat, Body body)
-        : work_(std::move(work)), seat_(seat), body_(std::move(body))
+    // The limit is that of this operation, if it is not the process group's.
+    BodyJob(c10::intrusive_ptr<CollectiveWork> work, const Seat &seat, const Limits &limits,
+            Hooks &hooks, Body body)
+        : work_(std::move(work)), seat_(seat), limits_(limits), hooks_(hooks),
+          body_(std::move(body))
     {
     }
 
@@ -24,22 +59,38 @@ template <class Body> class BodyJob : public Job {
     {
         // Outputs may be parameters; a thread of the queue does not know that gradients are off.
         at::NoGradGuard no_grad;
+        const uint64_t key = work_->getCompletionKey();
+        const bool is_timed = !hooks_.completion.is_empty();
+        const auto begun = is_timed ? Clock::now() : Clock::time_point();
+        std::optional<float> took_ms;
         std::exception_ptr error;
 
         try {
+            const LimitOfOne limit(seat_.comm, limits_);
+
             (*body_)(seat_);
         } catch (...) {
             error = std::current_exception();
         }
+        if (is_timed)
+            took_ms = std::chrono::duration<float, std::milli>(Clock::now() - begun).count();
         body_.reset();
-        work_->complete(error);
+        if (error && has_failed(seat_.comm))
+            hooks_.fail();
+        work_->complete(error, took_ms);
+        if (!error)
+            hooks_.completion.call(key, took_ms);
     }
 
     void tell() override { std::exchange(work_, nullptr)->tell(); }
 
   private:
+    using Clock = std::chrono::steady_clock;
+
     c10::intrusive_ptr<CollectiveWork> work_;
     const Seat seat_;
+    const Limits limits_;
+    Hooks &hooks_;
     std::optional<Body> body_;
 };
 
@@ -65,19 +116,19 @@ WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *ti
         return note(see_to_device(device).launch(getRank(), type, title, inputs,
                                                  std::move(outputs), ++number_, is_async,
                                                  std::move(body)));
-    auto work = c10::make_intrusive<CollectiveWork>(
-        getRank(), type, title, inputs, std::move(outputs), ++number_,
-        timeout == c10d::kUnsetTimeout ? options_->timeout : timeout);
-
+    const Limits limits{timeout == c10d::kUnsetTimeout ? options_->timeout : timeout,
+                        options_->timeout};
+    auto work = c10::make_intrusive<CollectiveWork>(getRank(), type, title, inputs,
+                                                    std::move(outputs), ++number_, limits.of_call);
     const Seat seat{comm_, nullptr, &scratch_};
 
     if (is_async) {
-        auto job = std::make_shared<BodyJob<Body>>(work, seat, std::move(body));
+        auto job = std::make_shared<BodyJob<Body>>(work, seat, limits, *hooks_, std::move(body));
 
         work->will_run(queue_, job);
         queue_->push(std::move(job));
     } else {
-        BodyJob<Body> job(work, seat, std::move(body));
+        BodyJob<Body> job(work, seat, limits, *hooks_, std::move(body));
 
         queue_->run_now(job);
     }

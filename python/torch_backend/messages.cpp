@@ -8,15 +8,21 @@ namespace tutti_torch {
 
 namespace {
 
-class MessageWork : public c10d::Work {
+// An error that has ended the mailbox, rather than a mistake in one call.
+bool is_of_the_group(tuttiResult_t error)
+{
+    return error != tuttiInvalidArgument && error != tuttiInvalidUsage;
+}
+
+class MessageWork : public NumberedWork {
   public:
     // `wanted` differs from `place` where a receive's tensor is not contiguous.
     MessageWork(int rank, c10d::OpType type, const char *title, at::Tensor wanted,
                 at::Tensor place, uint64_t number, std::chrono::milliseconds timeout,
-                std::shared_ptr<Orphans> orphans)
-        : Work(rank, type, title, Tensors{wanted}), wanted_(std::move(wanted)),
-          place_(std::move(place)), number_(number), timeout_(timeout),
-          orphans_(std::move(orphans))
+                std::shared_ptr<Orphans> orphans, std::shared_ptr<Hooks> hooks)
+        : NumberedWork(rank, type, title, Tensors{wanted}, number), wanted_(std::move(wanted)),
+          place_(std::move(place)), timeout_(timeout), orphans_(std::move(orphans)),
+          hooks_(std::move(hooks))
     {
     }
 
@@ -74,12 +80,22 @@ class MessageWork : public c10d::Work {
     void synchronize() override {}
     int sourceRank() const override { return peer_; }
     std::vector<at::Tensor> result() override { return {wanted_}; }
-    uint64_t getSequencenumber() const override { return number_; }
     std::chrono::milliseconds getTimeout() const { return timeout_; } // not in older PyTorch
+
+    // From the call until somebody who asked or waited found it complete.
+    float getDuration() const override
+    {
+        std::lock_guard<std::mutex> guard(request_lock_);
+
+        TORCH_CHECK(request == nullptr, "tutti: the message is not complete");
+        return duration_ms_;
+    }
 
     tuttiRequest_t request = nullptr;
 
   private:
+    using Clock = std::chrono::steady_clock;
+
     // True: complete. Throws what it has ended with, each time.
     bool go_on(int timeout_ms)
     {
@@ -101,19 +117,26 @@ class MessageWork : public c10d::Work {
         } catch (...) {
             error_ = std::current_exception();
         }
+        duration_ms_ = std::chrono::duration<float, std::milli>(Clock::now() - begun_).count();
         finish(error_);
+        if (!error_)
+            hooks_->completion.call(getCompletionKey(), duration_ms_);
+        else if (is_of_the_group(result))
+            hooks_->fail();
         if (error_)
             std::rethrow_exception(error_);
         return true;
     }
 
     const at::Tensor wanted_, place_;
-    const uint64_t number_;
     const std::chrono::milliseconds timeout_;
     const std::shared_ptr<Orphans> orphans_;
+    const std::shared_ptr<Hooks> hooks_;
     mutable std::mutex request_lock_;
     std::exception_ptr error_;
     int peer_ = -1;
+    const Clock::time_point begun_ = Clock::now();
+    float duration_ms_ = 0; // once complete
 };
 
 } // namespace
@@ -136,7 +159,7 @@ WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type,
                        : is_send ? tensor.resolve_conj().resolve_neg().contiguous()
                                  : at::empty(tensor.sizes(), tensor.options());
     auto work = c10::make_intrusive<MessageWork>(getRank(), type, title, tensor, place, number_,
-                                                 options_->timeout, orphans_);
+                                                 options_->timeout, orphans_, hooks_);
 
     orphans_->reap();
 

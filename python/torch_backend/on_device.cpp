@@ -52,12 +52,12 @@ void DeviceComm::check_health() const
 
 namespace {
 
-class DeviceWork : public c10d::Work {
+class DeviceWork : public NumberedWork {
   public:
     DeviceWork(int rank, c10d::OpType type, const char *title, const std::vector<at::Tensor> &inputs,
                std::vector<at::Tensor> outputs, uint64_t number, std::shared_ptr<DeviceComm> comm,
                const c10::Stream &stream)
-        : Work(rank, type, title, inputs), outputs_(std::move(outputs)), number_(number),
+        : NumberedWork(rank, type, title, inputs, number), outputs_(std::move(outputs)),
           comm_(std::move(comm)), stream_(stream), end_(stream.device_type())
     {
         end_.record(stream);
@@ -108,7 +108,6 @@ class DeviceWork : public c10d::Work {
     }
 
     std::vector<at::Tensor> result() override { return outputs_; }
-    uint64_t getSequencenumber() const override { return number_; }
 
     // Complete at once: PyTorch's futures of device tensors make streams wait, not the host.
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override
@@ -124,7 +123,6 @@ class DeviceWork : public c10d::Work {
 
   private:
     const std::vector<at::Tensor> outputs_;
-    const uint64_t number_;
     const std::shared_ptr<DeviceComm> comm_;
     const c10::Stream stream_;
     c10::Event end_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "work.h"
 
+#include <atomic>
+
 #include <c10/util/Exception.h>
 
 namespace tutti_torch {
@@ -19,13 +21,23 @@ static std::chrono::steady_clock::time_point deadline_after(std::chrono::millise
                                  : std::chrono::steady_clock::now() + timeout;
 }
 
+// ---- all ---------------------------------------------------------------------------------
+
+static std::atomic<uint64_t> last_key{0};
+
+NumberedWork::NumberedWork(int rank, c10d::OpType type, const char *title,
+                           const std::vector<at::Tensor> &inputs, uint64_t number)
+    : Work(rank, type, title, inputs), number_(number), key_(++last_key)
+{
+}
+
 // ---- one ---------------------------------------------------------------------------------
 
 CollectiveWork::CollectiveWork(int rank, c10d::OpType type, const char *title,
                                const std::vector<at::Tensor> &inputs,
                                std::vector<at::Tensor> outputs, uint64_t number,
                                std::chrono::milliseconds timeout)
-    : Work(rank, type, title, inputs), outputs_(std::move(outputs)), number_(number),
+    : NumberedWork(rank, type, title, inputs, number), outputs_(std::move(outputs)),
       timeout_(timeout)
 {
 }
@@ -36,9 +48,16 @@ void CollectiveWork::will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job>
     job_ = std::move(job);
 }
 
-void CollectiveWork::complete(std::exception_ptr error)
+void CollectiveWork::complete(std::exception_ptr error, std::optional<float> duration_ms)
 {
+    duration_ms_ = duration_ms;
     finish(error);
+}
+
+float CollectiveWork::getDuration() const
+{
+    TORCH_CHECK(duration_ms_, "tutti: the flight recorder is off, so this was not timed");
+    return *duration_ms_;
 }
 
 static void complete_future(c10::ivalue::Future &future, std::exception_ptr error,

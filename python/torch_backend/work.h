@@ -2,6 +2,8 @@
 // What callers of torch.distributed wait for.
 #pragma once
 
+#include <optional>
+
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <tutti.h>
@@ -14,8 +16,24 @@ namespace tutti_torch {
 // tuttiSuccess.
 void check(tuttiResult_t result);
 
+// The number of its call in the process group, and a key that no other work of this process has.
+class NumberedWork : public c10d::Work {
+  public:
+    NumberedWork(int rank, c10d::OpType type, const char *title,
+                 const std::vector<at::Tensor> &inputs, uint64_t number);
+
+    uint64_t getSequencenumber() const override { return number_; }
+    uint64_t getCompletionKey() const { return key_; } // not in older PyTorch
+
+  protected:
+    const uint64_t number_;
+
+  private:
+    const uint64_t key_;
+};
+
 // A collective: its job runs in a queue, or has run already.
-class CollectiveWork : public c10d::Work {
+class CollectiveWork : public NumberedWork {
   public:
     CollectiveWork(int rank, c10d::OpType type, const char *title,
                    const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs,
@@ -23,20 +41,21 @@ class CollectiveWork : public c10d::Work {
 
     // Where the job will run; for the waiting.
     void will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job> job);
-    // The job has ended; then tell those who wait for the future. Each is called once.
-    void complete(std::exception_ptr error);
+    // The job has ended, after so many milliseconds if they were measured; then tell those who wait
+    // for the future. Each is called once.
+    void complete(std::exception_ptr error, std::optional<float> duration_ms);
     void tell();
 
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override {}
     std::vector<at::Tensor> result() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
-    uint64_t getSequencenumber() const override { return number_; }
     std::chrono::milliseconds getTimeout() const { return timeout_; } // not in older PyTorch
+    float getDuration() const override;
 
   private:
     const std::vector<at::Tensor> outputs_;
-    const uint64_t number_;
+    std::optional<float> duration_ms_; // once complete
     const std::chrono::milliseconds timeout_;
     std::shared_ptr<Queue> queue_;
     std::shared_ptr<Job> job_;
