@@ -11,7 +11,7 @@
  *
  * Rank 0 writes one line of JSON per cell. This driver sees the library's inside, for to name an
  * algorithm is no call of the API; its clock and its judgement are not the tuner's. */
-#include "comm_tune.h"
+#include "tune/tune.h"
 #include "driver.h"
 #include "tuner/explain.h"
 

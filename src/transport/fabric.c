@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "transport/pass.h"
-#include "transport/seal.h"
+#include "transport/shm/pass.h"
+#include "transport/tcp/seal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "transport/fabric_private.h"
 
 #include "base/clock.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

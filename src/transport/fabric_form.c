@@ -3,8 +3,8 @@
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
-#include "transport/pass.h"
-#include "transport/seal.h"
+#include "transport/shm/pass.h"
+#include "transport/tcp/seal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #include "base/socket.h"
 #include "transport/fabric.h"
 #include "transport/identity.h"
-#include "transport/lend.h"
-#include "transport/segment.h"
+#include "transport/shm/lend.h"
+#include "transport/shm/segment.h"
 
 #include <pthread.h>
 

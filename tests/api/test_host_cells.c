@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cells of hosts: what ranks say of where they live, all conclude alike, and it is used. */
-#include "comm.h"
+#include "comm/comm.h"
 #include "fault/crew.h"
 
 #include <setjmp.h>

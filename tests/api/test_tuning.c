@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tuning a communicator: rank 0's word is everybody's, and what was measured is used and kept. */
-#include "comm_tune.h"
+#include "tune/tune.h"
 #include "fault/crew.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Others on the host who occupy the socket over which its shared memory is passed. Everybody can
  * read the name of that in /proc/net/unix. */
-#include "transport/pass.h"
+#include "transport/shm/pass.h"
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -21,7 +21,7 @@
 
 enum { CALLS = 40, NOBODY = 65534, FORMING_MS = 30000 };
 
-/* As transport/pass.c names it. */
+/* As transport/shm/pass.c names it. */
 static void name_of(const uint8_t secret[TUTTI_SECRET_BYTES], char ret_name[64])
 {
     uint8_t hidden[TUTTI_SECRET_BYTES];

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
 #include "transport/fabric_private.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

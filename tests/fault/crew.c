@@ -2,7 +2,7 @@
  * Crews: forking, meeting, reporting, and a limit to everything. */
 #include "crew.h"
 
-#include "comm.h"
+#include "comm/comm.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * the ring. */
 #include "fuzz/fuzz.h"
 
-#include "transport/fifo.h"
+#include "transport/shm/fifo.h"
 
 enum { RING_BYTES = 4096, MOST_ROUNDS = 30 };
 

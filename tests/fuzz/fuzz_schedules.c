@@ -3,8 +3,8 @@
  * shares. A file that is accepted can be written, and reading that gives the same text again. */
 #include "fuzz/fuzz.h"
 
-#include "schedule/load.h"
-#include "schedules.h"
+#include "comm/schedules.h"
+#include "schedule/import/load.h"
 
 static void try_file(const char *text, size_t size)
 {

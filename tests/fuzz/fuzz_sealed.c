@@ -5,8 +5,8 @@
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"
-#include "transport/seal.h"
-#include "transport/tcp.h"
+#include "transport/tcp/seal.h"
+#include "transport/tcp/tcp.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

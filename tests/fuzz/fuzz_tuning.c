@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include "bootstrap/launcher.h"
-#include "comm_share.h"
+#include "comm/share.h"
 #include "topology/machine/machine.h"
 #include "tuner/policy.h"
 #include "tuner/rules.h"

@@ -3,7 +3,7 @@
  * cannot be passed on, memory that is freed. Calls are so large that they would use it. */
 #include "gpu/numbers.h"
 #include "support/stderr_text.h"
-#include "transport/gpu_memory.h"
+#include "transport/gpu_memory/gpu_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #define TUTTI_TESTS_SCHEDULE_SUPPORT_H
 
 #include "algorithms/algorithm.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 struct team {
     uint32_t nranks;

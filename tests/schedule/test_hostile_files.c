@@ -2,7 +2,7 @@
  * Files with slips, cuts and large numbers in them: each is refused, or is right and can be written
  * and read again. Under the sanitizers this also proves that no byte outside is touched. */
 #include "base/result.h"
-#include "schedule/load.h"
+#include "schedule/import/load.h"
 #include "schedule/samples.h"
 
 #include <setjmp.h>

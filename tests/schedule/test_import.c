@@ -2,8 +2,8 @@
  * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or
  * cannot be said is refused by name. */
 #include "base/result.h"
-#include "schedule/check.h"
-#include "schedule/load.h"
+#include "schedule/check/check.h"
+#include "schedule/import/load.h"
 #include "schedule/samples.h"
 
 #include <setjmp.h>

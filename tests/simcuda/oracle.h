@@ -5,7 +5,7 @@
 #ifndef TUTTI_TESTS_SIMCUDA_ORACLE_H
 #define TUTTI_TESTS_SIMCUDA_ORACLE_H
 
-#include "executor/program.h"
+#include "executor/host/program.h"
 
 /* Fails the test when no rank can go on. */
 void oracle_run(const struct tutti_program *const *programs, const struct tutti_call *calls,

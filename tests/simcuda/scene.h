@@ -5,7 +5,7 @@
 #define TUTTI_TESTS_SIMCUDA_SCENE_H
 
 #include "algorithms/algorithm.h"
-#include "executor/gpu_program.h"
+#include "executor/cuda/program.h"
 #include "simcuda/domain.h"
 
 struct scene {

@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "schedule/support.h"
 #include "simulator/stage.h"
-#include "topology/graph/costs.h"
+#include "topology/search/costs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "base/socket.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sharing what rank 0 has read, over real fabrics: one forked process per rank. */
-#include "comm_share.h"
+#include "comm/share.h"
 
 #include "base/result.h"
 #include "transport/harness.h"

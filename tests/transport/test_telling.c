@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "transport/fabric_private.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

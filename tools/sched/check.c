@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tutti-sched check: prove schedules, or say where they are wrong. */
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #include "base/result.h"
 #include "common/units.h"

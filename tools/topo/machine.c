@@ -6,7 +6,7 @@
 #include "topo/crew.h"
 #include "topo/plans.h"
 #include "topo/survey.h"
-#include "topology/graph/costs.h"
+#include "topology/search/costs.h"
 
 #include <stdlib.h>
 #include <string.h>

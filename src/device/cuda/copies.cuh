@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives whose bytes the driver copies (executor/gpu_copy.c): here ranks only meet, each time
+ * Collectives whose bytes the driver copies (executor/cuda/copy.c): here ranks only meet, each time
  * in a small launch of its own, so that multiprocessors are free while copies are under way.
  *
  *   meeting 0        begins the epoch and reads everybody's greeting: all make this call, and both

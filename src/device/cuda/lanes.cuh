@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two-sided steps and messages: lanes move slot by slot, each as soon as it can, as in
- * executor/host_lanes.c; nothing waits for one peer while another could go on.
+ * executor/host/lanes.c; nothing waits for one peer while another could go on.
  *
  * A block takes turns of two halves. It scans: each thread looks after some lanes, whose FIFOs it
  * polls and whose dependencies it knows, and says which can move by a slot. When the block has met

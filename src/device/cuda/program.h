@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program as kernels read it: one run of bytes without a pointer in it, made by the host
- * (executor/gpu_program.h) and put into device memory once. Tables follow the head, each at a
+ * (executor/cuda/program.h) and put into device memory once. Tables follow the head, each at a
  * multiple of 8 bytes; where they are is told in bytes from the beginning of the head.
  *
  * It says of a schedule what struct tutti_program says, or it is a list of messages; those look

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules: runs what the host executor runs (executor/host_run.c), in the same
+ * The interpreter of schedules: runs what the host executor runs (executor/host/run.c), in the same
  * order, so that results have the same bits. Works of kind STEPS and MESSAGES.
  */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_CUH

@@ -6,7 +6,7 @@
  * from 0 in each epoch, as the same block of all ranks does. What it says of a round, places and
  * signals, it says to the same block of its peers, on lines of their own. Of the window half of the
  * epoch each block has a part, and of that its rounds use two parts in turns. The reuse rule is
- * that of executor/host.h: who has given his first signal of a round has left the one before, so
+ * that of executor/host/host.h: who has given his first signal of a round has left the one before, so
  * before round r writes anything everybody must have given his first signal of round r - 1, once r
  * is 2 or more. For rounds 0 and 1 the epochs see to that (core.cuh).
  */

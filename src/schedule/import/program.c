@@ -3,7 +3,7 @@
 #include "schedule/import/program.h"
 
 #include "base/result.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>

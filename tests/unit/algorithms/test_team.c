@@ -4,7 +4,7 @@
 #include "algorithms/team.h"
 
 #include "base/result.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

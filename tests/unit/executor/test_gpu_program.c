@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs as kernels read them: tables that hold together and say what the plan says, calls cut
  * for the blocks there are, and what cannot be run refused. */
-#include "executor/gpu_program.h"
+#include "executor/cuda/program.h"
 
 #include "algorithms/algorithm.h"
 #include "base/result.h"

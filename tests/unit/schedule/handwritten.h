@@ -4,7 +4,7 @@
 #define TUTTI_TESTS_UNIT_SCHEDULE_HANDWRITTEN_H
 
 #include "schedule/build.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #define MOST_RANKS 4
 #define ANY UINT32_MAX

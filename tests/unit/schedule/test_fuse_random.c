@@ -7,7 +7,7 @@
  * stay in line: it waits for the same as before. Whether the results make sense does not matter. */
 #include "schedule/access.h"
 #include "schedule/build.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #include "base/result.h"
 

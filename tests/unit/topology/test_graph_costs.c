@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A graph becomes a machine: every pair of gpus has its path, and plans become orders of all. */
 #include "base/result.h"
-#include "topology/graph/costs.h"
+#include "topology/search/costs.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory lent to another process: it is seen there, not before the other has mapped it, and not
  * longer than it is there. */
-#include "transport/lend.h"
+#include "transport/shm/lend.h"
 
 #include "base/result.h"
-#include "transport/memory.h"
-#include "transport/segment.h"
+#include "transport/shm/memory.h"
+#include "transport/shm/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

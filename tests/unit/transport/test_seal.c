@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sealed records: what opens, and what is refused. */
-#include "transport/seal.h"
+#include "transport/tcp/seal.h"
 
 #include "base/param.h"
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The segment and its locks, seen from another process. */
-#include "transport/segment.h"
+#include "transport/shm/segment.h"
 
 #include "base/result.h"
 

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checks of a communication call, one line each, before anything is started. */
+#include "api/api.h"
+#include "gpu/comm_gpu.h"
+#include "queue/group.h"
+#include "queue/stream.h"
+
+#include <string.h>
+
+static int check_type(const struct tutti_args *args)
+{
+    if ((unsigned)args->type < tuttiNumTypes)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: datatype %d is unknown; use a tuttiDataType_t",
+                      args->function, (int)args->type);
+}
+
+static bool has_root(const struct tutti_args *args)
+{
+    return args->kind >= TUTTI_CALL_SEND || tutti_collective_has_root(args->collective);
+}
+
+static int check_root(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    if (!has_root(args) || (args->root >= 0 && args->root < comm->nranks))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: %s %d is not a rank; rank %d's communicator has ranks "
+                      "0 to %d",
+                      args->function, args->kind >= TUTTI_CALL_SEND ? "peer" : "root", args->root,
+                      comm->rank, comm->nranks - 1);
+}
+
+/* Elements from the start of a buffer to the end of its last block; or SIZE_MAX. */
+static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
+{
+    size_t end = 0, total = 0;
+
+    if (counts == NULL)
+        return __builtin_mul_overflow(blocks, count, &end) ? SIZE_MAX : end;
+    for (size_t block = 0; block < blocks; block++) {
+        size_t last;
+
+        if (__builtin_add_overflow(displs ? displs[block] : total, counts[block], &last) ||
+            __builtin_add_overflow(total, counts[block], &total))
+            return SIZE_MAX;
+        if (counts[block] > 0 && last > end)
+            end = last;
+    }
+    return end;
+}
+
+/* ---- how far a call reaches, and where its buffers may lie ------------------------------ */
+
+static int check_count(const struct tutti_comm *comm, const struct tutti_args *args,
+                       const char *name, size_t elements)
+{
+    if (elements <= (size_t)PTRDIFF_MAX / tutti_type_size((enum tutti_type)args->type))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d's count is negative or overflows: %s "
+                      "would hold more than %td bytes", args->function, comm->rank, name,
+                      PTRDIFF_MAX);
+}
+
+/* From recvbuff to sendbuff in the in-place form, in elements. */
+static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    size_t before = args->count * (size_t)comm->rank;
+
+    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
+        before = args->recv_displs ? args->recv_displs[comm->rank]
+                                   : extent_of((size_t)comm->rank, 0, args->recv_counts, NULL);
+    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
+        before = args->send_displs ? args->send_displs[comm->rank]
+                                   : extent_of((size_t)comm->rank, 0, args->send_counts, NULL);
+    switch (args->collective) {
+    case TUTTI_ALLGATHER:
+    case TUTTI_GATHER: return (ptrdiff_t)before;
+    case TUTTI_REDUCE_SCATTER:
+    case TUTTI_SCATTER: return -(ptrdiff_t)before;
+    default: return 0;
+    }
+}
+
+static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
+                   struct tutti_reach *ret_reach)
+{
+    uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
+    bool is_collective = args->kind < TUTTI_CALL_SEND;
+    bool sends = is_collective ? tutti_has_input(args->collective, rank, (uint32_t)args->root)
+                               : args->kind == TUTTI_CALL_SEND;
+    bool receives = is_collective ? tutti_has_output(args->collective, rank, (uint32_t)args->root)
+                                  : args->kind == TUTTI_CALL_RECV;
+    size_t inputs = is_collective ? tutti_input_blocks(args->collective, nranks) : 1;
+    size_t outputs = is_collective ? tutti_output_blocks(args->collective, nranks) : 1;
+    size_t size = tutti_type_size((enum tutti_type)args->type), send_elements = 0;
+    size_t recv_elements = 0;
+
+    if (sends)
+        send_elements = extent_of(inputs, args->count, args->send_counts, args->send_displs);
+    if (receives)
+        recv_elements = extent_of(outputs, args->count, args->recv_counts, args->recv_displs);
+    TUTTI_TRY(check_count(comm, args, "sendbuff", send_elements));
+    TUTTI_TRY(check_count(comm, args, "recvbuff", recv_elements));
+    *ret_reach = (struct tutti_reach){.send_bytes = send_elements * size,
+                                      .recv_bytes = recv_elements * size};
+    if (send_elements > 0 && recv_elements > 0)
+        ret_reach->in_place = in_place_offset(comm, args) * (ptrdiff_t)size;
+    return TUTTI_OK;
+}
+
+static int check_address(const struct tutti_comm *comm, const struct tutti_args *args,
+                         const char *name, const void *buffer, size_t bytes)
+{
+    size_t size = tutti_type_size((enum tutti_type)args->type); /* a power of two */
+
+    if (bytes == 0 || (buffer != NULL && ((uintptr_t)buffer & (size - 1)) == 0))
+        return TUTTI_OK;
+    if (buffer == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: %s is NULL on rank %d; it must hold %zu elements", args->function,
+                          name, comm->rank, bytes / size);
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
+                      "elements", args->function, name, buffer, comm->rank, size);
+}
+
+/* Buffers may coincide only as the in-place form says. */
+static int check_addresses(const struct tutti_comm *comm, const struct tutti_args *args,
+                           const struct tutti_reach *reach)
+{
+    uintptr_t send = (uintptr_t)args->send, recv = (uintptr_t)args->recv;
+
+    TUTTI_TRY(check_address(comm, args, "sendbuff", args->send, reach->send_bytes));
+    TUTTI_TRY(check_address(comm, args, "recvbuff", args->recv, reach->recv_bytes));
+    if (send + reach->send_bytes <= recv || recv + reach->recv_bytes <= send ||
+        reach->send_bytes == 0 || reach->recv_bytes == 0 ||
+        send == recv + (uintptr_t)reach->in_place)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: sendbuff and recvbuff overlap on rank %d other than in "
+                      "place; move one of them",
+                      args->function, comm->rank);
+}
+
+/* In place, a block is overwritten by the one of the same place. */
+static int check_in_place(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    size_t send_at = 0, recv_at = 0;
+
+    if (!args->is_vector || args->collective != TUTTI_ALLTOALL || args->send != args->recv)
+        return TUTTI_OK;
+    for (int rank = 0; rank < comm->nranks; rank++) {
+        size_t from = args->send_displs ? args->send_displs[rank] : send_at;
+        size_t to = args->recv_displs ? args->recv_displs[rank] : recv_at;
+
+        if (args->send_counts[rank] != args->recv_counts[rank] ||
+            (from != to && args->send_counts[rank] > 0))
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: in place on rank %d, but counts or "
+                              "displacements for rank %d differ between sending and receiving; use "
+                              "two buffers", args->function, comm->rank, rank);
+        send_at += args->send_counts[rank];
+        recv_at += args->recv_counts[rank];
+    }
+    return TUTTI_OK;
+}
+
+static int check_vectors(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    bool sends = args->collective != TUTTI_ALLGATHER;
+    bool receives = args->collective != TUTTI_REDUCE_SCATTER;
+
+    if (!args->is_vector)
+        return TUTTI_OK;
+    if ((sends && args->send_counts == NULL) || (receives && args->recv_counts == NULL))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the array of counts is NULL on rank %d; it must "
+                          "have %d entries", args->function, comm->rank, comm->nranks);
+    if (args->collective != TUTTI_ALLTOALL)
+        return TUTTI_OK;
+    if (args->send_counts[comm->rank] != args->recv_counts[comm->rank])
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d sends itself %zu elements and receives "
+                          "%zu; the two must be equal", args->function, comm->rank,
+                          args->send_counts[comm->rank], args->recv_counts[comm->rank]);
+    return TUTTI_OK;
+}
+
+/* What all ranks agree on, as a count: signature.h. */
+static uint64_t signature_count(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    if (!args->is_vector)
+        return args->count;
+    if (args->collective == TUTTI_ALLTOALL)
+        return 0;
+    return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
+                             comm->nranks);
+}
+
+static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
+                 struct tutti_call *call)
+{
+    bool reduces = args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective);
+
+    call->signature = (struct tutti_signature){
+        .magic = TUTTI_SIGNATURE_MAGIC,
+        .call = args->kind < TUTTI_CALL_SEND ? args->kind : (uint8_t)TUTTI_CALL_SEND,
+        .type = (uint8_t)args->type,
+        .op = !reduces ? TUTTI_OP_NONE
+              : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
+              : call->is_average ? TUTTI_OP_AVERAGE : (uint8_t)call->op,
+        .root = args->kind < TUTTI_CALL_SEND && tutti_collective_has_root(args->collective)
+                    ? (uint16_t)args->root : UINT16_MAX,
+        .count = signature_count(comm, args),
+    };
+}
+
+/* A message to oneself needs both of its calls in one group: neither is complete without the
+ * other. */
+static int check_own_message(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    if (args->kind < TUTTI_CALL_SEND || args->root != comm->rank || tutti_group_is_open())
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: rank %d %s itself outside a group, so the call could "
+                      "never end; use a group: make tuttiSend and tuttiRecv between "
+                      "tuttiGroupStart and tuttiGroupEnd", args->function, comm->rank,
+                      args->kind == TUTTI_CALL_SEND ? "sends to" : "receives from");
+}
+
+/* All that does not depend on the addresses. */
+static int check(const struct tutti_comm *comm, struct tutti_args *args,
+                 struct tutti_reach *ret_reach, struct tutti_call *ret_call)
+{
+    struct tutti_call call = {.kind = args->kind, .collective = args->collective};
+
+    TUTTI_TRY(check_type(args));
+    TUTTI_TRY(check_root(comm, args));
+    TUTTI_TRY(check_vectors(comm, args));
+    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
+        args->count = args->recv_counts[comm->rank];
+    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
+        args->count = args->send_counts[comm->rank];
+    TUTTI_TRY(measure(comm, args, ret_reach));
+    TUTTI_TRY(check_in_place(comm, args));
+    TUTTI_TRY(tutti_api_check_blocks(args, comm->nranks, comm->rank));
+    if (args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective))
+        TUTTI_TRY(tutti_redop_resolve(comm, args->function, args->op, args->type, &call));
+
+    call.type = (enum tutti_type)args->type;
+    call.count = args->count;
+    call.root = has_root(args) ? args->root : 0;
+    call.input_counts = args->send_counts;
+    call.input_displs = args->send_displs;
+    call.output_counts = args->recv_counts;
+    call.output_displs = args->recv_displs;
+    sign(comm, args, &call);
+    *ret_call = call;
+    return TUTTI_OK;
+}
+
+/* Nothing to move, on any rank. A v-form is never taken for empty: another rank may pass other
+ * counts, and only the call itself finds that out. */
+static bool is_empty(const struct tutti_args *args, const struct tutti_call *call)
+{
+    return call->signature.count == 0 && args->kind < TUTTI_CALL_SEND && !args->is_vector &&
+           args->collective != TUTTI_BARRIER;
+}
+
+/* ---- calls made before ----------------------------------------------------------------- */
+
+static struct tutti_ready *place_of(struct tutti_comm *comm, const struct tutti_args *args)
+{
+    size_t hash = (args->count + args->count / 16) ^ args->kind ^ (size_t)args->root;
+
+    return &comm->ready[hash % TUTTI_READY_CALLS];
+}
+
+static bool is_same(const struct tutti_ready *ready, const struct tutti_args *args)
+{
+    return ready->is_used && ready->kind == args->kind && ready->count == args->count &&
+           ready->type == (int)args->type && ready->op == args->op && ready->root == args->root &&
+           ready->is_in_place == (args->send == args->recv);
+}
+
+/* Arrays and operations of the user's may have become others since. */
+static bool may_keep(const struct tutti_args *args)
+{
+    return !args->is_vector && args->op < tuttiNumOps;
+}
+
+/* In a process with CUDA: is it a call on device memory? A rank on the CPU is refused that, which
+ * is asked of the driver for calls that were not made before alone: it takes as long as a short
+ * call. */
+static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
+                     const struct tutti_ready *ready, bool is_known, bool *ret_is_on_gpu)
+{
+    *ret_is_on_gpu = false;
+    if (comm->gpu != NULL || !is_known)
+        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
+                                  args->recv, ready->reach.recv_bytes, args->stream,
+                                  ret_is_on_gpu));
+    if (*ret_is_on_gpu)
+        return tutti_gpu_check_scalar(comm, args->function, &ready->call);
+    return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
+}
+
+static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
+{
+    struct tutti_ready *ready, once;
+    bool is_known, is_on_gpu;
+    int rc;
+
+    if (args->stream != NULL && comm->cuda == NULL)
+        TUTTI_TRY(tutti_stream_check(args->stream, args->function));
+    ready = may_keep(args) ? place_of(comm, args) : &once;
+    is_known = ready != &once && is_same(ready, args);
+    if (!is_known) {
+        once = (struct tutti_ready){.is_used = true, .is_in_place = args->send == args->recv,
+                                    .kind = args->kind, .type = (int)args->type, .op = args->op,
+                                    .root = args->root, .count = args->count};
+        TUTTI_TRY(check(comm, args, &once.reach, &once.call));
+        *ready = once;
+    }
+    TUTTI_TRY(check_addresses(comm, args, &ready->reach));
+    TUTTI_TRY(check_own_message(comm, args));
+    if (is_empty(args, &ready->call))
+        return TUTTI_OK;
+    ready->call.input = args->send;
+    ready->call.output = args->recv;
+    if (comm->cuda == NULL)
+        return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
+    rc = find_side(comm, args, ready, is_known, &is_on_gpu);
+    if (rc != TUTTI_OK) {
+        ready->is_used = false; /* so that the next one is looked at again */
+        return rc;
+    }
+    if (is_on_gpu)
+        return tutti_group_gpu_call(comm, &ready->call, args->stream);
+    return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
+}
+
+tuttiResult_t tutti_api_call(struct tutti_args *args)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(args->comm, args->function, &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = check_and_run(comm, args);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(tutti_group_note(rc));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Version, messages. */
+#include "base/build_info.h"
+#include "comm/comm.h"
+
+tuttiResult_t tuttiGetVersion(int *version)
+{
+    if (version == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiGetVersion: version is NULL"));
+    *version = TUTTI_VERSION_CODE;
+    return tuttiSuccess;
+}
+
+const char *tuttiGetVersionString(void)
+{
+    return tutti_build_version();
+}
+
+const char *tuttiGetErrorString(tuttiResult_t result)
+{
+    switch (result) {
+    case tuttiSuccess: return "no error";
+    case tuttiUnhandledCudaError: return "device call failed";
+    case tuttiSystemError: return "the operating system refused";
+    case tuttiInternalError: return "internal error of the library";
+    case tuttiInvalidArgument: return "invalid argument";
+    case tuttiInvalidUsage: return "invalid usage";
+    case tuttiRemoteError: return "a rank has died, left or cannot be reached";
+    case tuttiInProgress: return "in progress";
+    case tuttiTimeout: return "a deadline has passed";
+    default: return "unknown result code";
+    }
+}
+
+const char *tuttiGetLastError(tuttiComm_t handle)
+{
+    struct tutti_comm *comm;
+
+    /* A communicator's own failure; without one, what failed last on this thread. */
+    if (handle != NULL && tutti_handle_visit(handle, "tuttiGetLastError", &comm) == TUTTI_OK) {
+        tutti_comm_error(comm);
+        tutti_handle_unvisit(handle);
+    }
+    tutti_log_enter(NULL);
+    return tutti_last_message();
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mailboxes and requests, as users call them. */
+#include "base/clock.h"
+#include "gpu/comm_gpu.h"
+#include "queue/group.h"
+#include "queue/mailbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- mailboxes -------------------------------------------------------------------------- */
+
+static int name_child(tuttiComm_t parent, tuttiConfig_t *config, char name[TUTTI_NAME_BYTES])
+{
+    struct tutti_comm *comm;
+
+    TUTTI_TRY(tutti_handle_enter_ready(parent, "tuttiMailboxCreate", &comm));
+    snprintf(name, TUTTI_NAME_BYTES, "%.*s%smailbox", TUTTI_NAME_BYTES - 9, comm->name,
+             *comm->name ? "." : "");
+    config->commName = name;
+    config->timeoutMs = tutti_comm_timeout_ms(comm);
+    config->device = -1;
+    tutti_comm_leave(comm);
+    return TUTTI_OK;
+}
+
+static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
+{
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    char name[TUTTI_NAME_BYTES];
+    struct tutti_comm *comm;
+    tuttiComm_t child;
+    int rank, rc;
+
+    if (mailbox == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMailboxCreate: mailbox is NULL");
+    if (tutti_group_is_open())
+        return tutti_fail(TUTTI_ERR_USAGE, "tuttiMailboxCreate: inside a group; call it outside");
+    TUTTI_TRY(name_child(parent, &config, name));
+    TUTTI_TRY(-(int)tuttiCommUserRank(parent, &rank));
+    TUTTI_TRY(-(int)tuttiCommSplit(parent, 0, rank, &child, &config));
+    rc = tutti_handle_enter_ready(child, "tuttiMailboxCreate", &comm);
+    if (rc != TUTTI_OK) {
+        (void)tuttiCommDestroy(child);
+        return rc;
+    }
+    tutti_comm_leave(comm);
+    return tutti_mailbox_create(child, comm, mailbox);
+}
+
+tuttiResult_t tuttiMailboxCreate(tuttiComm_t comm, tuttiMailbox_t *mailbox)
+{
+    return tutti_public(create(comm, mailbox));
+}
+
+tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox)
+{
+    int rc = TUTTI_OK;
+
+    if (mailbox == NULL)
+        return tuttiSuccess;
+    rc = tutti_mailbox_enter(mailbox, "tuttiMailboxDestroy");
+    if (rc == TUTTI_OK) {
+        tutti_mailbox_leave(mailbox);
+        tutti_mailbox_destroy(mailbox);
+    }
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox)
+{
+    char message[TUTTI_MESSAGE_BYTES];
+    struct tutti_comm *comm;
+    int rc = tutti_mailbox_enter(mailbox, "tuttiMailboxAbort");
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    comm = tutti_mailbox_comm(mailbox);
+    snprintf(message, sizeof message, "rank %d called tuttiMailboxAbort", comm->rank);
+    tutti_comm_fail(comm, TUTTI_ERR_USAGE, message);
+    tutti_mailbox_leave(mailbox);
+    return tutti_public(TUTTI_OK);
+}
+
+tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs)
+{
+    static const char *const function = "tuttiMailboxSetTimeout";
+    int rc = tutti_mailbox_enter(mailbox, function);
+
+    if (rc == TUTTI_OK) {
+        rc = tutti_comm_set_timeout(tutti_mailbox_comm(mailbox), function, timeoutMs);
+        tutti_mailbox_leave(mailbox);
+    }
+    return tutti_public(rc);
+}
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+struct message {
+    const char *function, *buffer_name;
+    struct tutti_mail_request mail;
+};
+
+static int check_arguments(const struct tutti_comm *comm, const struct message *message, int tag)
+{
+    const struct tutti_mail_request *mail = &message->mail;
+    bool takes_any = !mail->sends;
+
+    if ((unsigned)mail->type >= tuttiNumTypes)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: datatype %d is unknown; use a tuttiDataType_t",
+                          message->function, (int)mail->type);
+    if ((mail->peer < 0 || mail->peer >= comm->nranks) &&
+        !(takes_any && mail->peer == TUTTI_ANY_RANK))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: peer %d is not a rank; rank %d's mailbox has "
+                          "ranks 0 to %d%s", message->function, mail->peer, comm->rank,
+                          comm->nranks - 1, takes_any ? ", or TUTTI_ANY_RANK" : "");
+    if (tag < 0 && !(takes_any && tag == TUTTI_ANY_TAG))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: tag %d on rank %d is negative%s",
+                          message->function, tag, comm->rank,
+                          takes_any ? ", and not TUTTI_ANY_TAG" : "");
+    if (mail->count > (size_t)PTRDIFF_MAX / tutti_type_size(mail->type))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d's count is negative or overflows: %s "
+                          "would hold more than %td bytes", message->function, comm->rank,
+                          message->buffer_name, PTRDIFF_MAX);
+    return TUTTI_OK;
+}
+
+static int check_buffer(struct tutti_comm *comm, const struct message *message)
+{
+    const struct tutti_mail_request *mail = &message->mail;
+    size_t size = tutti_type_size(mail->type), bytes = tutti_mail_bytes(mail);
+    bool is_on_gpu;
+
+    if (bytes == 0)
+        return TUTTI_OK;
+    if (mail->data == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s is NULL on rank %d; it must hold %zu "
+                          "elements", message->function, message->buffer_name, comm->rank,
+                          mail->count);
+    if (((uintptr_t)mail->data & (size - 1)) != 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
+                          "elements", message->function, message->buffer_name,
+                          (const void *)mail->data, comm->rank, size);
+    return comm->cuda == NULL ? TUTTI_OK
+                              : tutti_gpu_place(comm, message->function, mail->data, bytes, NULL, 0,
+                                                NULL, &is_on_gpu);
+}
+
+static int post(tuttiMailbox_t mailbox, const struct message *message, int tag,
+                tuttiRequest_t *request)
+{
+    struct tutti_comm *comm = tutti_mailbox_comm(mailbox);
+    struct tuttiRequest *made;
+    int rc;
+
+    if (request == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: request is NULL on rank %d", message->function,
+                          comm->rank);
+    TUTTI_TRY(check_arguments(comm, message, tag));
+    TUTTI_TRY(check_buffer(comm, message));
+    made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a request");
+    made->mail = message->mail;
+    made->mail.tag = tag;
+    made->mailbox = mailbox;
+    rc = tutti_mailbox_post(mailbox, made);
+    if (rc == TUTTI_OK)
+        *request = made;
+    else
+        free(made);
+    return rc;
+}
+
+static tuttiResult_t begin(tuttiMailbox_t mailbox, const struct message *message, int tag,
+                           tuttiRequest_t *request)
+{
+    int rc = tutti_mailbox_enter(mailbox, message->function);
+
+    if (rc == TUTTI_OK) {
+        rc = post(mailbox, message, tag, request);
+        tutti_mailbox_leave(mailbox);
+    }
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiMailboxSend(const void *sendbuff, size_t count, tuttiDataType_t datatype,
+                               int peer, int tag, tuttiMailbox_t mailbox, tuttiRequest_t *request)
+{
+    struct message message = {
+        .function = "tuttiMailboxSend", .buffer_name = "sendbuff",
+        .mail = {.sends = true, .peer = peer, .type = (enum tutti_type)datatype, .count = count,
+                 .data = (uint8_t *)(uintptr_t)sendbuff}};
+
+    return begin(mailbox, &message, tag, request);
+}
+
+tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t datatype, int peer,
+                               int tag, tuttiMailbox_t mailbox, tuttiRequest_t *request)
+{
+    struct message message = {
+        .function = "tuttiMailboxRecv", .buffer_name = "recvbuff",
+        .mail = {.peer = peer, .type = (enum tutti_type)datatype, .count = count,
+                 .data = recvbuff}};
+
+    return begin(mailbox, &message, tag, request);
+}
+
+/* ---- requests --------------------------------------------------------------------------- */
+
+/* How the request has ended, with the message for it. */
+static int tell_result(const struct tuttiRequest *request)
+{
+    struct tuttiMailbox *mailbox = request->mailbox;
+    int rc = request->mail.result;
+
+    if (rc == TUTTI_OK)
+        return rc;
+    if (request->is_cancelled && rc == TUTTI_ERR_USAGE)
+        return tutti_note(rc, "the receive was cancelled");
+    if (tutti_mailbox_try_enter(mailbox) != TUTTI_OK)
+        return tutti_note(TUTTI_ERR_USAGE, "the mailbox was destroyed before the message was "
+                          "complete");
+    if (tutti_comm_error(tutti_mailbox_comm(mailbox)) == 0)
+        tutti_note(rc, "the mailbox was destroyed before the message was complete");
+    tutti_mailbox_leave(mailbox);
+    return rc;
+}
+
+static int time_out(struct tuttiRequest *request)
+{
+    struct tutti_comm *comm = tutti_mailbox_comm(request->mailbox);
+    const struct tutti_mail_request *mail = &request->mail;
+    char whom[32] = "any rank", tag[32] = "any tag";
+    int rc;
+
+    if (mail->peer != TUTTI_ANY_RANK)
+        snprintf(whom, sizeof whom, "rank %d", mail->peer);
+    if (mail->tag != TUTTI_ANY_TAG)
+        snprintf(tag, sizeof tag, "tag %d", (int)mail->tag);
+    rc = tutti_fail(TUTTI_ERR_TIMEOUT, "%s%srank %d, %s %s (%s, %zu elements): has waited %d ms; "
+                    "has that rank made the other call? TUTTI_TIMEOUT_MS sets the limit",
+                    comm->name, *comm->name ? ": " : "", comm->rank,
+                    mail->sends ? "send to" : "recv from", whom, tag, mail->count,
+                    tutti_comm_timeout_ms(comm));
+    return tutti_comm_fail(comm, rc, tutti_last_message());
+}
+
+/* TUTTI_AGAIN: the caller's limit has passed. */
+static int await(struct tuttiRequest *request, int timeout_ms)
+{
+    struct tuttiMailbox *mailbox = request->mailbox;
+    uint64_t deadline_ns = timeout_ms > 0 ? tutti_deadline_ns(timeout_ms) : 0;
+    int rc;
+
+    if (tutti_load_acquire(&request->mail.is_done) != 0)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_mailbox_enter(mailbox, "tuttiRequestWait"));
+    if (timeout_ms < 0)
+        deadline_ns =
+            tutti_deadline_ns(tutti_comm_timeout_ms(tutti_mailbox_comm(mailbox)));
+    rc = tutti_mailbox_wait(mailbox, request, deadline_ns);
+    if (rc == TUTTI_AGAIN && timeout_ms < 0) {
+        (void)time_out(request);
+        /* The failure ends all requests. */
+        rc = tutti_mailbox_wait(mailbox, request, TUTTI_NEVER);
+    }
+    tutti_mailbox_leave(mailbox);
+    return rc;
+}
+
+tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer, int *tag)
+{
+    struct tuttiRequest *waited;
+    int rc;
+
+    if (request == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestWait: request is NULL"));
+    waited = *request;
+    if (waited == NULL)
+        return tuttiSuccess;
+    rc = await(waited, timeoutMs);
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    rc = tell_result(waited);
+    if (rc == TUTTI_OK && peer != NULL)
+        *peer = waited->mail.peer;
+    if (rc == TUTTI_OK && tag != NULL)
+        *tag = waited->mail.sends ? (int)waited->mail.tag : (int)waited->mail.got_tag;
+    *request = NULL;
+    free(waited);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiRequestCancel(tuttiRequest_t request)
+{
+    int rc;
+
+    if (request == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestCancel: request is NULL"));
+    if (request->mail.sends)
+        return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiRequestCancel: the request is a "
+                                       "send; only receives can be cancelled"));
+    rc = tutti_mailbox_enter(request->mailbox, "tuttiRequestCancel");
+    if (rc == TUTTI_OK) {
+        tutti_mailbox_cancel(request->mailbox, request);
+        tutti_mailbox_leave(request->mailbox);
+    }
+    return tutti_public(rc);
+}

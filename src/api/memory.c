@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory to communicate from. */
+#include "gpu/comm_gpu.h"
+
+#include "transport/gpu_memory/alloc.h"
+#include "transport/shm/memory.h"
+
+/* The driver, if this thread has a context of it. */
+static const struct tutti_cuda *current_cuda(void)
+{
+    const struct tutti_cuda *cuda = tutti_cuda_get(false);
+    struct tutti_cu_context *context = NULL;
+
+    if (cuda == NULL || cuda->context_current(&context) != TUTTI_CU_SUCCESS || context == NULL)
+        return NULL;
+    return cuda;
+}
+
+static int allocate(const char *function, void **ptr, size_t size, bool is_for_host)
+{
+    const struct tutti_cuda *cuda;
+
+    if (ptr == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: ptr is NULL", function);
+    if (size == 0) {
+        *ptr = NULL;
+        return TUTTI_OK;
+    }
+    cuda = is_for_host ? NULL : current_cuda();
+    return cuda != NULL ? tutti_gpu_alloc(cuda, size, ptr) : tutti_memory_alloc(size, ptr);
+}
+
+tuttiResult_t tuttiMemAlloc(void **ptr, size_t size)
+{
+    return tutti_public(allocate("tuttiMemAlloc", ptr, size, false));
+}
+
+tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size)
+{
+    return tutti_public(allocate("tuttiMemAllocHost", ptr, size, true));
+}
+
+tuttiResult_t tuttiMemFree(void *ptr)
+{
+    const struct tutti_cuda *cuda;
+
+    if (ptr == NULL)
+        return tuttiSuccess;
+    cuda = tutti_cuda_get(false);
+    if (cuda != NULL && tutti_gpu_alloc_free(cuda, ptr) == TUTTI_OK)
+        return tuttiSuccess;
+    return tutti_public(tutti_memory_free(ptr));
+}
+
+/* ---- registration ---------------------------------------------------------------------------- */
+
+static int enlist(struct tutti_comm *comm, void *buff, size_t size, void **ret_handle)
+{
+    int rc = TUTTI_OK;
+
+    if (ret_handle == NULL || (buff == NULL && size > 0))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommRegister: %s is NULL on rank %d",
+                          ret_handle == NULL ? "handle" : "buff", comm->rank);
+    /* Memory of the host has nothing to gain: tuttiMemAlloc's is known, all other is read as it
+     * is. */
+    if (comm->gpu != NULL && size > 0 && tutti_gpu_is_device_memory(comm, buff)) {
+        TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
+        rc = tutti_gpu_enlist(comm->cuda, buff, size);
+        tutti_gpu_leave(comm->gpu->gpu);
+    }
+    if (rc != TUTTI_OK)
+        return tutti_fail(rc == TUTTI_ERR_DEVICE ? TUTTI_ERR_ARGUMENT : rc,
+                          "tuttiCommRegister: buff on rank %d: %s; use memory of tuttiMemAlloc or "
+                          "cuMemAlloc", comm->rank, tutti_last_message());
+    *ret_handle = buff;
+    return TUTTI_OK;
+}
+
+tuttiResult_t tuttiCommRegister(tuttiComm_t handle, void *buff, size_t size, void **registration)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(handle, "tuttiCommRegister", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = enlist(comm, buff, size, registration);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiCommDeregister(tuttiComm_t handle, void *registration)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter(handle, "tuttiCommDeregister", &comm);
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    if (registration != NULL && comm->gpu != NULL &&
+        tutti_gpu_enter(comm->gpu->gpu) == TUTTI_OK) {
+        tutti_gpu_delist(comm->cuda, registration);
+        tutti_gpu_leave(comm->gpu->gpu);
+    }
+    tutti_comm_leave(comm);
+    return tuttiSuccess;
+}

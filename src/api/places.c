@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The name of a communicator, and the places of its ranks. */
+#include "comm/comm.h"
+#include "transport/identity.h"
+
+#include <string.h>
+
+_Static_assert(TUTTI_HOST_NAME_MAX == TUTTI_HOST_NAME_BYTES, "one length of names");
+
+tuttiResult_t tuttiCommGetName(tuttiComm_t handle, const char **name)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_visit(handle, "tuttiCommGetName", &comm);
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    if (name == NULL)
+        rc = tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommGetName: name is NULL on rank %d",
+                        comm->rank);
+    else
+        *name = comm->name;
+    tutti_handle_unvisit(handle);
+    return tutti_public(rc);
+}
+
+/* TUTTI_OK once the communicator knows where its ranks are: from the end of forming on. */
+static int check_places(struct tutti_comm *comm, const char *function)
+{
+    if (tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: comm (rank %d) is still being formed; call "
+                          "tuttiCommGetAsyncError until it is not tuttiInProgress", function,
+                          comm->rank);
+    if (comm->hosts == NULL)
+        return tutti_comm_error(comm); /* forming failed before anybody knew */
+    return TUTTI_OK;
+}
+
+static int count_hosts(struct tutti_comm *comm, int *ret_hosts)
+{
+    TUTTI_TRY(check_places(comm, "tuttiCommHostCount"));
+    if (ret_hosts == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommHostCount: hosts is NULL on rank %d",
+                          comm->rank);
+    *ret_hosts = tutti_comm_host_count(comm);
+    return TUTTI_OK;
+}
+
+tuttiResult_t tuttiCommHostCount(tuttiComm_t handle, int *hosts)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_visit(handle, "tuttiCommHostCount", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = count_hosts(comm, hosts);
+        tutti_handle_unvisit(handle);
+    }
+    return tutti_public(rc);
+}
+
+static int get_rank_info(struct tutti_comm *comm, int rank, tuttiRankInfo_t *info)
+{
+    const char *function = "tuttiCommGetRankInfo";
+    tuttiRankInfo_t known = {.size = 0};
+
+    TUTTI_TRY(check_places(comm, function));
+    if (rank < 0 || rank >= comm->nranks)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d is not one of 0 to %d", function, rank,
+                          comm->nranks - 1);
+    if (info == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: info is NULL on rank %d", function, comm->rank);
+    if (info->size < sizeof info->size || info->size > 4096)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: info->size is %zu; set it to "
+                          "sizeof(tuttiRankInfo_t)", function, info->size);
+    known.size = info->size;
+    known.host = (int)comm->hosts[rank];
+    known.pid = tutti_fabric_pid(comm->fabric, rank);
+    for (int other = 0; other < comm->nranks; other++) {
+        bool is_there = comm->hosts[other] == comm->hosts[rank];
+
+        known.localCount += is_there;
+        known.localRank += is_there && other < rank;
+    }
+    memcpy(known.hostName, tutti_fabric_host_name(comm->fabric, rank), sizeof known.hostName);
+    memcpy(info, &known, info->size < sizeof known ? info->size : sizeof known);
+    return TUTTI_OK;
+}
+
+tuttiResult_t tuttiCommGetRankInfo(tuttiComm_t handle, int rank, tuttiRankInfo_t *info)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_visit(handle, "tuttiCommGetRankInfo", &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = get_rank_info(comm, rank, info);
+        tutti_handle_unvisit(handle);
+    }
+    return tutti_public(rc);
+}

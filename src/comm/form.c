@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a communicator comes to be: a list of named phases, each resumable. */
+#include "base/clock.h"
+#include "base/param.h"
+#include "bootstrap/claim.h"
+#include "gpu/comm_gpu.h"
+#include "topology/home/home.h"
+
+#include <poll.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What goes wrong is told to all in the exchange of what each host can do. */
+static int read_schedules(struct tutti_comm *comm)
+{
+    if (comm->rank == 0) {
+        int rc = tutti_schedules_read(&comm->share, (uint32_t)comm->nranks, &comm->schedules);
+
+        if (rc != TUTTI_OK)
+            tutti_share_fail(&comm->share, rc, tutti_last_message());
+    }
+    return TUTTI_OK;
+}
+
+static int exchange_records(struct tutti_comm *comm)
+{
+    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, tutti_fabric_record(comm->fabric),
+                                         TUTTI_FABRIC_RECORD_BYTES, comm->gathered));
+    /* A store's ranks agree on the secret as they meet: only now is it known. */
+    memcpy(comm->secret, comm->boot->secret, sizeof comm->secret);
+    tutti_fabric_trust(comm->fabric, comm->secret);
+    return TUTTI_OK;
+}
+
+static int join_hosts(struct tutti_comm *comm)
+{
+    return tutti_fabric_join(comm->fabric, comm->gathered);
+}
+
+#define TUTTI_GPU_VERDICT_AT (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
+_Static_assert(TUTTI_COMM_VERDICT_BYTES <= TUTTI_FABRIC_RECORD_BYTES,
+               "comm->gathered has room for verdicts");
+
+static int exchange_verdicts(struct tutti_comm *comm)
+{
+    uint8_t mine[TUTTI_COMM_VERDICT_BYTES];
+
+    memcpy(mine, tutti_fabric_verdict(comm->fabric), TUTTI_FABRIC_VERDICT_BYTES);
+    tutti_share_head(&comm->share, mine + TUTTI_FABRIC_VERDICT_BYTES);
+    memset(mine + TUTTI_GPU_VERDICT_AT, comm->gpu != NULL, TUTTI_GPU_VERDICT_BYTES);
+    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, mine, sizeof mine, comm->gathered));
+    TUTTI_TRY(tutti_share_expect(&comm->share, comm->gathered + TUTTI_FABRIC_VERDICT_BYTES,
+                                 comm->nranks, comm->rank));
+    comm->all_have_gpus = true;
+    for (size_t rank = 0; rank < (size_t)comm->nranks; rank++)
+        if (!comm->gathered[rank * TUTTI_COMM_VERDICT_BYTES + TUTTI_GPU_VERDICT_AT])
+            comm->all_have_gpus = false;
+    /* The fabric's verdicts, one behind the other. */
+    for (size_t rank = 1; rank < (size_t)comm->nranks; rank++)
+        memmove(comm->gathered + rank * TUTTI_FABRIC_VERDICT_BYTES,
+                comm->gathered + rank * TUTTI_COMM_VERDICT_BYTES, TUTTI_FABRIC_VERDICT_BYTES);
+    return TUTTI_OK;
+}
+
+static int settle(struct tutti_comm *comm)
+{
+    return tutti_fabric_settle(comm->fabric, comm->gathered);
+}
+
+static int share_bytes(struct tutti_comm *comm)
+{
+    return tutti_share_progress(&comm->share, comm->fabric, comm->nranks, comm->rank);
+}
+
+/* Ranks of this process may be copying from what is shared. */
+static void end_sharing(struct tutti_comm *comm)
+{
+    if (comm->share.total_bytes > 0 && comm->fabric != NULL) {
+        tutti_fabric_abort(comm->fabric, TUTTI_ERR_USAGE, "was destroyed before it was formed");
+        tutti_fabric_expel(comm->fabric);
+    }
+    tutti_share_fini(&comm->share);
+}
+
+static int take_schedules(struct tutti_comm *comm)
+{
+    if (comm->rank == 0)
+        return TUTTI_OK;
+    return tutti_schedules_take(&comm->share, (uint32_t)comm->nranks, (uint32_t)comm->rank,
+                                &comm->schedules);
+}
+
+static int start_engine(struct tutti_comm *comm)
+{
+    TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
+    TUTTI_TRY(tutti_numbering_init(&comm->numbering, comm->nranks));
+    TUTTI_TRY(tutti_cache_create(&comm->cache));
+    return TUTTI_OK;
+}
+
+static int meet_gpus(struct tutti_comm *comm)
+{
+    return comm->all_have_gpus ? tutti_comm_gpu_form(comm) : TUTTI_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*step)(struct tutti_comm *comm);
+    bool is_exchange; /* a round of the bootstrap: there may be a descriptor to sleep on */
+} phases[] = {
+    {"reading of schedules", read_schedules, false},
+    {"exchange of addresses", exchange_records, true},
+    {"joining the ranks of a host", join_hosts, false},
+    {"exchange of what each host can do", exchange_verdicts, true},
+    {"choice of transports", settle, false},
+    {"sharing of what rank 0 has read", share_bytes, false},
+    {"proof of the schedules of rank 0", take_schedules, false},
+    {"start of the engine", start_engine, false},
+    {"look at the machine", tutti_choices_look, false},
+    {"meeting of the GPUs", meet_gpus, false},
+};
+
+enum { PHASES = sizeof phases / sizeof *phases };
+
+/* Where on its host this rank lives, for all to know. */
+static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS])
+{
+    struct tutti_home home;
+
+    _Static_assert(TUTTI_CELL_LEVELS == 3, "package, memory, cache");
+    TUTTI_TRY(tutti_home_read(tutti_param_text(TUTTI_PARAM_CELLS), (uint32_t)comm->rank, &home));
+    ret_cells[0] = home.package;
+    ret_cells[1] = home.memory;
+    ret_cells[2] = home.cache;
+    return TUTTI_OK;
+}
+
+int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
+                      struct tutti_comm **ret_comm)
+{
+    struct tutti_comm *comm = calloc(1, sizeof *comm);
+    struct tutti_fabric_args args = {.nranks = boot->nranks, .rank = boot->rank};
+    int rc;
+
+    if (comm == NULL) {
+        boot->ops->destroy(boot, "out of memory");
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a communicator");
+    }
+    pthread_mutex_init(&comm->error_lock, NULL);
+    pthread_mutex_init(&comm->issue_lock, NULL);
+    comm->boot = boot;
+    comm->nranks = boot->nranks;
+    comm->rank = boot->rank;
+    comm->is_blocking = settings->is_blocking;
+    comm->init_timeout_ms = settings->init_timeout_ms;
+    comm->timeout_ms = settings->timeout_ms;
+    comm->deadline_ns = boot->deadline_ns;
+    memcpy(comm->name, settings->name, sizeof comm->name);
+    comm->scope = (struct tutti_log_scope){.rank = comm->rank, .nranks = comm->nranks,
+                                           .name = comm->name};
+    comm->begun_ns = comm->noticed_ns = tutti_now_ns();
+    tutti_log_enter(&comm->scope);
+    tutti_comm_report_begin(comm);
+
+    args.deadline_ns = boot->deadline_ns;
+    comm->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
+    if (comm->gathered == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
+        goto fail;
+    }
+    TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
+    TUTTI_TRY_OR(fail, rc, find_home(comm, args.cells));
+    TUTTI_TRY_OR(fail, rc, tutti_comm_gpu_open(comm, settings->device, settings->parent));
+    TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
+    *ret_comm = comm;
+    return TUTTI_OK;
+
+fail:
+    tutti_comm_free(comm);
+    return rc;
+}
+
+/* At the deadline the ranks of an exchange tell each other which ranks are missing. That takes a
+ * moment, and their message is better than ours. */
+#define LAST_WORDS_NS (3 * TUTTI_NS_PER_S)
+
+static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
+{
+    uint64_t grace_ns = phases[comm->phase].is_exchange ? LAST_WORDS_NS : 0;
+
+    return now_ns >= comm->deadline_ns && now_ns - comm->deadline_ns >= grace_ns;
+}
+
+int tutti_comm_form(struct tutti_comm *comm)
+{
+    while (comm->phase < PHASES) {
+        /* Before the step, which knows better than we who is missing when it is late. */
+        uint64_t now_ns = tutti_now_ns();
+        int rc;
+
+        tutti_log_enter(&comm->scope);
+        rc = phases[comm->phase].step(comm);
+        if (rc == TUTTI_AGAIN && is_too_late(comm, now_ns))
+            rc = tutti_fail(TUTTI_ERR_TIMEOUT,
+                            "rank %d of %d: %s has not ended within %d ms; check that all ranks "
+                            "were started and can reach each other, or raise TUTTI_INIT_TIMEOUT_MS",
+                            comm->rank, comm->nranks, phases[comm->phase].name,
+                            comm->init_timeout_ms);
+        if (rc == TUTTI_AGAIN) {
+            tutti_comm_report_missing(comm, phases[comm->phase].name);
+            return TUTTI_AGAIN;
+        }
+        if (rc != TUTTI_OK)
+            return tutti_comm_fail(comm, rc, tutti_last_message());
+        comm->phase++;
+    }
+    tutti_comm_report_formed(comm);
+    comm->claim = comm->boot->claim;
+    comm->boot->claim = NULL;
+    comm->boot->ops->destroy(comm->boot, NULL);
+    comm->boot = NULL;
+    free(comm->gathered);
+    comm->gathered = NULL;
+    tutti_share_fini(&comm->share);
+    tutti_store_release(&comm->state, TUTTI_COMM_READY);
+    return TUTTI_OK;
+}
+
+/* Between two looks: short, but hundreds of ranks that share a few cores would only look, and keep
+ * the cores from those that have something to do. */
+enum { IDLE_US = 200, IDLE_US_PER_RANK = 10, IDLE_MS_MOST = 5 };
+
+void tutti_comm_form_idle(struct tutti_comm *comm)
+{
+    int fd = comm->boot ? comm->boot->ops->wait_fd(comm->boot) : -1;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    long pause_us = IDLE_US_PER_RANK * (long)comm->nranks;
+
+    pause_us = pause_us < IDLE_US ? IDLE_US : pause_us;
+    pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
+    /* Joining also waits for things that no descriptor tells. */
+    if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
+        poll(&poll_fd, 1, IDLE_MS_MOST);
+    else
+        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
+}
+
+void tutti_comm_free(struct tutti_comm *comm)
+{
+    char message[TUTTI_MESSAGE_BYTES], reason[TUTTI_MESSAGE_BYTES / 2]; /* as much as travels */
+
+    if (comm == NULL)
+        return;
+    tutti_log_enter(&comm->scope);
+    tutti_message_copy(reason, sizeof reason, comm->error_text);
+    /* What peers do while we hang up is not what the caller asks about. */
+    snprintf(message, sizeof message, "%s", tutti_last_message());
+    if (comm->boot != NULL)
+        comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was given up");
+    end_sharing(comm);
+    tutti_comm_gpu_free(comm);
+    if (comm->fabric != NULL)
+        tutti_fabric_leave(comm->fabric);
+    tutti_choices_fini(comm);
+    tutti_cache_destroy(comm->cache);
+    tutti_schedules_destroy(comm->schedules);
+    tutti_engine_fini(&comm->engine);
+    tutti_numbering_fini(&comm->numbering);
+    tutti_fabric_destroy(comm->fabric);
+    tutti_claim_release(comm->claim);
+    free(comm->gathered);
+    free(comm->redops);
+    pthread_mutex_destroy(&comm->issue_lock);
+    pthread_mutex_destroy(&comm->error_lock);
+    tutti_log_enter(NULL);
+    sodium_memzero(comm->secret, sizeof comm->secret);
+    free(comm);
+    tutti_set_last_message(message);
+}
+
+int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
+{
+    bool is_first;
+
+    pthread_mutex_lock(&comm->error_lock);
+    is_first = comm->error == 0;
+    if (is_first) {
+        tutti_message_copy(comm->error_text, sizeof comm->error_text, message);
+        tutti_store_release(&comm->error, rc);
+        tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
+    }
+    pthread_mutex_unlock(&comm->error_lock);
+    if (is_first && comm->gpu != NULL && comm->gpu->gpu != NULL)
+        tutti_gpu_abort(comm->gpu->gpu);
+    if (is_first && comm->fabric != NULL) {
+        tutti_fabric_abort(comm->fabric, rc, comm->error_text);
+        tutti_fabric_wake(comm->fabric);
+    }
+    return rc;
+}
+
+int tutti_comm_error(struct tutti_comm *comm)
+{
+    int rc = tutti_load_acquire(&comm->error);
+
+    if (rc != 0)
+        tutti_set_last_message(comm->error_text);
+    return rc;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The log lines of a communicator: missing ranks while it forms, its description once it is ready,
+ * the algorithms of its calls, its end. docs/logging.md shows the lines.
+ *
+ * All ranks know most of this alike, so rank 0 tells it for all of them. The first rank of each
+ * host tells the facts that only its host knows. So a job of many ranks prints few lines. */
+#include "base/build_info.h"
+#include "base/clock.h"
+#include "base/environment.h"
+#include "device/cpu/cpu.h"
+#include "device/cuda/cuda_image.h"
+#include "gpu/comm_gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_BYTES = 1536 };
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+void tutti_comm_report_begin(const struct tutti_comm *comm)
+{
+    static uint32_t has_told_version;
+
+    if (comm->rank == 0 && tutti_log_is_on(TUTTI_LOG_VERSION) &&
+        tutti_exchange(&has_told_version, 1) == 0)
+        tutti_log(TUTTI_LOG_VERSION, "Tutti %s", tutti_build_version());
+    /* The ranks of a job mostly have one environment: a mistake in it is told once. */
+    tutti_environment_report_unknown(comm->rank == 0 ? TUTTI_LOG_WARN : TUTTI_LOG_INFO);
+}
+
+/* ---- while it forms -------------------------------------------------------------------------- */
+
+void tutti_comm_report_missing(struct tutti_comm *comm, const char *phase)
+{
+    uint64_t notice_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_INIT_NOTICE_MS) * TUTTI_NS_PER_MS;
+    uint64_t now_ns = tutti_now_ns();
+    char whom[512] = "";
+    bool is_best_known = true;
+
+    if (notice_ns == 0 || now_ns - comm->noticed_ns < notice_ns)
+        return;
+    comm->noticed_ns = now_ns;
+    tutti_log_enter(&comm->scope); /* the parent's, after a step of a split */
+    if (comm->boot->ops->describe_missing != NULL)
+        is_best_known = comm->boot->ops->describe_missing(comm->boot, whom, sizeof whom);
+    if (*whom == '\0')
+        snprintf(whom, sizeof whom, "%s has not ended", phase);
+    /* A rank that has reached the root can only say that it waits: the root says for whom. */
+    tutti_log(is_best_known ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
+              "still forming after %.1f s (limit %.1f s, TUTTI_INIT_TIMEOUT_MS): %s",
+              (double)(now_ns - comm->begun_ns) / 1e9, comm->init_timeout_ms / 1e3, whom);
+}
+
+/* ---- when it is ready ------------------------------------------------------------------------ */
+
+int tutti_comm_host_count(const struct tutti_comm *comm)
+{
+    uint32_t nhosts = 0;
+
+    /* Hosts are numbered in the order of their first ranks. */
+    for (int rank = 0; rank < comm->nranks; rank++)
+        if (comm->hosts[rank] >= nhosts)
+            nhosts = comm->hosts[rank] + 1;
+    return (int)nhosts;
+}
+
+static int first_rank_of(const struct tutti_comm *comm, uint32_t host)
+{
+    int rank = 0;
+
+    while (comm->hosts[rank] != host)
+        rank++;
+    return rank;
+}
+
+/* "host 0 'node1' has ranks 0-3, 8". */
+static size_t name_ranks(const struct tutti_comm *comm, uint32_t host, char *text, size_t size)
+{
+    int first_there = first_rank_of(comm, host);
+    const char *before = " ";
+    size_t length = (size_t)snprintf(text, size, "host %u '%s' has ranks", host,
+                                     tutti_fabric_host_name(comm->fabric, first_there));
+
+    for (int first = first_there, last; first < comm->nranks && length < size; first = last + 1) {
+        for (last = first; last + 1 < comm->nranks && comm->hosts[last + 1] == host; last++)
+            ;
+        if (comm->hosts[first] != host)
+            continue;
+        length += (size_t)snprintf(text + length, size - length, "%s%d", before, first);
+        if (last > first && length < size)
+            length += (size_t)snprintf(text + length, size - length, "-%d", last);
+        before = ", ";
+    }
+    return length < size ? length : size - 1;
+}
+
+static void tell_places(const struct tutti_comm *comm, uint32_t nhosts)
+{
+    char text[LINE_BYTES];
+    size_t length = 0;
+    uint32_t host;
+
+    for (host = 0; host < nhosts && length + 256 < sizeof text; host++) {
+        if (host > 0)
+            length += (size_t)snprintf(text + length, sizeof text - length, "; ");
+        length += name_ranks(comm, host, text + length, sizeof text - length - 64);
+    }
+    tutti_log(TUTTI_LOG_INFO, host < nhosts ? "%s; and %u more hosts" : "%s", text, nhosts - host);
+}
+
+/* Files that rank 0 has read for all: the variables name them. */
+static void tell_sources(const struct tutti_comm *comm)
+{
+    const struct tutti_policy *policy = comm->policy;
+    const char *rules = policy != NULL ? policy->text[TUTTI_POLICY_RULE_NAME] : "";
+    const char *table = policy != NULL ? policy->text[TUTTI_POLICY_TABLE_NAME] : "";
+    const char *schedules = comm->schedules != NULL ? tutti_param_text(TUTTI_PARAM_SCHEDULE) : "";
+    char variables[LINE_BYTES];
+
+    tutti_environment_format(variables, sizeof variables);
+    tutti_log(TUTTI_LOG_INFO, "variables: %s", variables);
+    if (*rules != '\0' || *table != '\0' || *schedules != '\0')
+        tutti_log(TUTTI_LOG_INFO, "files read: %s%s%s%s%s%s%s%s", *rules ? "rules " : "", rules,
+                  *rules && (*table || *schedules) ? ", " : "", *table ? "table " : "", table,
+                  *table && *schedules ? ", " : "", *schedules ? "schedules " : "", schedules);
+}
+
+static void tell_of_all(const struct tutti_comm *comm)
+{
+    int nhosts = tutti_comm_host_count(comm);
+    char pairs[256];
+
+    tutti_log(TUTTI_LOG_INFO, "Tutti %s, built by %s%s%s, instruction set %s, kernels for GPUs: %s",
+              tutti_build_version(), tutti_build_info.compiler, *tutti_build_info.type ? ", " : "",
+              tutti_build_info.type, tutti_cpu_isa(),
+              *tutti_cuda_image_architectures ? tutti_cuda_image_architectures : "none");
+    tutti_log(TUTTI_LOG_INFO, "%d rank%s on %d host%s, formed in %.1f ms, bootstrap: %s%s",
+              comm->nranks, comm->nranks == 1 ? "" : "s", nhosts, nhosts == 1 ? "" : "s",
+              (double)(tutti_now_ns() - comm->begun_ns) / 1e6, comm->boot->ops->name,
+              comm->all_have_gpus ? ", all on GPUs" : "");
+    tell_places(comm, (uint32_t)nhosts);
+    tutti_fabric_describe_pairs(comm->fabric, pairs, sizeof pairs);
+    tutti_log(TUTTI_LOG_INFO, "transports: %s", pairs);
+    tell_sources(comm);
+}
+
+static void tell_of_host(const struct tutti_comm *comm, uint32_t host)
+{
+    const char *name = tutti_fabric_host_name(comm->fabric, comm->rank);
+    char text[LINE_BYTES];
+
+    tutti_fabric_describe_addresses(comm->fabric, text, sizeof text);
+    tutti_log(TUTTI_LOG_INFO, "host %u '%s', addresses of rank %d: %s", host, name, comm->rank,
+              text);
+    tutti_fabric_describe_memory(comm->fabric, text, sizeof text);
+    tutti_log(TUTTI_LOG_INFO, "host %u '%s', shared memory: %s", host, name, text);
+}
+
+void tutti_comm_report_formed(const struct tutti_comm *comm)
+{
+    uint32_t host = comm->hosts[comm->rank];
+
+    if (!tutti_log_is_on(TUTTI_LOG_INFO))
+        return;
+    if (comm->rank == 0)
+        tell_of_all(comm);
+    if (comm->nranks > 1 && first_rank_of(comm, host) == comm->rank)
+        tell_of_host(comm, host);
+}
+
+/* ---- later ----------------------------------------------------------------------------------- */
+
+void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                              const char *runs_by, const char *by, bool is_new)
+{
+    if (comm->rank == 0)
+        tutti_log(is_new ? TUTTI_LOG_INFO : TUTTI_LOG_TRACE,
+                  "%s of %zu bytes a block%s runs by %s, chosen by %s",
+                  tutti_collective_name(query->collective), query->block_bytes,
+                  query->is_lent ? " of lent memory" : "", runs_by, by);
+}
+
+void tutti_comm_report_end(const struct tutti_comm *comm)
+{
+    int error = tutti_load_acquire(&comm->error);
+
+    if (comm->rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "destroyed after %.1f s and %llu operations%s%s",
+                  (double)(tutti_now_ns() - comm->begun_ns) / 1e9,
+                  (unsigned long long)comm->engine.history.sequence,
+                  error != 0 ? "; it had failed: " : "", error != 0 ? comm->error_text : "");
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Schedules from files. */
+#include "comm/schedules.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/result.h"
+#include "schedule/import/load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tutti_schedules {
+    struct tutti_plan *plan;
+    uint64_t least_bytes, most_bytes; /* of a rank's larger buffer */
+    struct tutti_schedules *next;
+};
+
+/* What stands in TUTTI_SCHEDULE between two colons. */
+struct entry {
+    char text[512]; /* as it stands there, for messages and for the other ranks */
+    const char *path;
+    int collective; /* -1: not given */
+    bool has_limits;
+    uint64_t least_bytes, most_bytes;
+};
+
+/* ---- the variable -------------------------------------------------------------------------- */
+
+/* "64K"; "" is `fallback`. */
+static int read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
+{
+    static const char units[] = "KMG";
+    uint64_t size = 0;
+    const char *unit;
+
+    if (**at < '0' || **at > '9') {
+        *ret_size = fallback;
+        return TUTTI_OK;
+    }
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (size > UINT64_MAX / 100)
+            return TUTTI_ERR_USAGE;
+        size = size * 10 + (uint64_t)(**at - '0');
+    }
+    unit = **at != '\0' ? strchr(units, **at) : NULL;
+    for (const char *u = units; unit != NULL && u <= unit; u++) {
+        if (size > UINT64_MAX / 1024)
+            return TUTTI_ERR_USAGE;
+        size *= 1024;
+    }
+    *at += unit != NULL;
+    *ret_size = size;
+    return TUTTI_OK;
+}
+
+/* "[64K-1M]=" */
+static int read_limits(const char *at, struct entry *entry)
+{
+    entry->has_limits = *at == '[';
+    if (entry->has_limits) {
+        at++;
+        if (read_size(&at, 0, &entry->least_bytes) != TUTTI_OK || *at++ != '-' ||
+            read_size(&at, UINT64_MAX, &entry->most_bytes) != TUTTI_OK || *at++ != ']' ||
+            entry->least_bytes > entry->most_bytes)
+            return TUTTI_ERR_USAGE;
+    }
+    return *at == '=' ? TUTTI_OK : TUTTI_ERR_USAGE;
+}
+
+static int read_entry(const char *text, size_t length, struct entry *ret_entry)
+{
+    struct entry entry = {.collective = -1};
+    const char *equals;
+
+    if (length == 0 || length >= sizeof entry.text)
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "TUTTI_SCHEDULE: an entry of %zu characters; write FILE or "
+                          "collective[64K-1M]=FILE, separated by ':'",
+                          length);
+    memcpy(entry.text, text, length);
+    entry.text[length] = '\0';
+    *ret_entry = entry;
+    ret_entry->path = ret_entry->text;
+    equals = strchr(ret_entry->text, '=');
+    if (equals == NULL || memchr(ret_entry->text, '/', (size_t)(equals - ret_entry->text)) != NULL)
+        return TUTTI_OK;
+    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++) {
+        size_t size = strlen(tutti_collective_name(i));
+
+        if (strncmp(ret_entry->text, tutti_collective_name(i), size) == 0 &&
+            read_limits(ret_entry->text + size, ret_entry) == TUTTI_OK)
+            ret_entry->collective = i;
+    }
+    ret_entry->path = equals + 1;
+    if (ret_entry->collective < 0 || equals[1] == '\0')
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "TUTTI_SCHEDULE: \"%s\" is not collective=FILE or "
+                          "collective[64K-1M]=FILE",
+                          ret_entry->text);
+    return TUTTI_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* All of a file, with a zero behind it. */
+static int read_file(const char *path, size_t most_bytes, char **ret_text, size_t *ret_size_bytes)
+{
+    FILE *file = fopen(path, "rb");
+    size_t size = 0, capacity = 1 << 16;
+    char *text = NULL;
+    int rc = TUTTI_OK;
+
+    if (file == NULL)
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot open %s: %s", path,
+                          strerror(errno));
+    while (rc == TUTTI_OK) {
+        char *grown = realloc(text, capacity + 1);
+
+        if (grown == NULL) {
+            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of %s", capacity, path);
+            break;
+        }
+        text = grown;
+        size += fread(text + size, 1, capacity - size, file);
+        if (size < capacity)
+            break;
+        capacity *= 2;
+        if (size > most_bytes)
+            rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: %s has more than %zu bytes", path,
+                            most_bytes);
+    }
+    if (rc == TUTTI_OK && ferror(file))
+        rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot read %s: %s", path,
+                        strerror(errno));
+    fclose(file);
+    if (rc != TUTTI_OK) {
+        free(text);
+        return rc;
+    }
+    text[size] = '\0';
+    *ret_text = text;
+    *ret_size_bytes = size;
+    return TUTTI_OK;
+}
+
+/* This rank's part of an ensemble, which has as many ranks as the communicator. */
+static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint32_t rank,
+                struct tutti_schedules **list)
+{
+    struct tutti_schedules *schedules, **end = list;
+    const struct tutti_schedule *own = ensemble->schedules[rank];
+
+    for (uint32_t other = 0; other < ensemble->nranks; other++)
+        if (ensemble->schedules[other]->nchannels > 1)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                              "TUTTI_SCHEDULE: %s uses channel 1, and collectives "
+                              "run on channel 0; leave the channels out",
+                              entry->path);
+    if (entry->collective >= 0 && own->collective != entry->collective)
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\", but the file has %s",
+                          entry->text,
+                          tutti_collective_name((enum tutti_collective)own->collective));
+    schedules = calloc(1, sizeof *schedules);
+    if (schedules == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the schedule of %s", entry->path);
+    schedules->least_bytes = entry->has_limits ? entry->least_bytes : ensemble->least_bytes;
+    schedules->most_bytes = entry->has_limits ? entry->most_bytes : ensemble->most_bytes;
+    if (!entry->has_limits && ensemble->most_bytes == 0)
+        schedules->most_bytes = UINT64_MAX;
+    ensemble->schedules[rank] = NULL; /* the plan's from here on */
+    if (tutti_plan_create((struct tutti_schedule *)(uintptr_t)own, &schedules->plan) != TUTTI_OK) {
+        free(schedules);
+        return TUTTI_ERR_SYSTEM;
+    }
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = schedules;
+    return TUTTI_OK;
+}
+
+static int load(const struct entry *entry, const char *text, size_t size_bytes, uint32_t nranks,
+                uint32_t rank, struct tutti_schedules **list)
+{
+    struct tutti_ensemble ensemble;
+    int rc = tutti_ensemble_load(entry->path, text, size_bytes, &ensemble);
+
+    if (rc == TUTTI_ERR_ARGUMENT)
+        rc = TUTTI_ERR_USAGE;
+    TUTTI_TRY(rc);
+    if (ensemble.nranks == nranks)
+        rc = keep(&ensemble, entry, rank, list);
+    else
+        tutti_log(TUTTI_LOG_INFO, "%s: for %u ranks, not %u: not used", entry->path,
+                  ensemble.nranks, nranks);
+    tutti_ensemble_fini(&ensemble);
+    return rc;
+}
+
+/* ---- sharing --------------------------------------------------------------------------------- */
+
+/* Entry after entry: its text, a zero, the size of its file in decimal, a zero, the file, a zero.
+ */
+struct parcel {
+    char *bytes;
+    size_t size;
+};
+
+static int append(struct parcel *parcel, const char *bytes, size_t size)
+{
+    char *grown = realloc(parcel->bytes, parcel->size + size + 1);
+
+    if (grown == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of schedules",
+                          parcel->size + size);
+    memcpy(grown + parcel->size, bytes, size);
+    grown[parcel->size + size] = '\0';
+    parcel->bytes = grown;
+    parcel->size += size + 1;
+    return TUTTI_OK;
+}
+
+static int read_one(const char *text, size_t length, struct parcel *parcel, uint32_t nranks,
+                    struct tutti_schedules **list)
+{
+    struct entry entry;
+    char *file, number[24];
+    size_t size;
+    int rc;
+
+    TUTTI_TRY(read_entry(text, length, &entry));
+    TUTTI_TRY(read_file(entry.path, TUTTI_SHARE_ITEM_MAX - parcel->size, &file, &size));
+    snprintf(number, sizeof number, "%zu", size);
+    TUTTI_TRY_OR(release, rc, load(&entry, file, size, nranks, 0, list));
+    TUTTI_TRY_OR(release, rc, append(parcel, entry.text, strlen(entry.text)));
+    TUTTI_TRY_OR(release, rc, append(parcel, number, strlen(number)));
+    TUTTI_TRY_OR(release, rc, append(parcel, file, size));
+
+release:
+    free(file);
+    return rc;
+}
+
+int tutti_schedules_read(struct tutti_share *share, uint32_t nranks,
+                         struct tutti_schedules **ret_schedules)
+{
+    const char *at = tutti_param_text(TUTTI_PARAM_SCHEDULE);
+    struct tutti_schedules *list = NULL;
+    struct parcel parcel = {.bytes = NULL};
+    int rc = TUTTI_OK;
+
+    while (rc == TUTTI_OK && *at != '\0') {
+        size_t length = strcspn(at, ":");
+
+        rc = read_one(at, length, &parcel, nranks, &list);
+        at += length + (at[length] == ':');
+    }
+    rc = rc != TUTTI_OK
+             ? rc
+             : tutti_share_offer(share, TUTTI_SHARE_SCHEDULES, parcel.bytes, parcel.size);
+    free(parcel.bytes);
+    if (rc != TUTTI_OK) {
+        tutti_schedules_destroy(list);
+        return rc;
+    }
+    *ret_schedules = list;
+    return TUTTI_OK;
+}
+
+int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint32_t rank,
+                         struct tutti_schedules **ret_schedules)
+{
+    struct tutti_schedules *list = NULL;
+    size_t size;
+    const char *at = tutti_share_bytes(share, TUTTI_SHARE_SCHEDULES, &size), *end = at + size;
+    int rc = TUTTI_OK;
+
+    while (rc == TUTTI_OK && at != NULL && at < end) {
+        const char *text = at, *number = text + strlen(text) + 1, *file;
+        struct entry entry;
+        size_t file_bytes;
+
+        file = number < end ? number + strlen(number) + 1 : end;
+        file_bytes = number < end ? strtoul(number, NULL, 10) : 0;
+        if (file > end || file_bytes >= (size_t)(end - file) || file[file_bytes] != '\0') {
+            rc = tutti_fail(TUTTI_ERR_REMOTE, "rank 0 shares schedules that are cut off; use one "
+                                              "version of the library on all ranks");
+            break;
+        }
+        rc = read_entry(text, strlen(text), &entry);
+        rc = rc != TUTTI_OK ? rc : load(&entry, file, file_bytes, nranks, rank, &list);
+        at = file + file_bytes + 1;
+    }
+    if (rc != TUTTI_OK) {
+        tutti_schedules_destroy(list);
+        return rc;
+    }
+    *ret_schedules = list;
+    return TUTTI_OK;
+}
+
+/* ---- using ----------------------------------------------------------------------------------- */
+
+void tutti_schedules_destroy(struct tutti_schedules *schedules)
+{
+    while (schedules != NULL) {
+        struct tutti_schedules *next = schedules->next;
+
+        tutti_plan_destroy(schedules->plan);
+        free(schedules);
+        schedules = next;
+    }
+}
+
+const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *schedules,
+                                              const struct tutti_tuner_view *view,
+                                              const struct tutti_tuner_query *query)
+{
+    uint64_t bytes = tutti_tuner_bytes(view, query);
+
+    for (; schedules != NULL && !query->is_vector; schedules = schedules->next) {
+        const struct tutti_schedule *schedule = schedules->plan->schedule;
+        const struct tutti_algorithm as_if = {.collective = query->collective,
+                                              .needs = schedule->needs};
+
+        if (schedule->collective == query->collective &&
+            (!tutti_collective_has_root(query->collective) || schedule->root == query->root) &&
+            bytes >= schedules->least_bytes && bytes <= schedules->most_bytes &&
+            tutti_tuner_can_serve(view, query, &as_if))
+            return schedules->plan;
+    }
+    return NULL;
+}
+
+size_t tutti_schedules_bytes(const struct tutti_schedules *schedules)
+{
+    size_t bytes = 0;
+
+    for (; schedules != NULL; schedules = schedules->next) {
+        const struct tutti_schedule *schedule = schedules->plan->schedule;
+
+        bytes += sizeof *schedules + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
+                 (schedule->ndeps + schedule->namong) * 4;
+    }
+    return bytes;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Splitting. The child's ranks meet over the parent: a bootstrap whose
+ * all-gather is one of the parent's, out of which each takes its own group's part. */
+#include "base/clock.h"
+#include "base/result.h"
+#include "queue/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the ranks of the parent tell each other first. */
+struct choice {
+    int32_t color, key;
+};
+
+struct over_parent {
+    struct tutti_bootstrap boot;
+    struct tutti_comm *parent;
+    struct choice *choices;     /* [parent's nranks] */
+    int *members;               /* the child's ranks, as the parent's */
+    struct tutti_batch *batch;  /* of the round on its way */
+    uint8_t *gathered;          /* of all of the parent's ranks */
+};
+
+/* All-gather `size` bytes over the whole parent, resumable. */
+static int parent_allgather(struct over_parent *over, const void *mine, size_t size, void *all)
+{
+    struct tutti_call call;
+    bool moved = false;
+    int rc;
+
+    if (over->batch == NULL) {
+        tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_SPLIT, mine, all, size, &call);
+        TUTTI_TRY(tutti_batch_create(over->parent, &over->batch));
+        TUTTI_TRY(tutti_batch_add(over->batch, &call));
+        tutti_batch_issue(over->batch);
+    }
+    rc = tutti_batch_progress(over->batch, &moved);
+    if (rc == TUTTI_AGAIN)
+        return rc;
+    tutti_batch_release(over->batch);
+    over->batch = NULL;
+    return rc;
+}
+
+static int allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)
+{
+    struct over_parent *over = (struct over_parent *)boot;
+
+    if (over->gathered == NULL) {
+        over->gathered = malloc((size_t)over->parent->nranks * size);
+        if (over->gathered == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to split a communicator");
+    }
+    TUTTI_TRY(parent_allgather(over, mine, size, over->gathered));
+    for (int rank = 0; rank < boot->nranks; rank++)
+        memcpy((uint8_t *)all + (size_t)rank * size,
+               over->gathered + (size_t)over->members[rank] * size, size);
+    free(over->gathered);
+    over->gathered = NULL;
+    return TUTTI_OK;
+}
+
+static int wait_fd(struct tutti_bootstrap *boot)
+{
+    (void)boot;
+    return -1;
+}
+
+static void destroy(struct tutti_bootstrap *boot, const char *reason)
+{
+    struct over_parent *over = (struct over_parent *)boot;
+
+    (void)reason; /* the parent's failure tells the others */
+    if (over == NULL)
+        return;
+    tutti_batch_release(over->batch);
+    free(over->gathered);
+    free(over->choices);
+    free(over->members);
+    free(over);
+}
+
+static const struct tutti_bootstrap_ops over_parent_ops = {
+    .name = "parent", .allgather = allgather, .wait_fd = wait_fd, .destroy = destroy};
+
+/* Has `a` its place before `b` in the child? */
+static bool comes_before(const struct choice *choices, int a, int b)
+{
+    return choices[a].key < choices[b].key || (choices[a].key == choices[b].key && a < b);
+}
+
+/* Who is in my group, in order, and which of them am I? */
+static void find_members(struct over_parent *over)
+{
+    int me = over->parent->rank, count = 0;
+
+    for (int rank = 0; rank < over->parent->nranks; rank++) {
+        int at = count;
+
+        if (over->choices[rank].color != over->choices[me].color)
+            continue;
+        for (; at > 0 && comes_before(over->choices, rank, over->members[at - 1]); at--)
+            over->members[at] = over->members[at - 1];
+        over->members[at] = rank;
+        count++;
+    }
+    over->boot.nranks = count;
+    for (int rank = 0; rank < count; rank++)
+        if (over->members[rank] == me)
+            over->boot.rank = rank;
+}
+
+/* One secret per child: the parent's, the number of the split, the colour. */
+static void derive_secret(struct over_parent *over, const uint8_t parent_secret[TUTTI_SECRET_BYTES],
+                          uint64_t split)
+{
+    uint8_t secret[TUTTI_SECRET_BYTES];
+
+    tutti_secret_derive(parent_secret, "split", split, secret);
+    tutti_secret_derive(secret, "color", (uint64_t)over->choices[over->parent->rank].color,
+                        over->boot.secret);
+}
+
+/* ---- the job ------------------------------------------------------------------------------- */
+
+/* A rank without a colour takes part in the parent's rounds and gets nothing. */
+static const size_t rounds[] = {TUTTI_FABRIC_RECORD_BYTES, TUTTI_COMM_VERDICT_BYTES};
+enum { ROUNDS = sizeof rounds / sizeof *rounds };
+
+struct split {
+    struct tutti_job job;
+    struct tutti_settings settings;
+    struct over_parent *over;  /* until the child takes it */
+    struct tutti_comm *comm;
+    tuttiComm_t *newcomm;
+    struct choice mine;
+    bool is_chosen;            /* choices are known */
+    size_t rounds_sat_out;
+    uint8_t *nothing;          /* [nranks + 1] records: mine, and all */
+};
+
+static int sit_out(struct split *split)
+{
+    struct over_parent *over = split->over;
+    size_t nranks = (size_t)over->parent->nranks;
+
+    if (split->nothing == NULL) {
+        split->nothing = calloc(nranks + 1, TUTTI_FABRIC_RECORD_BYTES);
+        if (split->nothing == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to split %zu ranks", nranks);
+    }
+    for (; split->rounds_sat_out < ROUNDS; split->rounds_sat_out++)
+        TUTTI_TRY(parent_allgather(over, split->nothing, rounds[split->rounds_sat_out],
+                                   split->nothing + TUTTI_FABRIC_RECORD_BYTES));
+    return TUTTI_OK;
+}
+
+static int progress(struct tutti_job *job)
+{
+    struct split *split = (struct split *)job;
+    struct over_parent *over = split->over;
+
+    if (!split->is_chosen) {
+        TUTTI_TRY(parent_allgather(over, &split->mine, sizeof split->mine, over->choices));
+        split->is_chosen = true;
+        find_members(over);
+        derive_secret(over, over->parent->secret, ++over->parent->splits);
+    }
+    if (split->mine.color == TUTTI_SPLIT_NOCOLOR)
+        return sit_out(split);
+    if (split->comm == NULL) {
+        split->over = NULL;
+        TUTTI_TRY(tutti_comm_create(&over->boot, &split->settings, &split->comm));
+    }
+    return tutti_comm_form(split->comm);
+}
+
+static void idle(struct tutti_job *job)
+{
+    struct split *split = (struct split *)job;
+
+    if (split->over != NULL && split->over->batch != NULL)
+        tutti_batch_idle(split->over->batch);
+    else if (split->comm != NULL)
+        tutti_comm_form_idle(split->comm);
+}
+
+static int close_split(struct tutti_job *job, int rc)
+{
+    struct split *split = (struct split *)job;
+    tuttiComm_t handle = NULL;
+
+    if (rc == TUTTI_OK && split->comm != NULL) {
+        handle = tutti_handle_create(split->comm);
+        if (handle == NULL)
+            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a communicator's handle");
+    }
+    if (rc == TUTTI_OK)
+        *split->newcomm = handle;
+    else
+        tutti_comm_free(split->comm);
+    if (split->over != NULL)
+        destroy(&split->over->boot, NULL);
+    free(split->nothing);
+    free(split);
+    return rc;
+}
+
+static int open_over_parent(struct tutti_comm *parent, uint64_t deadline_ns,
+                            struct over_parent **ret_over)
+{
+    struct over_parent *over = calloc(1, sizeof *over);
+
+    if (over == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to split a communicator");
+    over->boot.ops = &over_parent_ops;
+    over->boot.deadline_ns = deadline_ns;
+    over->parent = parent;
+    over->choices = malloc((size_t)parent->nranks * sizeof *over->choices);
+    over->members = malloc((size_t)parent->nranks * sizeof *over->members);
+    if (over->choices == NULL || over->members == NULL) {
+        destroy(&over->boot, NULL);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to split %d ranks", parent->nranks);
+    }
+    *ret_over = over;
+    return TUTTI_OK;
+}
+
+static const char *const function = "tuttiCommSplit";
+
+static int split_comm(struct tutti_comm *parent, int color, int key, tuttiComm_t *newcomm,
+                      const tuttiConfig_t *config)
+{
+    struct tutti_settings settings;
+    struct split *split;
+
+    if (newcomm == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: newcomm is NULL on rank %d", function,
+                          parent->rank);
+    if (color < 0 && color != TUTTI_SPLIT_NOCOLOR)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: color %d on rank %d; it must be at least 0, or "
+                          "TUTTI_SPLIT_NOCOLOR", function, color, parent->rank);
+    TUTTI_TRY(tutti_settings_read(config, parent, &settings));
+    split = calloc(1, sizeof *split);
+    if (split == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to split a communicator");
+    *split = (struct split){
+        .job = {.parent = parent, .progress = progress, .idle = idle, .close = close_split},
+        .settings = settings, .newcomm = newcomm, .mine = {.color = color, .key = key}};
+    /* A split ends before its call does. */
+    split->settings.is_blocking = true;
+    if (open_over_parent(parent, tutti_deadline_ns(settings.init_timeout_ms), &split->over) !=
+        TUTTI_OK) {
+        free(split);
+        return TUTTI_ERR_SYSTEM;
+    }
+    return tutti_group_job(&split->job);
+}
+
+tuttiResult_t tuttiCommSplit(tuttiComm_t handle, int color, int key, tuttiComm_t *newcomm,
+                             const tuttiConfig_t *config)
+{
+    struct tutti_comm *parent;
+    int rc = tutti_handle_enter_ready(handle, function, &parent);
+
+    if (rc == TUTTI_OK) {
+        rc = split_comm(parent, color, key, newcomm, config);
+        tutti_comm_leave(parent);
+    }
+    return tutti_public(tutti_group_note(rc));
+}

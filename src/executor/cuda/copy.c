@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives that only copy, by copies of the driver: large ones, where the user asks for it. GPUs
+ * have engines for these, so multiprocessors stay free for other kernels.
+ *
+ * Only the owner knows where its buffers are when the call is made, so bytes go through windows, in
+ * pieces; both windows are used in turns. Between copies the ranks meet, in kernels of one block
+ * (device/cuda/copies.cuh), which watch the deadline and the abort word as all others do, also in
+ * graphs that are replayed:
+ *
+ *     meeting 0 | stage 0 | meeting 1 | stage 1, fetch 0 | meeting 2 | ... | fetch n - 1 | meeting
+ *
+ * All ranks decide alike, by what all of them know. */
+#include "executor/cuda/private.h"
+
+#include "base/log.h"
+
+#include <string.h>
+
+/* What a call may put on its stream: beyond some number the caller would wait for room there, and
+ * with several ranks in one thread for a rank that it has not come to yet. And threads that
+ * meet. */
+enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
+
+/* ---- when ----------------------------------------------------------------------------------- */
+
+/* What a stream does in such a call may hold up other streams of its process on its GPU. */
+static void look_for_sharers(struct tutti_gpu *gpu, bool *ret_share_device)
+{
+    *ret_share_device = false;
+    gpu->is_all_apart = true;
+    for (int a = 0; a < gpu->args.nranks; a++)
+        for (int b = 0; b < a; b++) {
+            const struct tutti_gpu_news *one = &gpu->news[a], *other = &gpu->news[b];
+
+            if (!tutti_identity_same_process(&one->identity, &other->identity))
+                continue;
+            gpu->is_all_apart = false;
+            if (memcmp(one->uuid, other->uuid, sizeof one->uuid) == 0)
+                *ret_share_device = true;
+        }
+}
+
+static const char *find_hindrance(struct tutti_gpu *gpu)
+{
+    bool share_device;
+
+    look_for_sharers(gpu, &share_device);
+    if (share_device)
+        return "ranks of one process share a GPU";
+    if (!gpu->all_reach_all)
+        return "not all GPUs reach each other's memory";
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        if (gpu->news[rank].is_copy_bad)
+            return "what the driver copies from one GPU to another does not come through right";
+    return NULL;
+}
+
+void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
+{
+    uint64_t least_bytes = 0;
+    const char *hindrance;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (gpu->news[rank].copy_bytes == 0)
+            return;
+        if (gpu->news[rank].copy_bytes > least_bytes)
+            least_bytes = gpu->news[rank].copy_bytes;
+    }
+    hindrance = find_hindrance(gpu);
+    if (hindrance == NULL)
+        gpu->copy_bytes = least_bytes;
+    else if (gpu->args.rank == 0)
+        tutti_log(TUTTI_LOG_WARN, "TUTTI_GPU_COPY_ENGINE_BYTES is set, but %s: kernels copy",
+                  hindrance);
+}
+
+static bool has_own_counts(const struct tutti_call *call)
+{
+    return call->collective == TUTTI_ALLTOALL && call->output_counts != NULL;
+}
+
+/* Blocks that a rank puts into its window: one that is for all, or one for each. */
+static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
+{
+    return call->collective == TUTTI_ALLTOALL || call->collective == TUTTI_SCATTER
+               ? (uint64_t)gpu->args.nranks : 1;
+}
+
+static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call *call)
+{
+    return gpu->grid.layout.window_bytes / count_slots(gpu, call) / TUTTI_GPU_LINE *
+           TUTTI_GPU_LINE;
+}
+
+/* So many bytes of a block, in pieces. */
+static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call,
+                          uint64_t bytes)
+{
+    uint64_t piece = piece_bytes(gpu, call);
+
+    return bytes / piece + (bytes % piece != 0);
+}
+
+static bool only_copies(const struct tutti_call *call)
+{
+    switch (call->collective) {
+    case TUTTI_BROADCAST: case TUTTI_ALLGATHER: case TUTTI_ALLTOALL: case TUTTI_GATHER:
+    case TUTTI_SCATTER: return true;
+    default: return false;
+    }
+}
+
+/* No rank knows what the others exchange where each has counts of its own: such a call may need any
+ * number of pieces, so no thread may hold several ranks. */
+bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
+{
+    const struct tutti_call *call = item->call;
+    uint64_t bytes;
+
+    if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
+        !only_copies(call))
+        return false;
+    if (has_own_counts(call))
+        return gpu->is_all_apart;
+    bytes = tutti_gpu_most_sent(gpu, call);
+    return bytes >= gpu->copy_bytes &&
+           pieces_of(gpu, call, bytes) <= MOST_OPERATIONS / 2 / (uint64_t)gpu->args.nranks;
+}
+
+/* ---- which bytes ----------------------------------------------------------------------------- */
+
+/* A call as its copies see it. */
+struct copying {
+    struct tutti_gpu *gpu;
+    const struct tutti_call *call;
+    struct tutti_cu_stream *stream;
+    uint64_t piece_count; /* elements */
+    uint64_t at;          /* elements of each block before the piece at hand */
+    uint64_t half_bytes;  /* where in windows it lies */
+};
+
+/* Elements of a buffer. */
+struct part {
+    uint64_t first, count;
+};
+
+static const struct part nothing;
+
+static struct part block(const struct copying *copying, const size_t *counts, const size_t *displs,
+                         int rank)
+{
+    struct part part = {(uint64_t)rank * copying->call->count, copying->call->count};
+
+    if (counts == NULL)
+        return part;
+    part = (struct part){0, counts[rank]};
+    for (int before = 0; displs == NULL && before < rank; before++)
+        part.first += counts[before];
+    if (displs != NULL)
+        part.first = displs[rank];
+    return part;
+}
+
+/* What of this rank's input is for `to`; and where in its output that goes which `from` has. */
+static struct part given(const struct copying *copying, int to)
+{
+    const struct tutti_call *call = copying->call;
+    struct part all = {0, call->count};
+    int rank = copying->gpu->args.rank;
+
+    switch (call->collective) {
+    case TUTTI_BROADCAST: return rank == call->root ? all : nothing;
+    case TUTTI_GATHER: return to == call->root ? all : nothing;
+    case TUTTI_SCATTER: if (rank != call->root) return nothing; /* fall through */
+    case TUTTI_ALLTOALL: return block(copying, call->input_counts, call->input_displs, to);
+    default: return all;
+    }
+}
+
+static struct part taken(const struct copying *copying, int from)
+{
+    const struct tutti_call *call = copying->call;
+    struct part all = {0, call->count};
+
+    switch (call->collective) {
+    case TUTTI_BROADCAST: case TUTTI_SCATTER: return from == call->root ? all : nothing;
+    case TUTTI_GATHER: if (copying->gpu->args.rank != call->root) return nothing; /* fall through */
+    default: return block(copying, call->output_counts, call->output_displs, from);
+    }
+}
+
+/* Of a block, what is in this piece. */
+static struct part in_piece(const struct copying *copying, struct part part)
+{
+    uint64_t left = part.count > copying->at ? part.count - copying->at : 0;
+
+    return (struct part){part.first + copying->at,
+                         left < copying->piece_count ? left : copying->piece_count};
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static int copy(const struct copying *copying, const void *to, const void *from, uint64_t count)
+{
+    struct tutti_gpu *gpu = copying->gpu;
+    int code;
+
+    if (count == 0 || to == from)
+        return TUTTI_OK;
+    code = gpu->cuda->copy_async((tutti_cu_address)(uintptr_t)to, (tutti_cu_address)(uintptr_t)from,
+                                 count * tutti_type_size(copying->call->type), copying->stream);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "copying");
+}
+
+static const uint8_t *element(const struct copying *copying, const void *buffer, uint64_t index)
+{
+    return (const uint8_t *)buffer + index * tutti_type_size(copying->call->type);
+}
+
+/* Where this piece of what `owner` has for `to` lies. */
+static const uint8_t *window(const struct copying *copying, int owner, int to)
+{
+    const struct tutti_gpu *gpu = copying->gpu;
+    uint64_t slot = count_slots(gpu, copying->call) > 1 ? (uint64_t)to : 0;
+    tutti_cu_address windows =
+        gpu->neighbours[owner].own_at + tutti_gpu_windows_at(&gpu->grid.layout);
+
+    return (const uint8_t *)(uintptr_t)(windows + copying->half_bytes +
+                                        slot * piece_bytes(gpu, copying->call));
+}
+
+static void turn_to(struct copying *copying, uint64_t piece)
+{
+    copying->at = piece * copying->piece_count;
+    copying->half_bytes = piece % 2 * copying->gpu->grid.layout.window_bytes;
+}
+
+/* That piece of this rank's input into its window. */
+static int stage(struct copying *copying, uint64_t piece)
+{
+    int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
+    bool is_for_all = count_slots(copying->gpu, copying->call) == 1;
+
+    turn_to(copying, piece);
+    for (int i = 1; i < nranks; i++) {
+        int to = (me + i) % nranks;
+        struct part part = in_piece(copying, given(copying, to));
+
+        if (part.count == 0)
+            continue;
+        TUTTI_TRY(copy(copying, window(copying, me, to),
+                       element(copying, copying->call->input, part.first), part.count));
+        if (is_for_all)
+            break;
+    }
+    return TUTTI_OK;
+}
+
+/* That piece of what all have for this rank into its output. */
+static int fetch(struct copying *copying, uint64_t piece)
+{
+    int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
+
+    turn_to(copying, piece);
+    for (int i = 0; i < nranks; i++) {
+        int from = (me + i) % nranks;
+        struct part part = in_piece(copying, taken(copying, from));
+        const uint8_t *source;
+
+        if (part.count == 0)
+            continue;
+        source = from == me ? element(copying, copying->call->input,
+                                      in_piece(copying, given(copying, me)).first)
+                            : window(copying, from, me);
+        TUTTI_TRY(copy(copying, element(copying, copying->call->output, part.first), source,
+                       part.count));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- a call ---------------------------------------------------------------------------------- */
+
+static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, uint64_t meeting)
+{
+    launch->first.meeting = (uint32_t)meeting;
+    return tutti_cuda_kernels_launch(copying->gpu->kernels, TUTTI_CUDA_KERNEL_MEETING, 1,
+                                     MEETING_THREADS, launch, copying->stream);
+}
+
+/* The most pieces that this rank has to do with. */
+static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
+{
+    const struct tutti_call *call = copying->call;
+    uint64_t bytes = tutti_gpu_most_sent(copying->gpu, call), npieces;
+
+    if (has_own_counts(call)) {
+        bytes = 0;
+        for (int rank = 0; rank < copying->gpu->args.nranks; rank++) {
+            bytes = call->input_counts[rank] > bytes ? call->input_counts[rank] : bytes;
+            bytes = call->output_counts[rank] > bytes ? call->output_counts[rank] : bytes;
+        }
+        bytes *= tutti_type_size(call->type);
+    }
+    npieces = pieces_of(copying->gpu, call, bytes);
+    if (npieces + 2 >= UINT64_C(1) << TUTTI_GPU_SIGNAL_BITS)
+        return tutti_fail(TUTTI_ERR_USAGE, "rank %d: %llu bytes in pieces of %llu are too many "
+                          "pieces; raise TUTTI_GPU_MEMORY_BYTES", copying->gpu->args.rank,
+                          (unsigned long long)bytes,
+                          (unsigned long long)piece_bytes(copying->gpu, call));
+    *ret_npieces = npieces;
+    return TUTTI_OK;
+}
+
+static int move(struct copying *copying, struct tutti_gpu_launch *launch, uint64_t npieces)
+{
+    TUTTI_TRY(meet(copying, launch, 0));
+    for (uint64_t piece = 0; piece < npieces; piece++) {
+        TUTTI_TRY(stage(copying, piece));
+        if (piece > 0)
+            TUTTI_TRY(fetch(copying, piece - 1));
+        TUTTI_TRY(meet(copying, launch, piece + 1));
+    }
+    if (npieces > 0)
+        TUTTI_TRY(fetch(copying, npieces - 1));
+    return meet(copying, launch, npieces + 1);
+}
+
+int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
+                       struct tutti_cu_stream *stream, uint64_t timeout_ns)
+{
+    struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = timeout_ns,
+                                      .nworks = 1};
+    struct copying copying = {.gpu = gpu, .call = item->call, .stream = stream};
+    uint64_t npieces;
+
+    copying.piece_count = piece_bytes(gpu, item->call) / tutti_type_size(item->call->type);
+    TUTTI_TRY(count_pieces(&copying, &npieces));
+    TUTTI_TRY(tutti_gpu_work_fill(gpu, item, is_captured, &launch.first));
+    launch.first.kind = TUTTI_GPU_COPIES;
+    launch.first.npieces = has_own_counts(item->call) ? 0 : (uint32_t)npieces;
+    launch.first.piece_count = copying.piece_count;
+    tutti_gpu_tell(gpu, item->call, "is left to copy engines; pieces: %llu",
+                   (unsigned long long)npieces);
+    TUTTI_TRY(move(&copying, &launch, npieces));
+    return tutti_gpu_slabs_launched(gpu, stream);
+}

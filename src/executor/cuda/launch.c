@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Enqueueing: one launch for the calls of a group, in the order of the rank's calls whatever their
+ * streams are. */
+#include "executor/cuda/private.h"
+
+#include "base/atomic.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that are worth a block, and threads. */
+enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
+
+/* ---- how large ------------------------------------------------------------------------------ */
+
+/* Bytes that this rank reads or writes, at most. */
+static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
+{
+    bool is_message = call->kind >= TUTTI_CALL_SEND;
+    uint64_t inputs = is_message ? 1 : tutti_input_blocks(call->collective,
+                                                          (uint32_t)gpu->args.nranks);
+    uint64_t outputs = is_message ? 1 : tutti_output_blocks(call->collective,
+                                                            (uint32_t)gpu->args.nranks);
+    uint64_t blocks = inputs > outputs ? inputs : outputs;
+    const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
+    uint64_t elements = call->count * blocks;
+
+    if (counts != NULL) {
+        elements = 0;
+        for (int rank = 0; rank < gpu->args.nranks; rank++)
+            elements += counts[rank];
+    }
+    return elements * tutti_type_size(call->type);
+}
+
+static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
+                        size_t count, uint32_t *ret_blocks, uint32_t *ret_threads)
+{
+    uint64_t bytes = 0, blocks, threads;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t more = bytes_of(gpu, items[i].call);
+
+        bytes = more > bytes ? more : bytes;
+    }
+    blocks = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    threads = (bytes / THREAD_BYTES + 31) / 32 * 32;
+    *ret_blocks = blocks < 1 ? 1 : blocks > gpu->blocks ? gpu->blocks : (uint32_t)blocks;
+    /* A thread for each peer. */
+    threads = threads < (uint64_t)gpu->args.nranks ? ((uint64_t)gpu->args.nranks + 31) / 32 * 32
+                                                   : threads;
+    *ret_threads = threads > gpu->threads ? gpu->threads : (uint32_t)threads;
+}
+
+/* ---- the order of streams -------------------------------------------------------------------- */
+
+/* Kernels of one rank run one after the other: what their epochs and FIFOs rely on. */
+int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+{
+    int code;
+
+    /* Also on the same stream, where it orders nothing anew: handles do not tell whether it is the
+     * same. */
+    if (!gpu->has_launched)
+        return TUTTI_OK;
+    code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
+}
+
+int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+                     struct tutti_cu_stream *other)
+{
+    int code;
+
+    if (stream == other)
+        return TUTTI_OK;
+    code = gpu->cuda->event_record(gpu->edge, other);
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->stream_wait(stream, gpu->edge, 0);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
+}
+
+static int mark_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+{
+    int code = gpu->cuda->event_record(gpu->last_event, stream);
+
+    if (code == TUTTI_CU_SUCCESS)
+        tutti_store_release(&gpu->has_launched, true);
+    return code;
+}
+
+int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+{
+    int code = mark_last(gpu, stream);
+
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an event");
+}
+
+int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+                           bool *ret_is_capturing)
+{
+    int status = TUTTI_CU_CAPTURE_NONE;
+    int code = gpu->cuda->stream_is_capturing(stream, &status);
+
+    if (code != TUTTI_CU_SUCCESS || status == TUTTI_CU_CAPTURE_INVALIDATED)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %d: the stream %p cannot be used: %s",
+                          gpu->args.rank, (void *)stream,
+                          code != TUTTI_CU_SUCCESS ? tutti_cuda_error(gpu->cuda, code)
+                                                   : "its capture was invalidated");
+    *ret_is_capturing = status == TUTTI_CU_CAPTURE_ACTIVE;
+    return TUTTI_OK;
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+/* The messages of a group are one work, at the place of the first; its collectives have one
+ * each. */
+static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                    bool is_captured, struct tutti_gpu_work *works, uint32_t *ret_nworks)
+{
+    bool has_messages = false;
+    uint32_t nworks = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct tutti_gpu_work *work = &works[nworks];
+
+        if (tutti_gpu_is_message(&items[i]) && has_messages)
+            continue;
+        nworks++;
+        if (tutti_gpu_is_message(&items[i])) {
+            TUTTI_TRY(tutti_gpu_work_fill_messages(gpu, items, count, is_captured, work));
+            has_messages = true;
+            continue;
+        }
+        TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, work));
+        if (work->kind != TUTTI_GPU_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
+            tutti_gpu_tell(gpu, items[i].call, "runs by a kernel: %s",
+                           tutti_gpu_way(gpu, items[i].call));
+    }
+    *ret_nworks = nworks;
+    return TUTTI_OK;
+}
+
+/* The first travels in the argument, the others lie where the kernel finds them. */
+static int fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                bool is_captured, struct tutti_gpu_launch *launch)
+{
+    struct tutti_gpu_work *works;
+    void *bytes;
+
+    if (count == 1)
+        return fill_all(gpu, items, 1, is_captured, &launch->first, &launch->nworks);
+    TUTTI_TRY(tutti_gpu_slab_take(gpu, count * sizeof *works, is_captured, &bytes));
+    works = bytes;
+    TUTTI_TRY(fill_all(gpu, items, count, is_captured, works, &launch->nworks));
+    launch->first = works[0];
+    launch->more = works + 1;
+    return TUTTI_OK;
+}
+
+static enum tutti_cuda_kernel kernel_for(const struct tutti_gpu_launch *launch)
+{
+    if (launch->nworks > 1)
+        return TUTTI_CUDA_KERNEL_GROUP;
+    switch (launch->first.kind) {
+    case TUTTI_GPU_LL:
+    case TUTTI_GPU_LL128: return TUTTI_CUDA_KERNEL_SMALL;
+    case TUTTI_GPU_DIRECT: return TUTTI_CUDA_KERNEL_DIRECT;
+    default: return TUTTI_CUDA_KERNEL_GROUP;
+    }
+}
+
+/* Programs are run by the same number of blocks on all ranks. */
+static bool needs_grid(const struct tutti_gpu_launch *launch)
+{
+    for (uint32_t i = 0; i < launch->nworks; i++) {
+        const struct tutti_gpu_work *work = i == 0 ? &launch->first : &launch->more[i - 1];
+
+        if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
+            return true;
+    }
+    return false;
+}
+
+static int check_sharers(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                         struct tutti_cu_stream *stream)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!tutti_gpu_is_message(&items[i]))
+            TUTTI_TRY(tutti_gpu_sharers_call(gpu, stream, items[i].header->sequence));
+    return TUTTI_OK;
+}
+
+/* Where the calls go, and what they have in common. */
+struct way {
+    struct tutti_cu_stream *stream;
+    bool is_captured;
+    uint64_t timeout_ns;
+};
+
+static int run_kernel(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                      const struct way *way)
+{
+    struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = way->timeout_ns};
+    uint32_t blocks, threads;
+
+    if (count == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(fill(gpu, items, count, way->is_captured, &launch));
+    size_launch(gpu, items, count, &blocks, &threads);
+    if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
+        blocks = gpu->grid.nblocks;
+    TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
+                                        way->stream));
+    return tutti_gpu_slabs_launched(gpu, way->stream);
+}
+
+/* Ranks need not group their calls alike, so those that are left to copy engines are so in groups,
+ * too. The others before and behind them are launches of their own; all messages stay together. */
+static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                     const struct way *way)
+{
+    struct tutti_gpu_item *row = malloc(count * sizeof *row);
+    bool has_messages = false;
+    size_t nrow = 0;
+    int rc = TUTTI_OK;
+
+    if (row == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", count);
+    for (size_t i = 0; rc == TUTTI_OK && i < count; i++) {
+        if (tutti_gpu_is_message(&items[i])) {
+            for (size_t k = i; !has_messages && k < count; k++)
+                if (tutti_gpu_is_message(&items[k]))
+                    row[nrow++] = items[k];
+            has_messages = true;
+        } else if (tutti_gpu_copy_takes(gpu, &items[i])) {
+            rc = run_kernel(gpu, row, nrow, way);
+            nrow = 0;
+            rc = rc != TUTTI_OK ? rc : tutti_gpu_copy_run(gpu, &items[i], way->is_captured,
+                                                          way->stream, way->timeout_ns);
+        } else {
+            row[nrow++] = items[i];
+        }
+    }
+    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, way);
+    free(row);
+    return rc;
+}
+
+int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
+{
+    struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
+    int rc;
+
+    if (!is_captured) {
+        TUTTI_TRY(check_sharers(gpu, items, count, stream));
+        TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
+        TUTTI_TRY(tutti_gpu_follow_last(gpu, stream));
+    }
+    rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &way)
+                              : run_apart(gpu, items, count, &way);
+    if (is_captured)
+        return rc;
+    /* What fails half-way has left something on the stream, which must end before the rank does. */
+    if (rc != TUTTI_OK) {
+        mark_last(gpu, stream);
+        return rc;
+    }
+    return tutti_gpu_note(gpu, stream);
+}
+
+/* ---- what became of it ----------------------------------------------------------------------- */
+
+static const char *text_of(const uint64_t words[2], char text[TUTTI_SIGNATURE_TEXT_BYTES])
+{
+    struct tutti_signature signature;
+
+    memcpy(&signature, words, sizeof signature);
+    return tutti_signature_format(&signature, text);
+}
+
+void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts)
+{
+    if (gpu->host_domain != NULL)
+        tutti_domain_show_counts(gpu->host_domain, TUTTI_COUNTS_OF_GPU, number, counts);
+}
+
+/* Another rank does something else. Of v-forms: the same with other counts, of all ranks or of the
+ * two of us? In an all-to-all-v `theirs` has what it sends, and mine what I expect. */
+static int fail_mismatch(const struct tutti_gpu *gpu)
+{
+    const struct tutti_gpu_report *report = gpu->report;
+    char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES];
+    struct tutti_header mine = {.sequence = report->number};
+    struct tutti_signature theirs;
+    uint64_t values[2] = {0, 0};
+    int rank = (int)report->rank, entry = -1;
+
+    memcpy(&mine.signature, report->mine, sizeof mine.signature);
+    memcpy(&theirs, report->theirs, sizeof theirs);
+    if (report->number == report->their_number && mine.signature.count != theirs.count &&
+        tutti_signature_alike(&mine.signature, &theirs)) {
+        if (tutti_signature_has_pairs(&theirs))
+            return tutti_pair_mismatch(&theirs, report->number, rank, theirs.count, gpu->args.rank,
+                                       mine.signature.count);
+        if (tutti_signature_has_hash(&theirs) && gpu->host_domain != NULL)
+            entry = tutti_domain_compare_counts(gpu->host_domain, (uint32_t)rank,
+                                                TUTTI_COUNTS_OF_GPU, report->number, &values[0],
+                                                &values[1]);
+        if (tutti_signature_has_hash(&theirs))
+            return tutti_counts_mismatch(&mine, rank, entry, values[0], values[1]);
+    }
+    return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls %s as number %llu on its GPU, rank %d calls "
+                      "%s as number %llu; all ranks must make the same calls in the same order",
+                      gpu->args.rank, text_of(report->mine, here),
+                      (unsigned long long)report->number, rank, text_of(report->theirs, there),
+                      (unsigned long long)report->their_number);
+}
+
+/* What a kernel has left in the report. */
+static int read_report(const struct tutti_gpu *gpu)
+{
+    const struct tutti_gpu_report *report = gpu->report;
+    char here[TUTTI_SIGNATURE_TEXT_BYTES];
+    /* acquire: pairs with the kernel's release, which comes after the rest of the report */
+    uint64_t fault = tutti_load_acquire(&report->fault);
+    unsigned long long number = report->number;
+
+    switch (fault) {
+    case TUTTI_GPU_FINE: return TUTTI_OK;
+    case TUTTI_GPU_ABORTED:
+        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d, GPU %d: %s, number %llu, was ended while it "
+                          "waited for rank %d", gpu->args.rank, gpu->args.device,
+                          text_of(report->mine, here), number, (int)report->rank);
+    case TUTTI_GPU_LATE:
+        return tutti_fail(TUTTI_ERR_TIMEOUT, "rank %d, GPU %d: %s, number %llu, has waited too "
+                          "long for rank %d; has it called the same operation, on device memory? "
+                          "TUTTI_TIMEOUT_MS sets the limit", gpu->args.rank, gpu->args.device,
+                          text_of(report->mine, here), number, (int)report->rank);
+    case TUTTI_GPU_MISMATCH: return fail_mismatch(gpu);
+    default:
+        return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: what rank %d sent "
+                          "makes no sense", gpu->args.rank, gpu->args.device,
+                          text_of(report->mine, here), number, (int)report->rank);
+    }
+}
+
+int tutti_gpu_check_ended(struct tutti_gpu *gpu)
+{
+    int code, mode;
+
+    if (!tutti_load_acquire(&gpu->has_launched))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
+    code = gpu->cuda->event_query(gpu->last_event);
+    tutti_gpu_leave_relaxed(gpu, mode);
+    if (code == TUTTI_CU_NOT_READY)
+        return TUTTI_AGAIN;
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an operation");
+}
+
+int tutti_gpu_check(struct tutti_gpu *gpu)
+{
+    int rc = tutti_gpu_check_ended(gpu);
+
+    if (gpu->report == NULL || (rc != TUTTI_OK && rc != TUTTI_AGAIN))
+        return rc;
+    TUTTI_TRY(read_report(gpu));
+    return rc;
+}
+
+struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu)
+{
+    return gpu->own_stream;
+}
+
+int tutti_gpu_await_default(struct tutti_gpu *gpu)
+{
+    int code, mode;
+
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
+    code = gpu->cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY);
+    tutti_gpu_leave_relaxed(gpu, mode);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "the default stream");
+}
+
+void tutti_gpu_abort(struct tutti_gpu *gpu)
+{
+    if (gpu->report != NULL)
+        tutti_store_release(&gpu->report->abort, 1);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the memory of a rank of a domain is divided:
+ *
+ *     mailbox of rank 0 | ... of rank nranks - 1 | window | window
+ *
+ * and each mailbox:
+ *
+ *     posts | LL lines, even epochs, odd | LL128 lines, even, odd | FIFO of channel 0 | ...
+ *
+ * Half of it goes to FIFOs, a quarter to windows, and of the rest two thirds to LL128. */
+#include "executor/cuda/private.h"
+
+enum {
+    PROGRAM_BLOCKS = 8,
+    SLOTS = 8,
+    LEAST_SLOT = 1024,
+    MOST_SLOT = 128 << 10,
+    FLAGGED = 2048, /* of each slot, for small messages */
+    LEAST_LL = 2048,
+    MOST_LL = 256 << 10,
+    MOST_LL128 = 1 << 20,
+    LEAST_WINDOW = 16 << 10,
+    LEAST_PIECE = 64 << 10, /* that are worth a block: of a schedule, and of a message */
+    LEAST_SHARE = 16 << 10,
+    PAGE = 4096,
+};
+
+static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
+{
+    value = value < least ? least : value > most ? most : value;
+    return value / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
+                       struct tutti_gpu_grid *ret_grid)
+{
+    struct tutti_gpu_layout layout = {.nranks = nranks, .slots = SLOTS,
+                                      .flagged_bytes = FLAGGED};
+    uint64_t of_pair = memory_bytes / nranks;
+    uint32_t nblocks = 1;
+
+    while (2 * nblocks <= most_blocks && 2 * nblocks <= PROGRAM_BLOCKS)
+        nblocks *= 2;
+    /* One for schedules, one for messages. */
+    layout.channels = 2 * nblocks;
+    layout.slot_bytes =
+        (uint32_t)between(of_pair / 2 / (layout.channels * SLOTS), LEAST_SLOT, MOST_SLOT);
+    layout.window_bytes = between(memory_bytes / 8, LEAST_WINDOW, UINT64_MAX);
+    layout.ll_bytes = between(of_pair / 24, LEAST_LL, MOST_LL);
+    layout.ll128_bytes = between(of_pair / 12, LEAST_LL, MOST_LL128);
+    layout.ll_at = sizeof(struct tutti_gpu_mail);
+    layout.ll128_at = layout.ll_at + 2 * layout.ll_bytes;
+    layout.fifo_at = layout.ll128_at + 2 * layout.ll128_bytes;
+    layout.fifo_stride = TUTTI_GPU_FIFO_BYTES(&layout);
+    layout.mailbox_bytes =
+        round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
+    *ret_grid = (struct tutti_gpu_grid){.layout = layout, .nblocks = nblocks,
+                                        .least_piece_bytes = LEAST_PIECE,
+                                        .least_share_bytes = LEAST_SHARE};
+}
+
+size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer)
+{
+    return (size_t)(writer * layout->mailbox_bytes);
+}
+
+size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout)
+{
+    return (size_t)(layout->nranks * layout->mailbox_bytes);
+}
+
+size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout)
+{
+    return tutti_gpu_windows_at(layout) + (size_t)round_up(2 * layout->window_bytes, PAGE);
+}

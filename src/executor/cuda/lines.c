@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Between which ranks lines of 128 bytes may go: where the link should keep them whole, and a test
+ * finds that it does. All decide by the same news, for kernels are chosen by it. */
+#include "executor/cuda/private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+enum { STEP_BEGIN, STEP_RUNNING };
+
+/* The more ranks, the fewer rounds of each; the fewest where each may take as long as processes'
+ * turns on a GPU. */
+enum { ROUNDS_OF_ALL = 256, MOST_ROUNDS = 64, LEAST_ROUNDS = 8 };
+
+/* Who comes later than that will not come. */
+#define PATIENCE_NS (20 * TUTTI_NS_PER_S)
+
+/* ---- which links ---------------------------------------------------------------------------- */
+
+static bool is_same_device(const struct tutti_gpu *gpu, int rank, int other)
+{
+    return memcmp(gpu->news[rank].uuid, gpu->news[other].uuid, TUTTI_CU_UUID_BYTES) == 0;
+}
+
+/* This process may number devices otherwise than the rank's, or not see its device at all. */
+static bool find_device(const struct tutti_gpu *gpu, int rank, tutti_cu_device *ret_device)
+{
+    int count = 0;
+
+    gpu->cuda->device_count(&count);
+    for (int i = 0; i < count; i++) {
+        unsigned char uuid[TUTTI_CU_UUID_BYTES];
+
+        if (gpu->cuda->device(ret_device, i) == TUTTI_CU_SUCCESS &&
+            gpu->cuda->device_uuid(uuid, *ret_device) == TUTTI_CU_SUCCESS &&
+            memcmp(uuid, gpu->news[rank].uuid, sizeof uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Links that carry atomics, as NVLink does, do not cut lines; PCIe does. */
+static bool has_atomics(const struct tutti_gpu *gpu, tutti_cu_device from, tutti_cu_device to)
+{
+    int has = 0;
+
+    return gpu->cuda->peer_attribute(&has, TUTTI_CU_PEER_NATIVE_ATOMICS, from, to) ==
+               TUTTI_CU_SUCCESS && has != 0;
+}
+
+static bool is_linked(const struct tutti_gpu *gpu, int rank)
+{
+    tutti_cu_device mine = gpu->args.device, theirs;
+
+    if (is_same_device(gpu, gpu->args.rank, rank))
+        return true;
+    return find_device(gpu, rank, &theirs) && has_atomics(gpu, mine, theirs) &&
+           has_atomics(gpu, theirs, mine);
+}
+
+uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu)
+{
+    uint64_t linked = 0;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        if (is_linked(gpu, rank))
+            linked |= UINT64_C(1) << rank;
+    return linked;
+}
+
+/* ---- which pairs ---------------------------------------------------------------------------- */
+
+static bool is_possible(const struct tutti_gpu *gpu, int rank, int other)
+{
+    return rank != other && (gpu->news[rank].linked >> other & 1) != 0 &&
+           (gpu->news[other].linked >> rank & 1) != 0 && tutti_gpu_reaches(gpu, rank, other) &&
+           tutti_gpu_reaches(gpu, other, rank);
+}
+
+static uint64_t list_possible(const struct tutti_gpu *gpu, int rank)
+{
+    uint64_t possible = 0;
+
+    for (int other = 0; other < gpu->args.nranks; other++)
+        if (is_possible(gpu, rank, other))
+            possible |= UINT64_C(1) << other;
+    return possible;
+}
+
+bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu)
+{
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        if (list_possible(gpu, rank) != 0)
+            return true;
+    return false;
+}
+
+/* ---- the test ------------------------------------------------------------------------------- */
+
+/* Do processes of the domain share a GPU, which gives them turns? */
+static bool take_turns(const struct tutti_gpu *gpu)
+{
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        for (int other = 0; other < rank; other++)
+            if (is_same_device(gpu, rank, other) &&
+                !tutti_identity_same_process(&gpu->news[rank].identity,
+                                             &gpu->news[other].identity))
+                return true;
+    return false;
+}
+
+static uint32_t count_rounds(const struct tutti_gpu *gpu)
+{
+    int rounds = ROUNDS_OF_ALL / gpu->args.nranks;
+
+    if (rounds < LEAST_ROUNDS || take_turns(gpu))
+        return LEAST_ROUNDS;
+    return rounds > MOST_ROUNDS ? MOST_ROUNDS : (uint32_t)rounds;
+}
+
+/* Forming goes on behind it, though it may have been in vain. */
+static uint64_t patience_ns(const struct tutti_gpu *gpu)
+{
+    uint64_t now_ns = tutti_now_ns();
+    uint64_t left_ns = gpu->args.deadline_ns > now_ns ? gpu->args.deadline_ns - now_ns : 2;
+
+    return left_ns / 2 < PATIENCE_NS ? left_ns / 2 : PATIENCE_NS;
+}
+
+/* Behind the kernel: lines begin as zeros. Nobody sends any before all have said what they
+ * found. */
+static int clean(const struct tutti_gpu *gpu, uint64_t peers)
+{
+    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
+    int code = TUTTI_CU_SUCCESS;
+
+    for (int rank = 0; code == TUTTI_CU_SUCCESS && rank < gpu->args.nranks; rank++) {
+        tutti_cu_address mail = (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from;
+
+        if ((peers >> rank & 1) != 0)
+            code = gpu->cuda->set8_async(mail + layout->ll128_at, 0,
+                                         (size_t)(2 * layout->ll128_bytes), gpu->desk);
+    }
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "its mailbox");
+}
+
+static int begin(const struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_line_test test = {
+        .domain = gpu->domain, .peers = list_possible(gpu, gpu->args.rank),
+        .deadline_ns = patience_ns(gpu), .rounds = count_rounds(gpu)};
+
+    if (test.peers == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, TUTTI_CUDA_KERNEL_LINES, 1, gpu->threads,
+                                        &test, gpu->desk));
+    return clean(gpu, test.peers);
+}
+
+static int read_result(const struct tutti_gpu *gpu, uint64_t *ret_torn)
+{
+    uint64_t torn = 0;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (gpu->report->torn[rank] == TUTTI_GPU_LINES_MISSING)
+            return tutti_note(TUTTI_ERR_DEVICE, "lines of rank %d have not come in time", rank);
+        if (gpu->report->torn[rank] != 0)
+            torn |= UINT64_C(1) << rank;
+    }
+    *ret_torn = torn;
+    return TUTTI_OK;
+}
+
+/* One thread may go through this for several ranks, so it does not wait. */
+int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
+{
+    int code;
+
+    if (gpu->step == STEP_BEGIN) {
+        TUTTI_TRY(begin(gpu));
+        gpu->step = STEP_RUNNING;
+    }
+    code = gpu->cuda->stream_query(gpu->desk);
+    if (code == TUTTI_CU_NOT_READY)
+        return TUTTI_AGAIN;
+    gpu->step = STEP_BEGIN;
+    if (code == TUTTI_CU_SUCCESS)
+        return read_result(gpu, ret_torn);
+    /* Its kernel may still run, and the others free what it uses as soon as they hear of this. */
+    tutti_gpu_settle_desk(gpu);
+    return tutti_gpu_fail(gpu, code, "the test of lines");
+}
+
+/* ---- what follows ---------------------------------------------------------------------------- */
+
+static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
+{
+    return (gpu->news[rank].torn >> other & 1) != 0 || (gpu->news[other].torn >> rank & 1) != 0;
+}
+
+/* Each pair once. */
+static void report_pair(const struct tutti_gpu *gpu, int rank, int other)
+{
+    if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))
+        tutti_log(TUTTI_LOG_WARN, "lines of 128 bytes between rank %d, GPU %d, and rank %d, GPU "
+                  "%d, are torn on their way: not used", rank, gpu->news[rank].device, other,
+                  gpu->news[other].device);
+}
+
+void tutti_gpu_lines_agree(struct tutti_gpu *gpu)
+{
+    int nranks = gpu->args.nranks, nwhole = 0;
+
+    gpu->whole = 0;
+    for (int rank = 0; rank < nranks; rank++) {
+        int npeers = 0;
+
+        for (int other = 0; other < nranks; other++) {
+            if (!is_possible(gpu, rank, other))
+                continue;
+            report_pair(gpu, rank, other);
+            npeers += !are_torn(gpu, rank, other);
+        }
+        nwhole += npeers;
+        if (npeers == nranks - 1)
+            gpu->whole |= UINT64_C(1) << rank;
+    }
+    if (gpu->args.rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "lines of 128 bytes are whole between %d of %d pairs of ranks",
+                  nwhole / 2, nranks * (nranks - 1) / 2);
+}

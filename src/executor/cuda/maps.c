@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which of a rank's buffers its peers' kernels can use where they lie.
+ *
+ * Where all ranks are threads of one process, in contexts that are open to each other, that is
+ * all memory that its device lets the others have. Besides, each rank writes on its board, which
+ * all see, what it has allocated for that purpose, each under a number; its peers open what is
+ * new there at their own calls, and say on theirs up to which number they have come, and what of
+ * it they could not open. A number that all have come to, and that nobody has refused, is good
+ * for everybody, so a rank decides by itself what it offers, in its posts; nobody negotiates.
+ * All other memory is copied through the rank's window.
+ *
+ * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and
+ * graphs that are replayed go by maps. What is allocated when all places are taken is not shown
+ * until one gets free. What is freed is taken down at once, and its place used again only after
+ * all others that are free. */
+#include "executor/cuda/private.h"
+
+#include "base/atomic.h"
+#include "base/log.h"
+#include "transport/gpu_memory/alloc.h"
+#include "transport/shm/domain.h"
+#include "transport/shm/lend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GPU_PLACES = TUTTI_GPU_MAPS - 1 };
+_Static_assert(GPU_PLACES <= 32, "a bit for each of them");
+
+enum { TOKEN_WORDS = sizeof(struct tutti_gpu_token) / sizeof(uint64_t) };
+_Static_assert(sizeof(struct tutti_gpu_token) % sizeof(uint64_t) == 0, "a token is whole words");
+
+struct place {
+    uint64_t number; /* 0 while the rest is being written, and for what is freed */
+    uint64_t begin;
+    uint64_t token[TOKEN_WORDS]; /* struct tutti_gpu_token */
+    int32_t fd; /* of the owner's process */
+};
+
+struct board {
+    struct place places[GPU_PLACES];
+    uint32_t changes;                /* grows with all that is written or taken down */
+    uint32_t last;                   /* number that was written last */
+    /* How far the owner has come with whose: a number, and below it bits of places whose memory it
+     * cannot use. */
+    uint64_t come[TUTTI_GPU_RANKS];
+};
+_Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
+
+/* What a rank keeps about its own places, and those of each peer. */
+struct tutti_gpu_maps {
+    uint64_t generation;             /* of the process's list, when I last looked */
+    uint32_t last, granted;          /* number on my board; that all have come to */
+    uint32_t refused;                /* bits: by anybody, of what was granted */
+    int turn;                        /* the place to begin with when looking for a free one */
+    struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: nothing */
+    uint32_t numbers[GPU_PLACES];
+    uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's changes that I have looked at */
+    uint32_t failed[TUTTI_GPU_RANKS]; /* bits: what of theirs I could not open */
+    struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
+    uint64_t (*seen)[GPU_PLACES];    /* [nranks]: numbers */
+};
+
+static struct board *board_of(const struct tutti_gpu *gpu, int rank)
+{
+    return (struct board *)(void *)tutti_domain_board(gpu->host_domain, (uint32_t)rank);
+}
+
+int tutti_gpu_maps_create(struct tutti_gpu *gpu)
+{
+    size_t nranks = (size_t)gpu->args.nranks;
+    struct tutti_gpu_maps *maps;
+
+    if (gpu->host_domain == NULL)
+        return TUTTI_OK;
+    maps = gpu->maps = calloc(1, sizeof *maps);
+    if (maps != NULL) {
+        maps->opened = calloc(nranks, sizeof *maps->opened);
+        maps->seen = calloc(nranks, sizeof *maps->seen);
+    }
+    return maps != NULL && maps->opened != NULL && maps->seen != NULL
+               ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for maps of %zu ranks", nranks);
+}
+
+void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+
+    if (maps == NULL)
+        return;
+    for (int rank = 0; maps->opened != NULL && rank < gpu->args.nranks; rank++)
+        for (int i = 0; i < GPU_PLACES; i++)
+            tutti_gpu_memory_free(gpu->cuda, &maps->opened[rank][i]);
+    free(maps->opened);
+    free(maps->seen);
+    free(maps);
+    gpu->maps = NULL;
+}
+
+/* ---- my board -------------------------------------------------------------------------------- */
+
+static bool is_listed(const struct tutti_gpu_part *parts, size_t count, uint64_t serial)
+{
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].serial == serial)
+            return true;
+    return false;
+}
+
+static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
+{
+    for (int i = 0; i < GPU_PLACES; i++)
+        if (maps->mine[i].serial == serial)
+            return true;
+    return false;
+}
+
+/* There is one: no more than the oldest GPU_PLACES are shown, and what was shown before is among
+ * them. */
+static int find_free(struct tutti_gpu_maps *maps)
+{
+    while (maps->mine[maps->turn].serial != 0)
+        maps->turn = (maps->turn + 1) % GPU_PLACES;
+    return maps->turn;
+}
+
+static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    struct board *board = board_of(gpu, gpu->args.rank);
+    uint32_t number = ++maps->last;
+    int at = find_free(maps);
+    struct place *place = &board->places[at];
+    uint64_t token[TOKEN_WORDS];
+
+    maps->turn = (at + 1) % GPU_PLACES;
+    memcpy(token, &part->token, sizeof token);
+    maps->mine[at] = *part;
+    maps->numbers[at] = number;
+    /* release: a reader who sees a word of the rest sees the zero before it; pairs with
+     * read_place */
+    tutti_store_release(&place->number, 0);
+    tutti_store_release(&place->begin, part->begin);
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        tutti_store_release(&place->token[i], token[i]);
+    tutti_store_release(&place->fd, part->fd);
+    tutti_store_release(&place->number, number);
+    tutti_store_release(&board->last, number);
+}
+
+static void take_down(struct tutti_gpu *gpu, int at)
+{
+    gpu->maps->mine[at].serial = 0;
+    tutti_store_release(&board_of(gpu, gpu->args.rank)->places[at].number, 0);
+}
+
+/* What is freed comes down, then what is new goes up as far as there is room, the newest last. */
+static void tidy(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_part parts[GPU_PLACES];
+    struct tutti_gpu_maps *maps = gpu->maps;
+    struct board *board = board_of(gpu, gpu->args.rank);
+    uint64_t generation = tutti_gpu_alloc_generation();
+    size_t count;
+
+    if (maps->generation == generation)
+        return;
+    count = tutti_gpu_alloc_list(gpu->args.device, !gpu->is_one_process, parts, GPU_PLACES);
+    for (int i = 0; i < GPU_PLACES; i++)
+        if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
+            take_down(gpu, i);
+    for (size_t i = 0; i < count; i++)
+        if (!is_mine(maps, parts[i].serial))
+            show(gpu, &parts[i]);
+    maps->generation = generation;
+    /* release: pairs with the acquire in learn */
+    tutti_store_release(&board->changes, board->changes + 1);
+}
+
+/* Of what was granted: has anybody refused it? */
+static bool is_refused(const struct tutti_gpu_maps *maps, int at)
+{
+    return (maps->refused >> at & 1) != 0;
+}
+
+/* Tell of what they have come to since. */
+static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
+{
+    const struct tutti_gpu_maps *maps = gpu->maps;
+
+    for (int i = 0; i < GPU_PLACES; i++) {
+        const struct tutti_gpu_part *part = &maps->mine[i];
+
+        if (part->serial != 0 && maps->numbers[i] > granted_before &&
+            maps->numbers[i] <= maps->granted)
+            tutti_log(TUTTI_LOG_DEBUG,
+                      "rank %d: %s ranks can use the %zu bytes at %p where they lie",
+                      gpu->args.rank, is_refused(maps, i) ? "not all" : "all", part->size_bytes,
+                      (void *)(uintptr_t)part->begin);
+    }
+}
+
+static void ask_peers(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    uint32_t before = maps->granted, least = maps->last, refused = 0;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        uint64_t come;
+
+        if (rank == gpu->args.rank)
+            continue;
+        /* acquire: pairs with the release in learn */
+        come = tutti_load_acquire(&board_of(gpu, rank)->come[gpu->args.rank]);
+        refused |= (uint32_t)come;
+        least = come >> 32 < least ? (uint32_t)(come >> 32) : least;
+    }
+    maps->granted = least;
+    maps->refused = refused;
+    if (least > before)
+        tell(gpu, before);
+}
+
+/* ---- those of others ------------------------------------------------------------------------- */
+
+static bool read_place(const struct place *shown, struct place *ret_place)
+{
+    /* acquire, all: pairs with show */
+    ret_place->number = tutti_load_acquire(&shown->number);
+    ret_place->begin = tutti_load_acquire(&shown->begin);
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        ret_place->token[i] = tutti_load_acquire(&shown->token[i]);
+    ret_place->fd = tutti_load_acquire(&shown->fd);
+    return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
+}
+
+/* Of this process: the address is the same, but each device needs the right to use it. */
+static int admit_place(const struct tutti_gpu *gpu, int rank, const struct place *place,
+                       const struct tutti_gpu_token *token, tutti_cu_address *ret_address)
+{
+    struct tutti_gpu_memory memory = {.address = place->begin, .size_bytes = token->size_bytes,
+                                      .kind = token->kind, .fd = -1};
+
+    if (memory.kind == TUTTI_GPU_MEMORY_PLAIN && !tutti_gpu_is_open(gpu, gpu->args.rank, rank))
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
+    if (gpu->news[rank].device != gpu->args.device)
+        TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
+    *ret_address = place->begin;
+    return TUTTI_OK;
+}
+
+static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place,
+                      struct tutti_gpu_memory *memory, tutti_cu_address *ret_address)
+{
+    struct tutti_gpu_token token;
+    int fd = -1, rc;
+
+    memcpy(&token, place->token, sizeof token);
+    if (tutti_gpu_is_here(gpu, rank))
+        return admit_place(gpu, rank, place, &token, ret_address);
+    if (place->fd >= 0) {
+        fd = tutti_fetch_descriptor(gpu->news[rank].identity.pid, place->fd);
+        if (fd < 0)
+            return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
+    }
+    rc = tutti_gpu_memory_open(gpu->cuda, gpu->args.device, &token, fd, memory);
+    if (fd >= 0)
+        close(fd);
+    *ret_address = memory->address;
+    return rc;
+}
+
+/* Kernels find it in their table of peers. */
+static int write_map(const struct tutti_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
+{
+    uint64_t value = address;
+    tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_gpu_peer) +
+                          offsetof(struct tutti_gpu_peer, maps) + map * sizeof value;
+
+    return tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
+}
+
+/* What cannot be opened its owner will not offer. */
+static int learn_place(struct tutti_gpu *gpu, int rank, int at)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_gpu_memory *opened = &maps->opened[rank][at];
+    uint32_t bit = UINT32_C(1) << at;
+    tutti_cu_address address = 0;
+    struct place place;
+
+    if (!read_place(&board_of(gpu, rank)->places[at], &place))
+        place.number = 0;
+    if (place.number == maps->seen[rank][at])
+        return TUTTI_OK;
+    maps->seen[rank][at] = place.number;
+    maps->failed[rank] &= ~bit;
+    tutti_gpu_memory_free(gpu->cuda, opened);
+    if (place.number == 0)
+        return TUTTI_OK;
+    if (open_place(gpu, rank, &place, opened, &address) != TUTTI_OK) {
+        maps->failed[rank] |= bit;
+        tutti_log(TUTTI_LOG_INFO, "rank %d cannot use memory of rank %d's GPU where it lies: %s",
+                  gpu->args.rank, rank, tutti_last_message());
+        return TUTTI_OK;
+    }
+    return write_map(gpu, rank, (uint32_t)at + 1, address);
+}
+
+static int learn(struct tutti_gpu *gpu, int rank)
+{
+    struct tutti_gpu_maps *maps = gpu->maps;
+    const struct board *theirs = board_of(gpu, rank);
+    /* acquire, both: pair with the releases in tidy and show; places are read after them */
+    uint32_t changes = tutti_load_acquire(&theirs->changes);
+    uint32_t last = tutti_load_acquire(&theirs->last);
+
+    if (changes == maps->learnt[rank])
+        return TUTTI_OK;
+    for (int i = 0; i < GPU_PLACES; i++)
+        TUTTI_TRY(learn_place(gpu, rank, i));
+    maps->learnt[rank] = changes;
+    /* release: pairs with the acquire in ask_peers */
+    tutti_store_release(&board_of(gpu, gpu->args.rank)->come[rank],
+                        (uint64_t)last << 32 | maps->failed[rank]);
+    return TUTTI_OK;
+}
+
+int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
+{
+    if (gpu->maps == NULL)
+        return TUTTI_OK;
+    tidy(gpu);
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        TUTTI_TRY(learn(gpu, rank));
+    if (gpu->maps->granted < gpu->maps->last)
+        ask_peers(gpu);
+    return TUTTI_OK;
+}
+
+/* ---- offers ---------------------------------------------------------------------------------- */
+
+/* Plain device memory: what access between contexts is enabled for. Memory of pools and virtual
+ * memory has rights of its own, which nobody can ask for. */
+static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
+{
+    int is_plain = 0;
+    int attributes[] = {TUTTI_CU_POINTER_IS_LEGACY_IPC_CAPABLE};
+    void *values[] = {&is_plain};
+
+    return gpu->cuda->pointer_attributes(1, attributes, values,
+                                         (tutti_cu_address)(uintptr_t)buffer) ==
+               TUTTI_CU_SUCCESS && is_plain;
+}
+
+/* What goes beyond one allocation (virtual memory that was mapped side by side) peers have in no
+ * order that could be told. */
+static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t size_bytes,
+                       uint32_t *ret_map, uint64_t *ret_offset)
+{
+    const struct tutti_gpu_maps *maps = gpu->maps;
+
+    for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++) {
+        const struct tutti_gpu_part *part = &maps->mine[i];
+        uint64_t offset = address - part->begin;
+
+        if (part->serial == 0 || maps->numbers[i] > maps->granted || is_refused(maps, (int)i) ||
+            offset >= part->size_bytes || size_bytes > part->size_bytes - offset)
+            continue;
+        *ret_map = i + 1;
+        *ret_offset = offset;
+    }
+}
+
+void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
+                      uint32_t *ret_map, uint64_t *ret_offset)
+{
+    uint64_t address = (uint64_t)(uintptr_t)buffer;
+
+    *ret_map = TUTTI_GPU_NOT_MAPPED;
+    *ret_offset = 0;
+    if (buffer == NULL || !gpu->all_reach_all)
+        return;
+    if (gpu->is_all_open && (gpu->is_one_device || is_plain(gpu, buffer))) {
+        *ret_map = 0;
+        *ret_offset = address;
+        return;
+    }
+    find_place(gpu, address, size_bytes, ret_map, ret_offset);
+}

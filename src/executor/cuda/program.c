@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs for GPUs: cutting calls, and encoding what kernels read of a program. */
+#include "executor/cuda/program.h"
+
+#include "base/result.h"
+#include "executor/cuda/image.h"
+#include "schedule/access.h"
+
+#include <stdlib.h>
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/* ---- cutting ------------------------------------------------------------------------- */
+
+static bool reads_peers(const struct tutti_schedule *schedule)
+{
+    return (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) != 0;
+}
+
+/* Of a window half each block has its part, of which its rounds have a half in turns. */
+static size_t round_window_bytes(const struct tutti_gpu_grid *grid)
+{
+    return grid->layout.window_bytes / grid->nblocks / 2 / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+}
+
+static int check_call(const struct tutti_schedule *schedule, const struct tutti_call *call,
+                      const struct tutti_gpu_grid *grid)
+{
+    uint32_t channels = tutti_gpu_grid_channels(grid);
+
+    if (schedule->nchannels > channels)
+        return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u channels: kernels have %u",
+                          schedule->nchannels, channels);
+    /* Inputs with gaps are packed first; where peers read them there is no room for that. */
+    if (reads_peers(schedule) && call->input_counts != NULL)
+        return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read the blocks of a peer's %s when "
+                          "these differ in size; choose an algorithm that does not",
+                          tutti_collective_name(call->collective));
+    return TUTTI_OK;
+}
+
+int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                             const struct tutti_gpu_grid *grid, struct tutti_program **ret_program)
+{
+    struct tutti_cuts cuts = {
+        .half_bytes = round_window_bytes(grid),
+        .stage_bytes = TUTTI_STAGE_BYTES / grid->nblocks,
+        .scratch_bytes = TUTTI_SCRATCH_BYTES / grid->nblocks,
+        .npieces = grid->nblocks,
+        .least_bytes = grid->least_piece_bytes,
+    };
+
+    TUTTI_TRY(check_call(plan->schedule, call, grid));
+    /* Then what is staged must lie in the window, where peers see it. */
+    if (reads_peers(plan->schedule))
+        cuts.stage_bytes = cuts.scratch_bytes = cuts.half_bytes;
+    return tutti_program_create_cut(plan, call, rank, &cuts, ret_program);
+}
+
+/* ---- schedules ------------------------------------------------------------------------ */
+
+/* The lane of those that a step's half runs in. */
+static uint32_t lane_of(const struct tutti_plan *plan, const struct tutti_step *step,
+                        bool is_receive)
+{
+    int32_t peer = is_receive ? step->from : step->to;
+
+    for (uint32_t i = 0; i < plan->nlanes; i++)
+        if (plan->lanes[i].peer == peer && plan->lanes[i].channel == step->channel &&
+            plan->lanes[i].is_receive == is_receive)
+            return i;
+    tutti_assert(!"a lane for every step");
+    return TUTTI_GPU_NO_LANE;
+}
+
+static struct tutti_gpu_step step_for(const struct tutti_plan *plan, const struct tutti_step *step)
+{
+    bool receives = tutti_access_receives(step), sends = tutti_access_sends(step);
+    uint32_t lane = receives || sends ? TUTTI_GPU_NO_LANE : plan->nlanes;
+
+    return (struct tutti_gpu_step){
+        .kind = step->kind,
+        .src = (uint8_t)step->src.buffer, .dst = (uint8_t)step->dst.buffer,
+        .remote = (uint8_t)step->remote.buffer, .also = (uint8_t)step->also.buffer,
+        .remote_dst = (uint8_t)step->remote_dst.buffer,
+        .signal = step->signal,
+        .from = step->from, .to = step->to,
+        .receive_lane = receives ? lane_of(plan, step, true) : lane,
+        .send_lane = sends ? lane_of(plan, step, false) : lane,
+        .dep_first = step->dep_first, .dep_count = step->dep_count,
+        .among_first = step->among_first, .among_count = step->among_count,
+    };
+}
+
+static void encode_steps(struct tutti_gpu_writer *writer, const struct tutti_plan *plan)
+{
+    const struct tutti_schedule *schedule = plan->schedule;
+    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
+    struct tutti_gpu_step *steps =
+        tutti_gpu_writer_table(writer, &head->steps, schedule->nsteps, sizeof *steps);
+
+    for (uint32_t i = 0; steps != NULL && i < schedule->nsteps; i++)
+        steps[i] = step_for(plan, &schedule->steps[i]);
+    tutti_gpu_writer_copy(writer, &head->deps, schedule->deps, schedule->ndeps,
+                          sizeof *schedule->deps);
+    tutti_gpu_writer_copy(writer, &head->among, schedule->among, schedule->namong,
+                          sizeof *schedule->among);
+}
+
+/* The lanes of the plan, and one behind them for its local steps. */
+static void encode_lanes(struct tutti_gpu_writer *writer, const struct tutti_plan *plan,
+                         uint32_t nblocks)
+{
+    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
+    struct tutti_gpu_lane *lanes =
+        tutti_gpu_writer_table(writer, &head->lanes, plan->nlanes + 1, sizeof *lanes);
+    uint32_t nhalves = 0, *steps;
+
+    for (uint32_t i = 0; i < plan->nlanes; i++) {
+        const struct tutti_lane *lane = &plan->lanes[i];
+
+        nhalves += lane->count;
+        if (lanes != NULL)
+            lanes[i] = (struct tutti_gpu_lane){
+                .peer = lane->peer, .is_receive = lane->is_receive,
+                .fifo = lane->channel * nblocks, .first = lane->first, .count = lane->count};
+    }
+    if (lanes != NULL)
+        lanes[plan->nlanes] = (struct tutti_gpu_lane){
+            .peer = TUTTI_NO_RANK, .first = nhalves, .count = plan->nlocal};
+    steps = tutti_gpu_writer_table(writer, &head->lane_steps, nhalves + plan->nlocal,
+                                   sizeof *steps);
+    for (uint32_t i = 0; steps != NULL && i < nhalves + plan->nlocal; i++)
+        steps[i] = i < nhalves ? plan->lane_steps[i] : plan->local_steps[i - nhalves];
+}
+
+static void encode_bound(struct tutti_gpu_writer *writer, const struct tutti_bound *bound,
+                         struct tutti_gpu_bound *ret_bound)
+{
+    uint32_t nsteps = bound->schedule->nsteps;
+    struct tutti_gpu_bound_step *steps =
+        tutti_gpu_writer_table(writer, &ret_bound->steps, nsteps, sizeof *steps);
+    struct tutti_gpu_segment *segments =
+        tutti_gpu_writer_table(writer, &ret_bound->segments, bound->nsegments, sizeof *segments);
+
+    ret_bound->slot_bytes = bound->slot_bytes;
+    for (uint32_t i = 0; steps != NULL && segments != NULL && i < nsteps; i++) {
+        const struct tutti_bound_step *step = &bound->steps[i];
+        uint64_t start = 0;
+
+        steps[i] = (struct tutti_gpu_bound_step){step->first, step->count, step->bytes};
+        for (uint32_t k = step->first; k < step->first + step->count; k++) {
+            segments[k].start = start;
+            segments[k].bytes = bound->segments[k].bytes;
+            for (int at = 0; at < TUTTI_AT_COUNT; at++)
+                segments[k].at[at] = bound->segments[k].at[at];
+            start += segments[k].bytes;
+        }
+    }
+}
+
+/* Where the user has the blocks of a buffer. */
+static void encode_blocks(struct tutti_gpu_writer *writer, const struct tutti_call *call,
+                          size_t nblocks, const size_t *counts, const size_t *displs,
+                          struct tutti_gpu_table *ret_table)
+{
+    struct tutti_gpu_block *blocks =
+        tutti_gpu_writer_table(writer, ret_table, (uint32_t)nblocks, sizeof *blocks);
+    uint64_t packed = 0;
+
+    for (size_t i = 0; blocks != NULL && i < nblocks; i++) {
+        blocks[i].count = counts != NULL ? counts[i] : call->count;
+        blocks[i].start = counts != NULL && displs != NULL ? displs[i] : packed;
+        packed += blocks[i].count;
+    }
+}
+
+static bool hears_all(const struct tutti_schedule *schedule)
+{
+    for (uint32_t i = 0; i < schedule->nsteps; i++)
+        if (schedule->steps[i].kind == TUTTI_STEP_WAIT &&
+            schedule->steps[i].from == TUTTI_ALL_RANKS)
+            return true;
+    return false;
+}
+
+static void describe(const struct tutti_program *program, const struct tutti_call *call,
+                     const struct tutti_gpu_grid *grid, struct tutti_gpu_program *head)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+
+    *head = (struct tutti_gpu_program){
+        .magic = TUTTI_GPU_PROGRAM_MAGIC,
+        .nranks = schedule->nranks, .rank = schedule->rank, .nblocks = grid->nblocks,
+        .nsteps = schedule->nsteps, .nlanes = program->plan->nlanes + 1,
+        .nsignals = schedule->nsignals, .needs = schedule->needs,
+        .is_one_sided = schedule->is_one_sided,
+        .run_type = (uint8_t)program->run_type,
+        .widens = program->widens,
+        .stages_input = program->stages_input,
+        .stages_in_window = program->stages_input && reads_peers(schedule),
+        .scales_output = program->scales_output,
+        .scales_gathers = call->is_average && schedule->is_one_sided && !schedule->sums_in_stages,
+        .hears_all = hears_all(schedule),
+        .input_blocks = (uint32_t)program->input_blocks,
+        .output_blocks = (uint32_t)program->output_blocks,
+        .npieces = program->npieces, .piece_count = program->piece_count,
+        .call_count = call->count,
+        .staged_input_bytes = program->staged_input_bytes,
+        .staged_output_bytes = program->staged_output_bytes,
+        .scratch_bytes = round_up(program->scratch_bytes, TUTTI_GPU_LINE),
+    };
+}
+
+/* Signals are counted in some bits of a word: of one block, in all its rounds. */
+static int check_signals(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
+{
+    size_t nrounds = (program->npieces + grid->nblocks - 1) / grid->nblocks;
+
+    if (nrounds * program->plan->schedule->nsignals >> TUTTI_GPU_SIGNAL_BITS == 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces; raise TUTTI_WINDOW_BYTES or choose "
+                      "another algorithm", program->npieces);
+}
+
+static int check_program(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
+    size_t window_bytes = schedule->window_chunks * bound->slot_bytes;
+
+    if (program->plan->nlanes + 1 > TUTTI_GPU_LANES)
+        return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u lanes: kernels have %d",
+                          program->plan->nlanes, TUTTI_GPU_LANES - 1);
+    if (program->widens && reads_peers(schedule))
+        return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read narrow floats of peers twice");
+    if (reads_peers(schedule))
+        window_bytes += program->staged_input_bytes;
+    /* Pieces are small enough; v-forms run in one. */
+    if (window_bytes > round_window_bytes(grid))
+        return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a window part of %zu; raise "
+                          "TUTTI_WINDOW_BYTES or choose another algorithm", window_bytes,
+                          round_window_bytes(grid));
+    return check_signals(program, grid);
+}
+
+int tutti_gpu_program_encode(const struct tutti_program *program, const struct tutti_call *call,
+                             const struct tutti_gpu_grid *grid, struct tutti_gpu_image *ret_image)
+{
+    struct tutti_gpu_writer writer = {.bytes = NULL};
+
+    TUTTI_TRY(check_program(program, grid));
+    do {
+        struct tutti_gpu_program *head;
+
+        TUTTI_TRY(tutti_gpu_writer_begin(&writer));
+        head = tutti_gpu_writer_head(&writer);
+        describe(program, call, grid, head);
+        encode_steps(&writer, program->plan);
+        encode_lanes(&writer, program->plan, grid->nblocks);
+        encode_bound(&writer, &program->last, &head->last);
+        head->full = head->last;
+        if (program->npieces > 1)
+            encode_bound(&writer, &program->full, &head->full);
+        encode_blocks(&writer, call, program->input_blocks, call->input_counts,
+                      call->input_displs, &head->input);
+        encode_blocks(&writer, call, program->output_blocks, call->output_counts,
+                      call->output_displs, &head->output);
+    } while (!tutti_gpu_writer_end(&writer, grid, ret_image));
+    return TUTTI_OK;
+}

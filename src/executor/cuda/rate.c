@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A way between two GPUs may be right and yet no good: where an IOMMU or a bridge stands between
+ * them, it can be far slower than the host's memory, which both reach. So the rate of every way is
+ * measured when ranks meet, by a copy out of the other's window, beside one out of the host's
+ * memory. */
+#include "executor/cuda/private.h"
+
+#include "base/log.h"
+
+#include <string.h>
+
+/* The fastest of a few copies, since others measure at the same time; and only what cannot be their
+ * doing counts: a way is slow if the host's memory is so many times as fast. */
+enum { COPIES = 4, MOST_BYTES = 4 << 20, FACTOR = 4 };
+
+struct meter {
+    struct tutti_cu_event *from, *to;
+    uint8_t *host; /* page-locked */
+    size_t size_bytes;
+};
+
+static void meter_fini(const struct tutti_gpu *gpu, struct meter *meter)
+{
+    if (meter->from != NULL)
+        gpu->cuda->event_destroy(meter->from);
+    if (meter->to != NULL)
+        gpu->cuda->event_destroy(meter->to);
+    if (meter->host != NULL)
+        gpu->cuda->host_free(meter->host);
+}
+
+static int meter_init(const struct tutti_gpu *gpu, struct meter *ret_meter)
+{
+    uint64_t window = gpu->grid.layout.window_bytes;
+    int code;
+
+    *ret_meter = (struct meter){.size_bytes = window < MOST_BYTES ? (size_t)window : MOST_BYTES};
+    code = gpu->cuda->event_create(&ret_meter->from, 0);
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->event_create(&ret_meter->to, 0);
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->host_alloc((void **)&ret_meter->host, ret_meter->size_bytes, 0);
+    if (code == TUTTI_CU_SUCCESS)
+        return TUTTI_OK;
+    meter_fini(gpu, ret_meter);
+    return tutti_gpu_fail(gpu, code, "what measures its links");
+}
+
+static int time_copy(const struct tutti_gpu *gpu, const struct meter *meter, tutti_cu_address to,
+                     tutti_cu_address from, float *ret_ms)
+{
+    int code = gpu->cuda->event_record(meter->from, gpu->desk);
+
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->copy_async(to, from, meter->size_bytes, gpu->desk);
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->event_record(meter->to, gpu->desk);
+    if (code == TUTTI_CU_SUCCESS)
+        TUTTI_TRY(tutti_gpu_settle_desk(gpu));
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->event_elapsed(ret_ms, meter->from, meter->to);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "a copy that is timed");
+}
+
+/* How long copying `from` there into my second window takes, which nobody looks at. */
+static int measure(const struct tutti_gpu *gpu, const struct meter *meter, tutti_cu_address from,
+                   float *ret_ms)
+{
+    tutti_cu_address to = gpu->own.address + tutti_gpu_windows_at(&gpu->grid.layout) +
+                          gpu->grid.layout.window_bytes;
+
+    for (int i = 0; i < COPIES; i++) {
+        float ms = 0;
+
+        TUTTI_TRY(time_copy(gpu, meter, to, from, &ms));
+        *ret_ms = i == 0 || ms < *ret_ms ? ms : *ret_ms;
+    }
+    return TUTTI_OK;
+}
+
+static double gb_per_s(const struct meter *meter, float ms)
+{
+    return ms > 0 ? (double)meter->size_bytes / (double)ms / 1e6 : 0;
+}
+
+/* Is it on another GPU, whose memory this one uses? */
+static bool has_link(const struct tutti_gpu *gpu, int rank)
+{
+    return gpu->neighbours[rank].own_at != 0 &&
+           memcmp(gpu->news[rank].uuid, gpu->news[gpu->args.rank].uuid, TUTTI_CU_UUID_BYTES) != 0;
+}
+
+static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, uint64_t *ret_slow)
+{
+    float host_ms = 0;
+
+    TUTTI_TRY(measure(gpu, meter, (tutti_cu_address)(uintptr_t)meter->host, &host_ms));
+    for (int i = 1; i < gpu->args.nranks; i++) {
+        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* not all of them the same one */
+        float ms = 0;
+
+        if (!has_link(gpu, rank))
+            continue;
+        TUTTI_TRY(measure(gpu, meter, gpu->neighbours[rank].own_at +
+                                          tutti_gpu_windows_at(&gpu->grid.layout), &ms));
+        tutti_log(TUTTI_LOG_TRACE, "rank %d: GPU %d copies %.1f GB/s from rank %d's GPU, %.1f from "
+                  "the host's memory", gpu->args.rank, gpu->args.device, gb_per_s(meter, ms), rank,
+                  gb_per_s(meter, host_ms));
+        if (ms <= FACTOR * host_ms)
+            continue;
+        *ret_slow |= UINT64_C(1) << rank;
+        tutti_log(TUTTI_LOG_WARN, "rank %d: GPU %d copies %.3g GB/s from rank %d's GPU, but %.3g "
+                  "from the host's memory, so the two go through that", gpu->args.rank,
+                  gpu->args.device, gb_per_s(meter, ms), rank, gb_per_s(meter, host_ms));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow)
+{
+    bool has_links = false;
+    struct meter meter;
+    int rc;
+
+    *ret_slow = 0;
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        has_links = has_links || has_link(gpu, rank);
+    if (!has_links)
+        return TUTTI_OK;
+    TUTTI_TRY(meter_init(gpu, &meter));
+    rc = compare_all(gpu, &meter, ret_slow);
+    meter_fini(gpu, &meter);
+    return rc;
+}

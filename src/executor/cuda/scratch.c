@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Device memory of programs: what they stage in and keep, and they themselves.
+ *
+ * Scratch. Works run one after the other, so one block is enough
+ * for all. When it grows the old one stays, for captured launches name it; since each is twice as
+ * large as the one before, all together are no more than twice what is needed. */
+#include "executor/cuda/private.h"
+
+#include <stdlib.h>
+
+struct tutti_gpu_scratch {
+    struct tutti_gpu_scratch *next; /* the one before */
+    struct tutti_gpu_memory memory;
+};
+
+static int grow(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list, size_t size_bytes)
+{
+    struct tutti_gpu_scratch *scratch = calloc(1, sizeof *scratch);
+    int rc;
+
+    if (scratch == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
+    rc = tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
+                                size_bytes, gpu->desk, &scratch->memory);
+    if (rc != TUTTI_OK) {
+        free(scratch);
+        return rc;
+    }
+    scratch->next = *list;
+    *list = scratch;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch)
+{
+    size_t before;
+
+    if (size_bytes == 0) {
+        *ret_scratch = NULL;
+        return TUTTI_OK;
+    }
+    before = gpu->scratch != NULL ? gpu->scratch->memory.size_bytes : 0;
+    if (before < size_bytes)
+        TUTTI_TRY(grow(gpu, &gpu->scratch, size_bytes > 2 * before ? size_bytes : 2 * before));
+    *ret_scratch = (uint8_t *)(uintptr_t)gpu->scratch->memory.address;
+    return TUTTI_OK;
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+enum { CHUNK_BYTES = 2 << 20 };
+
+int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
+                    const void **ret_image)
+{
+    size_t room = (size_bytes + TUTTI_GPU_LINE - 1) / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    tutti_cu_address at;
+    int mode, rc = TUTTI_OK;
+
+    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
+    if (gpu->store == NULL || gpu->store->memory.size_bytes - gpu->stored_bytes < room) {
+        rc = grow(gpu, &gpu->store, room > CHUNK_BYTES ? room : CHUNK_BYTES);
+        gpu->stored_bytes = rc == TUTTI_OK ? 0 : gpu->stored_bytes;
+    }
+    if (rc == TUTTI_OK) {
+        at = gpu->store->memory.address + gpu->stored_bytes;
+        rc = tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
+        gpu->stored_bytes += room;
+        *ret_image = (const void *)(uintptr_t)at;
+    }
+    tutti_gpu_leave_relaxed(gpu, mode);
+    return rc;
+}
+
+static void free_all(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list)
+{
+    while (*list != NULL) {
+        struct tutti_gpu_scratch *next = (*list)->next;
+
+        tutti_gpu_memory_free(gpu->cuda, &(*list)->memory);
+        free(*list);
+        *list = next;
+    }
+}
+
+static size_t count(const struct tutti_gpu_scratch *list)
+{
+    size_t bytes = 0;
+
+    for (; list != NULL; list = list->next)
+        bytes += list->memory.size_bytes;
+    return bytes;
+}
+
+void tutti_gpu_scratch_fini(struct tutti_gpu *gpu)
+{
+    free_all(gpu, &gpu->scratch);
+    free_all(gpu, &gpu->store);
+}
+
+size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu)
+{
+    return count(gpu->scratch) + count(gpu->store);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The areas of the other ranks: those of this process are there already, those of others are
+ * opened. */
+#include "executor/cuda/private.h"
+
+#include "base/log.h"
+#include "transport/gpu_memory/loan.h"
+#include "transport/shm/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_ROUNDING_BYTES ((size_t)1 << 30)
+
+enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
+
+static const struct tutti_gpu_token *token_of(const struct tutti_gpu *gpu, int owner, bool is_host)
+{
+    return is_host ? &gpu->news[owner].host_token : &gpu->news[owner].own_token;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------- */
+
+static bool takes_descriptor(const struct tutti_gpu_token *token)
+{
+    return token->kind == TUTTI_GPU_MEMORY_VIRTUAL || token->kind == TUTTI_GPU_MEMORY_HOST;
+}
+
+static bool is_with(const struct tutti_gpu *gpu, int rank, int owner)
+{
+    return tutti_identity_same_process(&gpu->news[rank].identity, &gpu->news[owner].identity);
+}
+
+/* Those who get `owner`'s descriptor: whoever is in another process. Returns my index among them,
+ * the owner being 0; or UINT32_MAX. */
+static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *ret_nmembers)
+{
+    uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++) {
+        if (is_with(gpu, rank, owner))
+            continue;
+        if (rank == gpu->args.rank)
+            me = nmembers;
+        nmembers++;
+    }
+    *ret_nmembers = nmembers;
+    return me;
+}
+
+static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
+{
+    struct tutti_pass_args args = {.fd = -1,
+                                   .deadline_ns = tutti_pass_deadline(gpu->args.deadline_ns)};
+    struct tutti_gpu_token token;
+
+    args.me = count_members(gpu, owner, &args.nmembers);
+    if (args.me == UINT32_MAX || args.nmembers < 2 ||
+        !takes_descriptor(token_of(gpu, owner, is_host)))
+        return TUTTI_OK;
+    tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
+                        args.secret);
+    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
+                                                &args.fd) != TUTTI_OK)
+        args.fd = -1;
+    return tutti_pass_create(&args, &gpu->passes[owner]);
+}
+
+/* Whoever does not get it will not reach the owner; the others go on. */
+static int pass_on(struct tutti_gpu *gpu)
+{
+    int left = 0;
+
+    for (int owner = 0; owner < gpu->args.nranks; owner++) {
+        int rc, fd = -1;
+
+        if (gpu->passes[owner] == NULL)
+            continue;
+        rc = tutti_pass_step(gpu->passes[owner], &fd);
+        if (rc == TUTTI_AGAIN) {
+            left++;
+            continue;
+        }
+        if (rc != TUTTI_OK)
+            tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU has not come: %s", owner,
+                      tutti_last_message());
+        tutti_pass_destroy(gpu->passes[owner]);
+        gpu->passes[owner] = NULL;
+        gpu->passed_fds[owner] = fd;
+    }
+    return left == 0 ? TUTTI_OK : TUTTI_AGAIN;
+}
+
+/* ---- contexts ---------------------------------------------------------------------------- */
+
+bool tutti_gpu_has_primary(const struct tutti_gpu *gpu)
+{
+    struct tutti_cu_context *primary;
+
+    if (gpu->holds_primary)
+        return true;
+    if (gpu->cuda->primary_retain(&primary, gpu->args.device) != TUTTI_CU_SUCCESS)
+        return false;
+    gpu->cuda->primary_release(gpu->args.device);
+    return primary == gpu->context;
+}
+
+bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
+{
+    const struct tutti_gpu_news *theirs = &gpu->news[owner];
+
+    /* Access between devices is enabled for primary contexts alone. */
+    return theirs->context == gpu->news[from].context ||
+           (theirs->is_primary && theirs->device != gpu->news[from].device);
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+/* Of a rank of this process: may my device use it? */
+static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
+{
+    const struct tutti_gpu_news *news = &gpu->news[owner];
+    struct tutti_gpu_memory memory = {.address = news->own_address,
+                                      .size_bytes = news->own_token.size_bytes,
+                                      .kind = news->own_token.kind, .fd = -1};
+
+    if (!is_host && memory.kind == TUTTI_GPU_MEMORY_PLAIN &&
+        !tutti_gpu_is_open(gpu, gpu->args.rank, owner))
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
+    if (!is_host && news->device != gpu->args.device) {
+        struct tutti_cu_context *theirs;
+        int can = 0, code;
+
+        if (gpu->cuda->can_access_peer(&can, gpu->args.device, news->device) != TUTTI_CU_SUCCESS ||
+            !can)
+            return tutti_note(TUTTI_ERR_DEVICE, "GPU %d cannot reach GPU %d", gpu->args.device,
+                              news->device);
+        /* Once for each pair of devices in a process; it stays, as callers may rely on it, too. */
+        code = gpu->cuda->primary_retain(&theirs, news->device);
+        if (code == TUTTI_CU_SUCCESS) {
+            code = gpu->cuda->enable_peer(theirs, 0);
+            gpu->cuda->primary_release(news->device);
+        }
+        if (code != TUTTI_CU_SUCCESS && code != TUTTI_CU_PEER_ACCESS_ALREADY_ENABLED)
+            return tutti_note(TUTTI_ERR_DEVICE, "access from GPU %d to GPU %d: %s",
+                              gpu->args.device, news->device, tutti_cuda_error(gpu->cuda, code));
+        TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
+    }
+    TUTTI_TRY(tutti_gpu_loan_join(is_host ? news->host_address : news->own_address));
+    *ret_address = is_host ? news->host_address : news->own_address;
+    return TUTTI_OK;
+}
+
+/* All areas are as large, but for what their drivers round up. */
+static bool has_right_size(const struct tutti_gpu *gpu, const struct tutti_gpu_token *token)
+{
+    size_t wanted = tutti_gpu_area_bytes(&gpu->grid.layout);
+
+    return token->size_bytes >= wanted && token->size_bytes - wanted < MOST_ROUNDING_BYTES;
+}
+
+static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
+{
+    struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
+    struct tutti_gpu_memory *memory = is_host ? &neighbour->host : &neighbour->own;
+    tutti_cu_address *at = is_host ? &neighbour->host_at : &neighbour->own_at;
+    const struct tutti_gpu_token *token = token_of(gpu, owner, is_host);
+
+    if (token->kind == TUTTI_GPU_MEMORY_NONE || *at != 0)
+        return TUTTI_OK;
+    if (owner == gpu->args.rank) {
+        *at = is_host ? gpu->host.address : gpu->own.address;
+        return TUTTI_OK;
+    }
+    if (!has_right_size(gpu, token))
+        return tutti_note(TUTTI_ERR_DEVICE, "it has %llu bytes, not %zu",
+                          (unsigned long long)token->size_bytes,
+                          tutti_gpu_area_bytes(&gpu->grid.layout));
+    if (tutti_gpu_is_here(gpu, owner))
+        return admit(gpu, owner, is_host, at);
+    if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)
+        return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of it has come");
+    TUTTI_TRY(tutti_gpu_memory_open(gpu->cuda, gpu->args.device, token, gpu->passed_fds[owner],
+                                    memory));
+    *at = memory->address;
+    return TUTTI_OK;
+}
+
+static void close_fds(struct tutti_gpu *gpu)
+{
+    for (int owner = 0; gpu->passed_fds != NULL && owner < gpu->args.nranks; owner++) {
+        if (gpu->passed_fds[owner] >= 0)
+            close(gpu->passed_fds[owner]);
+        gpu->passed_fds[owner] = -1;
+    }
+}
+
+int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host)
+{
+    if (gpu->step == STEP_BEGIN) {
+        for (int owner = 0; owner < gpu->args.nranks; owner++)
+            TUTTI_TRY(begin_pass(gpu, owner, is_host));
+        gpu->step = STEP_PASSING;
+    }
+    if (gpu->step == STEP_PASSING) {
+        TUTTI_TRY(pass_on(gpu));
+        gpu->step = STEP_OPEN;
+    }
+    for (int owner = 0; owner < gpu->args.nranks; owner++)
+        if (open_area(gpu, owner, is_host) != TUTTI_OK)
+            tutti_log(TUTTI_LOG_INFO, "rank %d does not reach the %s of rank %d: %s",
+                      gpu->args.rank, is_host ? "host memory" : "GPU", owner,
+                      tutti_last_message());
+    close_fds(gpu);
+    gpu->step = STEP_BEGIN;
+    return TUTTI_OK;
+}
+
+static void close_areas(struct tutti_gpu *gpu, int owner)
+{
+    struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
+
+    if (owner != gpu->args.rank) {
+        tutti_gpu_loan_end(neighbour->own_at);
+        tutti_gpu_loan_end(neighbour->host_at);
+    }
+    tutti_gpu_memory_free(gpu->cuda, &neighbour->own);
+    tutti_gpu_memory_free(gpu->cuda, &neighbour->host);
+}
+
+int tutti_gpu_lend(const struct tutti_gpu *gpu, const struct tutti_gpu_memory *memory)
+{
+    return tutti_gpu_loan_begin(&(struct tutti_gpu_loan_terms){.cuda = gpu->cuda,
+                                                               .context = gpu->context,
+                                                               .device = gpu->args.device,
+                                                               .holds_primary = gpu->holds_primary},
+                                memory);
+}
+
+void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *memory)
+{
+    if (!tutti_gpu_loan_end(memory->address))
+        tutti_gpu_memory_free(gpu->cuda, memory);
+    *memory = (struct tutti_gpu_memory){.kind = TUTTI_GPU_MEMORY_NONE, .fd = -1};
+}
+
+void tutti_gpu_unshare(struct tutti_gpu *gpu)
+{
+    close_fds(gpu);
+    for (int owner = 0; owner < gpu->args.nranks; owner++) {
+        if (gpu->passes != NULL)
+            tutti_pass_destroy(gpu->passes[owner]);
+        if (gpu->neighbours != NULL)
+            close_areas(gpu, owner);
+    }
+    free(gpu->passes);
+    free(gpu->passed_fds);
+    free(gpu->neighbours);
+    gpu->passes = NULL;
+    gpu->passed_fds = NULL;
+    gpu->neighbours = NULL;
+}

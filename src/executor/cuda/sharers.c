@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks of one process that share a GPU, and the streams they call on. A call of two ranks on one
+ * stream never ends: the kernel of the first waits for the second's, which the stream begins behind
+ * it. */
+#include "executor/cuda/private.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tutti_gpu *sharers;
+
+void tutti_gpu_sharers_enter(struct tutti_gpu *gpu)
+{
+    if (!gpu->shares_device)
+        return;
+    pthread_mutex_lock(&lock);
+    gpu->next_sharer = sharers;
+    sharers = gpu;
+    pthread_mutex_unlock(&lock);
+}
+
+void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
+{
+    struct tutti_gpu **at = &sharers;
+
+    pthread_mutex_lock(&lock);
+    while (*at != NULL && *at != gpu)
+        at = &(*at)->next_sharer;
+    if (*at != NULL)
+        *at = gpu->next_sharer;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Of the same communicator, and at least as far on the same stream. Default streams are one for
+ * each context, or thread. */
+static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *other,
+                          const struct tutti_cu_stream *stream, uint64_t number)
+{
+    return other != gpu && stream != TUTTI_CU_STREAM_PER_THREAD && other->called_stream == stream &&
+           other->context == gpu->context && other->called_number >= number &&
+           memcmp(other->secret, gpu->secret, sizeof gpu->secret) == 0;
+}
+
+int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number)
+{
+    const struct tutti_gpu *other;
+    int rank = -1;
+
+    if (!gpu->shares_device)
+        return TUTTI_OK;
+    pthread_mutex_lock(&lock);
+    for (other = sharers; other != NULL && rank < 0; other = other->next_sharer)
+        if (is_in_the_way(gpu, other, stream, number))
+            rank = other->args.rank;
+    gpu->called_stream = stream;
+    gpu->called_number = number;
+    pthread_mutex_unlock(&lock);
+    if (rank < 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls number %llu on a stream behind the same call "
+                      "of rank %d, which waits for it: ranks that share a GPU need streams of "
+                      "their own, or NULL", gpu->args.rank, (unsigned long long)number, rank);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a launch needs besides its argument (counts of v-forms, the works of a group) lies in
+ * page-locked memory of the host that kernels read: slabs, used in turns. A slab is used again when
+ * the launches that read it have ended; what a captured launch reads stays for as long as the
+ * communicator. */
+#include "executor/cuda/private.h"
+
+#include <stdlib.h>
+
+enum { SLAB_BYTES = 64 << 10, UNIT = 64 };
+
+struct tutti_gpu_slab {
+    struct tutti_gpu_slab *next;
+    uint8_t *bytes;
+    size_t size_bytes, used_bytes;
+    struct tutti_cu_event *event; /* behind the last launch that reads it */
+    bool is_captured, is_recorded, is_touched;
+};
+
+static void destroy(const struct tutti_gpu *gpu, struct tutti_gpu_slab *slab)
+{
+    if (slab->bytes != NULL)
+        gpu->cuda->host_free(slab->bytes);
+    if (slab->event != NULL)
+        gpu->cuda->event_destroy(slab->event);
+    free(slab);
+}
+
+static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
+                  struct tutti_gpu_slab **ret_slab)
+{
+    struct tutti_gpu_slab *slab = calloc(1, sizeof *slab);
+    int code;
+
+    if (slab == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of a launch", size_bytes);
+    slab->size_bytes = size_bytes > SLAB_BYTES ? size_bytes : SLAB_BYTES;
+    slab->is_captured = is_captured;
+    code = gpu->cuda->host_alloc((void **)&slab->bytes, slab->size_bytes,
+                                 TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->event_create(&slab->event, TUTTI_CU_EVENT_DISABLE_TIMING);
+    if (code != TUTTI_CU_SUCCESS) {
+        destroy(gpu, slab);
+        return tutti_gpu_fail(gpu, code, "memory for a launch");
+    }
+    slab->next = gpu->slabs;
+    gpu->slabs = slab;
+    *ret_slab = slab;
+    return TUTTI_OK;
+}
+
+/* What is touched belongs to the launch that is being put together, which may need more than
+ * one. */
+static bool is_free(const struct tutti_gpu *gpu, const struct tutti_gpu_slab *slab)
+{
+    return !slab->is_captured && !slab->is_touched &&
+           (!slab->is_recorded || gpu->cuda->event_query(slab->event) == TUTTI_CU_SUCCESS);
+}
+
+static bool has_room(const struct tutti_gpu_slab *slab, size_t size_bytes)
+{
+    return slab != NULL && size_bytes <= slab->size_bytes - slab->used_bytes;
+}
+
+/* The next slab, and its whole room. Those in use count as full until their launches have ended. */
+static int turn_to(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured)
+{
+    struct tutti_gpu_slab *slab;
+
+    gpu->slab = NULL;
+    for (slab = gpu->slabs; !is_captured && slab != NULL; slab = slab->next)
+        if (size_bytes <= slab->size_bytes && is_free(gpu, slab)) {
+            slab->used_bytes = 0;
+            slab->is_recorded = false;
+            gpu->slab = slab;
+            return TUTTI_OK;
+        }
+    return create(gpu, size_bytes, is_captured, &gpu->slab);
+}
+
+int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
+                        void **ret_bytes)
+{
+    size_bytes = (size_bytes + UNIT - 1) / UNIT * UNIT;
+    if (!has_room(gpu->slab, size_bytes) || gpu->slab->is_captured != is_captured)
+        TUTTI_TRY(turn_to(gpu, size_bytes, is_captured));
+    *ret_bytes = gpu->slab->bytes + gpu->slab->used_bytes;
+    gpu->slab->used_bytes += size_bytes;
+    gpu->slab->is_touched = true;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+{
+    for (struct tutti_gpu_slab *slab = gpu->slabs; slab != NULL; slab = slab->next) {
+        int code;
+
+        if (!slab->is_touched)
+            continue;
+        slab->is_touched = false;
+        if (slab->is_captured)
+            continue;
+        code = gpu->cuda->event_record(slab->event, stream);
+        if (code != TUTTI_CU_SUCCESS)
+            return tutti_gpu_fail(gpu, code, "an event");
+        slab->is_recorded = true;
+    }
+    return TUTTI_OK;
+}
+
+void tutti_gpu_slabs_fini(struct tutti_gpu *gpu)
+{
+    while (gpu->slabs != NULL) {
+        struct tutti_gpu_slab *next = gpu->slabs->next;
+
+        destroy(gpu, gpu->slabs);
+        gpu->slabs = next;
+    }
+    gpu->slab = NULL;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The test that every way between two ranks must pass before it is used: what one stores the other
+ * finds, what one loads is what the other has. By kernels, for they are what will load and store;
+ * and by copies of the driver where these are asked for. */
+#include "executor/cuda/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The pattern travels where lines with flags will, which begin as zeros. */
+static size_t test_bytes(const struct tutti_gpu *gpu)
+{
+    size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes);
+    size_t window = (size_t)gpu->grid.layout.window_bytes;
+
+    return lines < window ? lines : window;
+}
+
+/* No two places of it are alike, nor those of two ranks. */
+static void fill(uint32_t *words, size_t bytes, int rank)
+{
+    for (size_t i = 0; i < bytes / sizeof *words; i++)
+        words[i] = (uint32_t)(i * 2654435761u) ^ (uint32_t)(rank + 1) << 24;
+}
+
+static tutti_cu_address window_of(const struct tutti_gpu *gpu, int rank)
+{
+    struct tutti_gpu_peer peer = tutti_gpu_look_at(gpu, rank);
+
+    return (tutti_cu_address)(uintptr_t)peer.window;
+}
+
+static int copy(struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from, size_t bytes)
+{
+    return tutti_cuda_kernels_copy(gpu->kernels, (void *)(uintptr_t)to,
+                                   (const void *)(uintptr_t)from, bytes, gpu->desk);
+}
+
+int tutti_gpu_test_store(struct tutti_gpu *gpu)
+{
+    size_t bytes = test_bytes(gpu);
+    uint32_t *pattern = malloc(bytes);
+    int rc;
+
+    if (pattern == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
+    fill(pattern, bytes, gpu->args.rank);
+    rc = tutti_gpu_put(gpu, window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
+                       bytes);
+    free(pattern);
+    for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
+        rc = copy(gpu, (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).to +
+                           gpu->grid.layout.ll_at,
+                  window_of(gpu, gpu->args.rank), bytes);
+    return rc == TUTTI_OK ? tutti_gpu_settle_desk(gpu) : rc;
+}
+
+/* Is the pattern of `rank` at `at`? */
+static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_t *found,
+                   uint32_t *pattern, bool *ret_is_right)
+{
+    size_t bytes = test_bytes(gpu);
+
+    TUTTI_TRY(tutti_gpu_put(gpu, (tutti_cu_address)(uintptr_t)found, at, bytes));
+    fill(pattern, bytes, rank);
+    *ret_is_right = memcmp(found, pattern, bytes) == 0;
+    return TUTTI_OK;
+}
+
+/* This rank's second window, which others do not look at. */
+static tutti_cu_address second_window(const struct tutti_gpu *gpu)
+{
+    return window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
+}
+
+/* Does the driver copy from there what is there? */
+static int look_at_copy(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
+                        bool *ret_is_right)
+{
+    tutti_cu_address second = second_window(gpu);
+    size_t bytes = test_bytes(gpu);
+    int code = gpu->cuda->set8_async(second, 0, bytes, gpu->desk);
+
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->copy_async(second, window_of(gpu, rank), bytes, gpu->desk);
+    return code == TUTTI_CU_SUCCESS ? compare(gpu, second, rank, found, pattern, ret_is_right)
+                                    : tutti_gpu_fail(gpu, code, "a copy from another GPU");
+}
+
+static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
+                       bool *ret_is_right)
+{
+    size_t bytes = test_bytes(gpu);
+    tutti_cu_address second = second_window(gpu);
+    tutti_cu_address mail =
+        (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from + gpu->grid.layout.ll_at;
+    bool stores, loads;
+    int code;
+
+    TUTTI_TRY(compare(gpu, mail, rank, found, pattern, &stores));
+    TUTTI_TRY(copy(gpu, second, window_of(gpu, rank), bytes));
+    TUTTI_TRY(tutti_gpu_settle_desk(gpu));
+    TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
+    *ret_is_right = stores && loads;
+    /* Lines begin as zeros. */
+    code = gpu->cuda->set8_async(mail, 0, bytes, gpu->desk);
+    return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
+                                    : tutti_gpu_fail(gpu, code, "its mailbox");
+}
+
+int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad)
+{
+    bool looks_at_copies = gpu->news[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
+    size_t bytes = test_bytes(gpu);
+    uint32_t *found = malloc(bytes), *pattern = malloc(bytes);
+    uint64_t bad = 0;
+    int rc = TUTTI_OK;
+
+    if (found == NULL || pattern == NULL)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
+    for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++) {
+        bool is_right = true, is_copy_right = true;
+
+        rc = look_at_one(gpu, rank, found, pattern, &is_right);
+        bad |= is_right ? 0 : UINT64_C(1) << rank;
+        if (rc == TUTTI_OK && looks_at_copies)
+            rc = look_at_copy(gpu, rank, found, pattern, &is_copy_right);
+        is_copy_bad = is_copy_bad || !is_copy_right;
+    }
+    free(found);
+    free(pattern);
+    if (rc != TUTTI_OK)
+        return rc;
+    *ret_bad = bad;
+    *ret_is_copy_bad = is_copy_bad;
+    return TUTTI_OK;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs on memory that processes lend each other (transport/shm/lend.h).
+ *
+ * Whether a rank's buffers are lent is known to that rank alone, and which algorithm runs must be
+ * known to all. So a call that has a better way with lent memory begins with a round of its own,
+ * in which everybody posts what it offers. Then all have seen the same, and go the same way.
+ */
+#include "executor/host/host.h"
+
+/* What a buffer of mine, of so many blocks, can be offered by. */
+static uint32_t offer(struct tutti_engine *engine, const void *buffer, size_t blocks)
+{
+    const struct tutti_call *call = engine->run.call;
+
+    if (blocks == 0)
+        return TUTTI_NOT_THERE;
+    return tutti_lend_offer(engine->lend, buffer,
+                            blocks * call->count * tutti_type_size(call->type));
+}
+
+void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post)
+{
+    const struct tutti_run *run = &engine->run;
+    const struct tutti_program *program = run->program;
+    bool is_vector = run->call->input_counts != NULL || run->call->output_counts != NULL;
+
+    /* What all have agreed on stays, whatever is allocated or freed meanwhile. */
+    if (run->lends) {
+        post->input_lent = run->input_lent;
+        post->output_lent = run->output_lent;
+        return;
+    }
+    /* A buffer that is a copy in memory of the communicator's own is not what was lent, and blocks
+     * of a v-form may lie anywhere. */
+    if (is_vector || program->widens) {
+        post->input_lent = post->output_lent = 0;
+    } else if (program->lent != NULL ||
+               program->plan->schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) {
+        post->input_lent =
+            program->stages_input ? 0 : offer(engine, run->call->input, program->input_blocks);
+        post->output_lent = offer(engine, run->call->output, program->output_blocks);
+    }
+    post->last_lent = tutti_lend_last(engine->lend);
+}
+
+int tutti_run_agree(struct tutti_engine *engine)
+{
+    struct tutti_domain *domain = engine->domain;
+    struct tutti_run *run = &engine->run;
+    bool all_lend = true;
+
+    if (run->signals_given == 0) {
+        TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1));
+        tutti_run_offer(engine, run->post);
+        tutti_domain_give(domain, run->post, engine->round, ++run->signals_given);
+        run->moved = true;
+    }
+    for (; run->wait_index < domain->nmembers; run->wait_index++) {
+        if (run->wait_index != domain->me)
+            TUTTI_TRY(tutti_run_wait_for(engine, run->wait_index, 1));
+    }
+    for (uint32_t index = 0; index < domain->nmembers; index++) {
+        const struct tutti_post *post = tutti_domain_post(domain, index, engine->round);
+
+        all_lend = all_lend && post->input_lent != 0 && post->output_lent != 0;
+        if (index != domain->me)
+            tutti_lend_learn(engine->lend, index, post->last_lent);
+    }
+    engine->all_entered = engine->round;
+    run->wait_index = 0;
+    if (all_lend) {
+        run->lends = true;
+        run->input_lent = run->post->input_lent;
+        run->output_lent = run->post->output_lent;
+        run->program = run->program->lent;
+    }
+    run->moved = true;
+    return TUTTI_OK;
+}
+
+uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
+{
+    const struct tutti_post *post = tutti_domain_post(engine->domain, index, engine->round);
+    bool is_input = buffer == TUTTI_BUF_INPUT;
+
+    if (engine->lend == NULL)
+        return NULL;
+    /* Its owner has offered as much as the call needs there, and all are in the same call. */
+    return tutti_lend_at(engine->lend, index, is_input ? post->input_lent : post->output_lent,
+                         is_input ? post->input : post->output, 0);
+}

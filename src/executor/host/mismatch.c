@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks that call different things: where they parted. */
+#include "base/result.h"
+#include "executor/host/host.h"
+
+#include <string.h>
+
+/* Some tenths of a second: few waits are as long, and telling costs a connection. */
+enum { LOOKS_BEFORE_TELLING = 40 };
+
+/* The first call that I and a rank of the domain remember differently, of those that both do. */
+static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
+                         struct tutti_header *ret_mine, struct tutti_header *ret_theirs)
+{
+    uint64_t last = engine->history.sequence, words[TUTTI_ACTIVITY_WORDS];
+    uint64_t first = last > TUTTI_HISTORY_CALLS ? last - TUTTI_HISTORY_CALLS + 1 : 1;
+
+    _Static_assert((int)TUTTI_HISTORY_CALLS == (int)TUTTI_ACTIVITIES, "both remember as many");
+    for (uint64_t number = first; number <= last; number++) {
+        const struct tutti_header *mine = tutti_history_find(&engine->history, number);
+        struct tutti_header theirs;
+
+        if (!tutti_domain_activity(engine->domain, rank, number, words))
+            continue;
+        memcpy(&theirs, words, sizeof theirs);
+        if (tutti_header_equal(mine, &theirs))
+            continue;
+        *ret_mine = *mine;
+        *ret_theirs = theirs;
+        return true;
+    }
+    return false;
+}
+
+/* Both make the call of that number, but pass other counts: which of them differ is in the domain,
+ * unless so many calls have been made since that it is forgotten. */
+static int report_counts(const struct tutti_engine *engine, const struct tutti_header *mine,
+                         int rank)
+{
+    uint64_t here = 0, there = 0;
+    int entry = -1;
+
+    if (engine->domain != NULL)
+        entry = tutti_domain_compare_counts(engine->domain, (uint32_t)rank, TUTTI_COUNTS_OF_HOST,
+                                            mine->sequence, &here, &there);
+    return tutti_counts_mismatch(mine, rank, entry, here, there);
+}
+
+static int report(const struct tutti_engine *engine, const struct tutti_header *mine, int rank,
+                  const struct tutti_header *theirs)
+{
+    if (mine->sequence == theirs->sequence && mine->chain == theirs->chain &&
+        tutti_signature_has_hash(&mine->signature) &&
+        tutti_signature_alike(&mine->signature, &theirs->signature))
+        return report_counts(engine, mine, rank);
+    if (theirs->signature.magic == TUTTI_SIGNATURE_MAGIC &&
+        tutti_history_parts(&engine->history, mine, theirs))
+        return tutti_history_mismatch(&engine->history, mine, rank, theirs);
+    return tutti_signature_mismatch(mine, rank, theirs);
+}
+
+int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
+                       int rank, const struct tutti_header *theirs)
+{
+    struct tutti_header here = *mine, there = *theirs;
+    const struct tutti_header *same_number;
+
+    if (engine->domain != NULL && find_parting(engine, (uint32_t)rank, &here, &there))
+        return report(engine, &here, rank, &there);
+    /* Left over from an earlier call, of which I asked nothing of that rank? */
+    same_number = tutti_history_find(&engine->history, theirs->sequence);
+    if (same_number != NULL && !tutti_header_equal(same_number, theirs))
+        here = *same_number;
+    return report(engine, &here, rank, &there);
+}
+
+int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
+                       int rank, const struct tutti_post *theirs)
+{
+    struct tutti_header here = {.chain = mine->chain}, there = {.chain = theirs->chain};
+
+    memcpy(&here.signature, mine->signature, sizeof here.signature);
+    memcpy(&there.signature, theirs->signature, sizeof there.signature);
+    here.sequence = there.sequence = tutti_history_number(&engine->history, &here);
+    return tutti_run_mismatch(engine, &here, rank, &there);
+}
+
+/* Of an all-to-all-v: what I send to `rank` and what I expect of it, against what it says. */
+static int check_pair(const struct tutti_engine *engine, int rank, uint64_t sent, uint64_t expected)
+{
+    const struct tutti_run *run = &engine->run;
+    uint64_t sends = run->call->input_counts[rank], expects = run->call->output_counts[rank];
+
+    if (sent != expects)
+        return tutti_pair_mismatch(&run->header->signature, run->header->sequence, rank, sent,
+                                   engine->rank, expects);
+    if (expected != sends)
+        return tutti_pair_mismatch(&run->header->signature, run->header->sequence, engine->rank,
+                                   sends, rank, expected);
+    return TUTTI_OK;
+}
+
+int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const uint64_t *words,
+                           size_t bytes)
+{
+    const struct tutti_run *run = &engine->run;
+    bool has_pairs = tutti_signature_has_pairs(&run->header->signature);
+    const uint64_t *there = words + TUTTI_HEADER_WORDS;
+    struct tutti_header theirs;
+    const size_t *here;
+    uint32_t entry = 0;
+    uint64_t count;
+
+    memcpy(&theirs, words, sizeof theirs);
+    count = theirs.signature.count;
+    if (has_pairs && tutti_signature_has_pairs(&theirs.signature))
+        theirs.signature.count = 0;
+    if (tutti_header_equal(&theirs, run->header)) {
+        if (!has_pairs || bytes < run->header_bytes)
+            return TUTTI_OK;
+        return check_pair(engine, rank, count, there[0]);
+    }
+    if (theirs.sequence != run->header->sequence || theirs.chain != run->header->chain ||
+        !tutti_signature_alike(&theirs.signature, &run->header->signature))
+        return tutti_run_mismatch(engine, run->header, rank, &theirs);
+    if (bytes < run->header_bytes)
+        return TUTTI_OK;
+    here = tutti_call_shared_counts(run->call);
+    while (entry + 1 < run->ncounts && here[entry] == there[entry])
+        entry++;
+    return tutti_counts_mismatch(run->header, rank, (int)entry, here[entry], there[entry]);
+}
+
+/* Who waits without a domain: has the rank before me told of other calls than mine? After some
+ * looks I tell the next one of mine. */
+static int check_neighbour(struct tutti_engine *engine)
+{
+    const struct tutti_header *mine = engine->run.header;
+    uint64_t words[TUTTI_TOLD_WORDS] = {mine->sequence, engine->history.chain};
+
+    if (++engine->looks >= LOOKS_BEFORE_TELLING && engine->told != mine->sequence &&
+        tutti_fabric_tell(engine->fabric, words))
+        engine->told = mine->sequence;
+    if (!tutti_fabric_told(engine->fabric, words))
+        return TUTTI_OK;
+    return tutti_history_compare(&engine->history, engine->rank - 1, words[0], words[1]);
+}
+
+int tutti_run_check_peers(struct tutti_engine *engine)
+{
+    struct tutti_header mine, theirs;
+
+    if (!engine->run.is_active)
+        return TUTTI_OK;
+    if (engine->domain == NULL)
+        return check_neighbour(engine);
+    for (uint32_t rank = 0; rank < engine->domain->nmembers; rank++)
+        if (find_parting(engine, rank, &mine, &theirs))
+            return report(engine, &mine, (int)rank, &theirs);
+    return TUTTI_OK;
+}

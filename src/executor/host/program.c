@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program: what is staged, how large a piece is, and the bound steps. */
+#include "executor/host/program.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+enum { LINE_ELEMENTS = 64 }; /* a cache line or more of every type */
+
+static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    bool reduces = tutti_collective_reduces(call->collective);
+    bool has_input = tutti_has_input(call->collective, (uint32_t)rank, schedule->root);
+    bool has_output = tutti_has_output(call->collective, (uint32_t)rank, schedule->root);
+    bool is_own_overlay = call->collective == TUTTI_ALLTOALL && call->input == call->output;
+
+    program->run_type = call->type;
+    if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
+        program->widens = tutti_type_is_narrow_float(call->type);
+        if (program->widens)
+            program->run_type = TUTTI_FLOAT32;
+        program->scales_output = call->is_average && has_output;
+    }
+    /* Peers who read my input know its counts, not its displacements: packed, they are known. */
+    program->stages_input = has_input &&
+        (program->widens || (reduces && call->is_premultiplied) || is_own_overlay ||
+         (schedule->is_one_sided && call->input_displs != NULL));
+    program->input_blocks =
+        has_input ? tutti_input_blocks(call->collective, schedule->nranks) : 0;
+    program->output_blocks =
+        has_output ? tutti_output_blocks(call->collective, schedule->nranks) : 0;
+}
+
+/* Staged blocks lie packed; the user's lie as the call says. */
+static int bind_piece(const struct tutti_program *program, const struct tutti_call *call,
+                      size_t count, struct tutti_bound *ret_bound)
+{
+    struct tutti_extent extent = {
+        .element_bytes = tutti_type_size(program->run_type),
+        .block_count = count,
+        .input_counts = call->input_counts,
+        .input_displs = program->stages_input ? NULL : call->input_displs,
+        .output_counts = call->output_counts,
+        .output_displs = program->widens ? NULL : call->output_displs,
+        .input_stride = program->stages_input ? 0 : call->count,
+        .output_stride = program->widens ? 0 : call->count,
+    };
+
+    return tutti_bind(program->plan->schedule, &extent, ret_bound);
+}
+
+/* Bytes of the larger buffer that a piece may have, by the memory of the communicator's own that
+ * this call takes, on this rank or on another. */
+static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call,
+                         const struct tutti_cuts *cuts)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+
+    if (program->widens || call->is_premultiplied)
+        return cuts->stage_bytes;
+    /* Of an all-to-all another rank's input may be copied, since it calls in place. */
+    if (call->collective == TUTTI_ALLTOALL)
+        return cuts->scratch_bytes;
+    return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
+}
+
+/* Pieces that run at the same time, if the call is large enough. */
+static size_t wanted_pieces(const struct tutti_call *call, const struct tutti_cuts *cuts,
+                            size_t element_bytes)
+{
+    size_t wanted = cuts->npieces > 1 ? call->count * element_bytes / cuts->least_bytes : 1;
+
+    if (wanted > cuts->npieces)
+        return cuts->npieces;
+    return wanted > 0 ? wanted : 1;
+}
+
+/* Elements of each block in a piece. All pieces are about equal, and whole lines, so that they
+ * begin where the user's lines do. */
+static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call,
+                          const struct tutti_cuts *cuts)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    size_t inputs = tutti_input_blocks(call->collective, schedule->nranks);
+    size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);
+    size_t element_bytes = tutti_type_size(program->run_type) *
+                           (outputs > inputs ? outputs : inputs);
+    size_t most = most_bytes(program, call, cuts) / element_bytes;
+    size_t wanted = wanted_pieces(call, cuts, element_bytes), pieces, count;
+
+    if (call->count <= most && wanted == 1)
+        return call->count;
+    if (most == 0)
+        return 1;
+    pieces = call->count / most + (call->count % most != 0);
+    pieces = (pieces + wanted - 1) / wanted * wanted;
+    count = ((call->count + pieces - 1) / pieces + LINE_ELEMENTS - 1) / LINE_ELEMENTS *
+            LINE_ELEMENTS;
+    return count < most ? count : most;
+}
+
+/* Depends only on what all ranks know alike, so that all cut alike. */
+static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
+                         const struct tutti_cuts *cuts)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    size_t size = tutti_type_size(program->run_type);
+    size_t staged;
+    bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
+
+    program->piece_count = call->count;
+    program->npieces = 1;
+    if (is_vector || call->count == 0)
+        return TUTTI_OK;
+
+    program->piece_count = tutti_bind_piece(schedule, size, call->count, cuts->half_bytes);
+    if (program->piece_count == 0)
+        return tutti_fail(
+            TUTTI_ERR_USAGE,
+            "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
+            "or choose another algorithm",
+            2 * cuts->half_bytes, schedule->window_chunks);
+    staged = stage_piece(program, call, cuts);
+    if (program->piece_count > staged)
+        program->piece_count = staged;
+    program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
+    return TUTTI_OK;
+}
+
+static size_t staged_bytes(const struct tutti_program *program, const size_t *counts, size_t blocks)
+{
+    size_t elements = 0, bytes;
+
+    for (size_t block = 0; block < blocks; block++)
+        elements += counts ? counts[block] : program->piece_count;
+    bytes = elements * tutti_type_size(program->run_type);
+    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+}
+
+/* By the first piece, which is the largest. */
+static enum tutti_window_place place_window(const struct tutti_program *program)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
+    size_t bytes = schedule->window_chunks * bound->slot_bytes;
+
+    if (bytes > TUTTI_SLOT_BYTES)
+        return TUTTI_IN_HALF;
+    if (bytes > sizeof((struct tutti_post *)NULL)->window || schedule->needs != TUTTI_NEEDS_WINDOW)
+        return TUTTI_IN_SLOT;
+    return TUTTI_IN_POST;
+}
+
+static void decide_memory(struct tutti_program *program, const struct tutti_call *call)
+{
+    const struct tutti_schedule *schedule = program->plan->schedule;
+    size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
+    /* A rank without a result of its own may store that of another. */
+    size_t result_blocks = program->output_blocks > 0 ? program->output_blocks
+                                                      : program->input_blocks;
+
+    if (program->stages_input)
+        program->staged_input_bytes =
+            staged_bytes(program, call->input_counts, program->input_blocks);
+    if (program->widens)
+        program->staged_output_bytes =
+            staged_bytes(program, call->output_counts, program->output_blocks);
+    program->scratch_bytes = full > last ? full : last;
+    program->window_place = place_window(program);
+    program->may_stream = result_blocks * call->count * tutti_type_size(call->type) >=
+                          TUTTI_LEAST_STREAMED_BYTES;
+    program->is_one_round = program->npieces == 1 && !program->may_stream &&
+                            schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
+                            !program->widens && !program->scales_output &&
+                            program->scratch_bytes == 0;
+}
+
+int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                             const struct tutti_cuts *cuts, struct tutti_program **ret_program)
+{
+    struct tutti_program *program = calloc(1, sizeof *program);
+    size_t last;
+    int rc;
+
+    if (program == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a program");
+    program->plan = plan;
+    decide_staging(program, call, rank);
+    TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, cuts));
+    last = call->count - (program->npieces - 1) * program->piece_count;
+    TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
+    if (program->npieces > 1)
+        TUTTI_TRY_OR(fail, rc, bind_piece(program, call, program->piece_count, &program->full));
+    decide_memory(program, call);
+    *ret_program = program;
+    return TUTTI_OK;
+
+fail:
+    tutti_program_destroy(program);
+    return rc;
+}
+
+int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                         size_t half_bytes, struct tutti_program **ret_program)
+{
+    const struct tutti_cuts cuts = {.half_bytes = half_bytes, .stage_bytes = TUTTI_STAGE_BYTES,
+                                    .scratch_bytes = TUTTI_SCRATCH_BYTES, .npieces = 1};
+
+    return tutti_program_create_cut(plan, call, rank, &cuts, ret_program);
+}
+
+void tutti_program_destroy(struct tutti_program *program)
+{
+    if (program == NULL)
+        return;
+    tutti_bound_fini(&program->full);
+    tutti_bound_fini(&program->last);
+    tutti_program_destroy(program->lent);
+    free(program);
+}
+
+void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
+{
+    program->lent = lent;
+    program->is_one_round = false;
+    if (lent->scratch_bytes > program->scratch_bytes)
+        program->scratch_bytes = lent->scratch_bytes;
+}
+
+size_t tutti_program_bytes(const struct tutti_program *program)
+{
+    size_t nsteps = program->plan->schedule->nsteps;
+    size_t bound = nsteps * sizeof(struct tutti_bound_step);
+    size_t segments = program->full.nsegments + program->last.nsegments;
+
+    return (program->lent != NULL ? tutti_program_bytes(program->lent) : 0) + sizeof *program +
+           (program->npieces > 1 ? 2 : 1) * bound + segments * sizeof(struct tutti_segment);
+}

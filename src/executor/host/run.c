@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run: piece after piece, with what comes before and after each. */
+#include "base/result.h"
+#include "executor/host/host.h"
+#include "executor/host/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum phase { PHASE_AGREE, PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
+
+/* ---- engine ---------------------------------------------------------------------- */
+
+int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
+                      int rank)
+{
+    *engine = (struct tutti_engine){.fabric = fabric, .nranks = nranks, .rank = rank};
+    if (tutti_fabric_is_one_domain(fabric))
+        engine->domain = tutti_fabric_domain(fabric);
+    engine->cache_bytes = tutti_last_cache_bytes();
+    engine->sources = calloc((size_t)nranks, sizeof *engine->sources);
+    engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks);
+    if (engine->sources == NULL || engine->sinks == NULL) {
+        tutti_engine_fini(engine);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an engine of %d ranks", nranks);
+    }
+    if (tutti_fabric_all_read(fabric) && !tutti_fabric_all_store(fabric))
+        engine->lend = tutti_fabric_lend(fabric);
+    return TUTTI_OK;
+}
+
+void tutti_engine_fini(struct tutti_engine *engine)
+{
+    tutti_lanes_fini(&engine->run);
+    free(engine->arena);
+    free(engine->sources);
+    free(engine->sinks);
+    *engine = (struct tutti_engine){.fabric = NULL};
+}
+
+size_t tutti_engine_bytes(const struct tutti_engine *engine)
+{
+    return sizeof *engine + engine->arena_bytes + tutti_lanes_bytes(&engine->run) +
+           (2 * (size_t)engine->nranks + 2) * sizeof(void *);
+}
+
+/* Room for what is staged, and for SCRATCH. */
+static int reserve_arena(struct tutti_engine *engine, const struct tutti_program *program)
+{
+    struct tutti_run *run = &engine->run;
+    size_t staged = program->staged_input_bytes + program->staged_output_bytes;
+    size_t bytes = staged + program->scratch_bytes;
+
+    if (bytes > engine->arena_bytes) {
+        free(engine->arena);
+        engine->arena_bytes = 0;
+        bytes = (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+        engine->arena = aligned_alloc(TUTTI_CACHE_LINE, bytes);
+        if (engine->arena == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);
+        engine->arena_bytes = bytes;
+    }
+    run->staged_input = engine->arena;
+    run->staged_output = engine->arena + program->staged_input_bytes;
+    run->scratch = engine->arena + staged;
+    return TUTTI_OK;
+}
+
+/* ---- staging ---------------------------------------------------------------------- */
+
+/* Elements of a block of this call: of its piece, or its own count in a v-form. */
+static size_t block_elements(const struct tutti_run *run, const size_t *counts, size_t block)
+{
+    const struct tutti_program *program = run->program;
+    size_t done = run->piece * program->piece_count;
+
+    if (counts)
+        return counts[block];
+    return run->call->count - done < program->piece_count ? run->call->count - done
+                                                         : program->piece_count;
+}
+
+/* Where a block of this piece begins in the user's buffer, in elements. */
+static size_t block_start(const struct tutti_run *run, const size_t *counts, const size_t *displs,
+                          size_t block)
+{
+    size_t start = 0;
+
+    if (!counts)
+        return block * run->call->count + run->piece * run->program->piece_count;
+    if (displs)
+        return displs[block];
+    for (size_t i = 0; i < block; i++)
+        start += counts[i];
+    return start;
+}
+
+/* One element of a narrow float, as the float32 to multiply by. */
+static float narrow_scalar(const struct tutti_call *call)
+{
+    float value = 1.0f;
+
+    if (call->is_premultiplied)
+        tutti_cpu_widen(call->type, &value, tutti_call_scalar(call), 1, 1.0f);
+    return value;
+}
+
+static void stage_input(struct tutti_run *run)
+{
+    const struct tutti_call *call = run->call;
+    const struct tutti_program *program = run->program;
+    size_t from_size = tutti_type_size(call->type), to_size = tutti_type_size(program->run_type);
+    uint8_t *to = run->staged_input;
+
+    for (size_t block = 0; block < program->input_blocks; block++) {
+        size_t count = block_elements(run, call->input_counts, block);
+        const uint8_t *from = (const uint8_t *)call->input +
+            block_start(run, call->input_counts, call->input_displs, block) * from_size;
+
+        if (program->widens)
+            tutti_cpu_widen(call->type, (float *)(void *)to, from, count, narrow_scalar(call));
+        else if (call->is_premultiplied)
+            tutti_cpu_premultiply(call->type, to, from, count, tutti_call_scalar(call));
+        else
+            tutti_cpu_copy(to, from, count * from_size, false);
+        to += count * to_size;
+    }
+}
+
+static struct tutti_scale average_of(const struct tutti_call *call, int nranks)
+{
+    if (!call->is_average)
+        return TUTTI_NO_SCALE;
+    return (struct tutti_scale){.multiply = 1.0 / nranks, .divide = nranks};
+}
+
+static void finish_output(const struct tutti_engine *engine)
+{
+    const struct tutti_run *run = &engine->run;
+    const struct tutti_call *call = run->call;
+    const struct tutti_program *program = run->program;
+    struct tutti_scale scale = average_of(call, engine->nranks);
+    size_t size = tutti_type_size(call->type);
+    const uint8_t *from = run->staged_output;
+
+    for (size_t block = 0; block < program->output_blocks; block++) {
+        size_t count = block_elements(run, call->output_counts, block);
+        uint8_t *to = (uint8_t *)call->output +
+            block_start(run, call->output_counts, call->output_displs, block) * size;
+
+        if (program->widens)
+            tutti_cpu_narrow(call->type, to, (const float *)(const void *)from, count,
+                             (float)scale.multiply);
+        else
+            tutti_cpu_scale(call->type, to, to, count, scale);
+        from += count * sizeof(float);
+    }
+}
+
+/* ---- pieces ------------------------------------------------------------------------ */
+
+static uint8_t *piece_base(const struct tutti_run *run, const void *buffer)
+{
+    uint8_t *base = (uint8_t *)(uintptr_t)buffer;
+
+    if (run->piece == 0 || buffer == NULL)
+        return base;
+    return base + run->piece * run->program->piece_count * tutti_type_size(run->call->type);
+}
+
+static void begin_piece(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_program *program = run->program;
+    const struct tutti_schedule *schedule = program->plan->schedule;
+
+    run->bound = run->piece + 1 == program->npieces ? &program->last : &program->full;
+    run->base[TUTTI_BUF_INPUT] = program->stages_input ? run->staged_input
+                                                       : piece_base(run, run->call->input);
+    run->base[TUTTI_BUF_OUTPUT] = program->widens ? run->staged_output
+                                                  : piece_base(run, run->call->output);
+    run->base[TUTTI_BUF_SCRATCH] = run->scratch;
+    run->local_position = 0;
+    run->wait_index = 0;
+    run->signals_given = 0;
+    if (program->stages_input)
+        stage_input(run);
+    if (!schedule->is_one_sided)
+        tutti_lanes_begin_piece(run);
+    if (schedule->needs)
+        engine->round++;
+}
+
+/* The last round before this one that a peer has entered, of those that its posts tell. */
+static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
+{
+    uint64_t round = engine->round - 1;
+
+    while (round > engine->all_entered && !tutti_domain_has(engine->domain, index, round, 1))
+        round--;
+    return round;
+}
+
+/* The reuse rule: everybody has entered round `needed`. */
+static int await_entry(struct tutti_engine *engine, uint64_t needed)
+{
+    const struct tutti_domain *domain = engine->domain;
+    struct tutti_run *run = &engine->run;
+    uint64_t all_entered = engine->round - 1;
+
+    for (run->wait_index = 0; run->wait_index < domain->nmembers; run->wait_index++) {
+        uint64_t entered;
+
+        if (run->wait_index == domain->me)
+            continue;
+        entered = last_entered(engine, run->wait_index);
+        if (entered < needed)
+            return TUTTI_AGAIN;
+        /* For the same call as I? */
+        if (entered > engine->all_entered)
+            TUTTI_TRY(tutti_run_check_past(engine, run->wait_index, entered));
+        if (entered < all_entered)
+            all_entered = entered;
+    }
+    run->wait_index = 0;
+    engine->all_entered = all_entered;
+    return TUTTI_OK;
+}
+
+int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
+{
+    const struct tutti_header *header = engine->run.header;
+    uint64_t signature[2];
+
+    if (engine->all_entered + behind < engine->round)
+        TUTTI_TRY(await_entry(engine, engine->round - behind));
+    memcpy(signature, &header->signature, sizeof signature);
+    engine->run.post = tutti_domain_open(engine->domain, engine->round, signature, header->chain);
+    return TUTTI_OK;
+}
+
+static int enter_round(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    enum tutti_window_place place = run->program->window_place;
+
+    TUTTI_TRY(tutti_run_open_post(engine, place == TUTTI_IN_HALF ? 1 : TUTTI_POSTS - 1));
+    run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, engine->domain->me);
+    if (place == TUTTI_IN_POST)
+        return TUTTI_OK;
+    run->post->input = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_INPUT];
+    run->post->output = (uint64_t)(uintptr_t)run->base[TUTTI_BUF_OUTPUT];
+    if (engine->lend != NULL)
+        tutti_run_offer(engine, run->post);
+    return TUTTI_OK;
+}
+
+static void leave_round(struct tutti_engine *engine)
+{
+    uint32_t nsignals = engine->run.program->plan->schedule->nsignals;
+
+    if (engine->run.signals_given < nsignals)
+        tutti_domain_give(engine->domain, engine->run.post, engine->round, nsignals);
+}
+
+/* Lanes before local steps: what can be on its way while this core copies should be. */
+static int run_steps_inside(struct tutti_engine *engine)
+{
+    int lanes = TUTTI_OK, local;
+
+    if (!engine->run.program->plan->schedule->is_one_sided) {
+        lanes = tutti_run_lanes(engine);
+        if (lanes != TUTTI_OK && lanes != TUTTI_AGAIN)
+            return lanes;
+    }
+    local = tutti_run_local(engine);
+    return local != TUTTI_OK ? local : lanes;
+}
+
+static int run_steps(struct tutti_engine *engine)
+{
+    const struct tutti_schedule *schedule = engine->run.program->plan->schedule;
+    int rc;
+
+    /* Windows and FIFOs outlive us all. */
+    if (schedule->is_one_sided &&
+        (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) == 0)
+        return run_steps_inside(engine);
+    /* When somebody has given up, the caller's next look at the peers says so. */
+    if (!tutti_fabric_enter(engine->fabric))
+        return TUTTI_AGAIN;
+    rc = run_steps_inside(engine);
+    return tutti_fabric_exit(engine->fabric) || rc != TUTTI_OK ? rc : TUTTI_AGAIN;
+}
+
+static void announce(struct tutti_domain *domain, const struct tutti_header *header)
+{
+    uint64_t words[TUTTI_ACTIVITY_WORDS];
+
+    _Static_assert(sizeof words == sizeof *header, "a header is what an activity holds");
+    memcpy(words, header, sizeof words);
+    tutti_domain_announce(domain, words);
+}
+
+/* What every run begins with. */
+static inline void enlist(struct tutti_engine *engine, const struct tutti_program *program,
+                          const struct tutti_call *call)
+{
+    struct tutti_run *run = &engine->run;
+
+    tutti_assert(!run->is_active);
+    run->program = program;
+    run->call = call;
+    run->header = tutti_history_add(&engine->history, &call->signature);
+    engine->looks = 0;
+    if (engine->domain != NULL)
+        announce(engine->domain, run->header);
+    run->scale = program->plan->schedule->is_one_sided &&
+                         !program->plan->schedule->sums_in_stages
+                     ? average_of(call, engine->nranks)
+                     : TUTTI_NO_SCALE;
+    run->piece = 0;
+    run->local_position = 0;
+    run->wait_index = 0;
+    run->signals_given = 0;
+    run->lends = false;
+    run->moved = false;
+    run->is_active = true;
+}
+
+/* Peers must find the counts of a v-form as soon as they find that the call differs from theirs. */
+static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
+{
+    struct tutti_run *run = &engine->run;
+    bool has_hash = tutti_signature_has_hash(&call->signature);
+    bool has_pairs = tutti_signature_has_pairs(&call->signature);
+
+    run->is_vector = has_hash || has_pairs;
+    run->ncounts = has_pairs ? 1 : 0;
+    if (has_hash && engine->domain != NULL)
+        tutti_domain_show_counts(engine->domain, TUTTI_COUNTS_OF_HOST,
+                                 engine->history.sequence + 1, tutti_call_shared_counts(call));
+    else if (has_hash && engine->nranks <= TUTTI_MOST_COUNTS)
+        run->ncounts = (uint32_t)engine->nranks;
+    run->header_bytes = (uint32_t)(sizeof *run->header + run->ncounts * sizeof(uint64_t));
+}
+
+int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
+                    const struct tutti_call *call)
+{
+    struct tutti_run *run = &engine->run;
+
+    prepare_counts(engine, call);
+    if (!program->plan->schedule->is_one_sided)
+        TUTTI_TRY(tutti_lanes_reserve(run, program->plan, run->ncounts));
+    TUTTI_TRY(reserve_arena(engine, program));
+    enlist(engine, program, call);
+    run->streams = program->may_stream && tutti_run_streams(engine);
+    run->phase = program->lent != NULL ? PHASE_AGREE : PHASE_PIECE;
+    engine->round += program->lent != NULL;
+    return TUTTI_OK;
+}
+
+/* Small calls are all but all of this kind, and a few hundred instructions are half their time. So
+ * this does what tutti_run_begin and tutti_run_progress would do, without asking what is known. */
+static int start_one_round(struct tutti_engine *engine, const struct tutti_program *program,
+                           const struct tutti_call *call)
+{
+    struct tutti_run *run = &engine->run;
+
+    enlist(engine, program, call);
+    run->streams = false;
+    run->bound = &program->last;
+    run->base[TUTTI_BUF_INPUT] = (uint8_t *)(uintptr_t)call->input;
+    run->base[TUTTI_BUF_OUTPUT] = call->output;
+    engine->round++;
+    run->phase = PHASE_ENTER;
+    TUTTI_TRY(enter_round(engine));
+    run->phase = PHASE_STEPS;
+    TUTTI_TRY(tutti_run_local(engine));
+    leave_round(engine);
+    run->is_active = false;
+    return TUTTI_OK;
+}
+
+int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *program,
+                    const struct tutti_call *call)
+{
+    if (program->is_one_round)
+        return start_one_round(engine, program, call);
+    TUTTI_TRY(tutti_run_begin(engine, program, call));
+    return tutti_run_progress(engine);
+}
+
+int tutti_run_progress(struct tutti_engine *engine)
+{
+    struct tutti_run *run = &engine->run;
+    const struct tutti_program *program;
+    bool has_round;
+
+    if (run->phase == PHASE_AGREE) {
+        TUTTI_TRY(tutti_run_agree(engine));
+        run->phase = PHASE_PIECE;
+    }
+    program = run->program;
+    has_round = program->plan->schedule->needs != 0;
+    while (run->piece < program->npieces) {
+        if (run->phase == PHASE_PIECE) {
+            begin_piece(engine);
+            run->phase = PHASE_ENTER;
+        }
+        if (run->phase == PHASE_ENTER) {
+            if (has_round)
+                TUTTI_TRY(enter_round(engine));
+            run->phase = PHASE_STEPS;
+        }
+        TUTTI_TRY(run_steps(engine));
+        if (has_round)
+            leave_round(engine);
+        if (program->widens || program->scales_output)
+            finish_output(engine);
+        run->moved = true;
+        run->piece++;
+        run->phase = PHASE_PIECE;
+    }
+    run->is_active = false;
+    return TUTTI_OK;
+}
+
+void tutti_run_cancel(struct tutti_engine *engine)
+{
+    engine->run.is_active = false;
+    tutti_fabric_expel(engine->fabric);
+}
+
+int tutti_run_explain(struct tutti_engine *engine, int rc)
+{
+    const struct tutti_run *run = &engine->run;
+    char message[TUTTI_MESSAGE_BYTES];
+    int found;
+
+    if (!run->is_active || run->phase != PHASE_STEPS ||
+        run->program->plan->schedule->is_one_sided)
+        return rc;
+    memcpy(message, tutti_last_message(), sizeof message);
+    found = tutti_lanes_read_headers(engine);
+    if (found != TUTTI_OK)
+        return found;
+    tutti_set_last_message(message);
+    return rc;
+}
+
+int tutti_run_waits_for(const struct tutti_engine *engine)
+{
+    const struct tutti_run *run = &engine->run;
+    const struct tutti_plan *plan;
+
+    if (!run->is_active)
+        return TUTTI_NO_RANK;
+    plan = run->program->plan;
+    if (run->phase == PHASE_AGREE || run->phase == PHASE_ENTER)
+        return (int)run->wait_index;
+    if (run->local_position < plan->nlocal) {
+        const struct tutti_step *step =
+            &plan->schedule->steps[plan->local_steps[run->local_position]];
+
+        if (step->kind == TUTTI_STEP_WAIT)
+            return step->from == TUTTI_ALL_RANKS ? (int)run->wait_index : step->from;
+    }
+    return plan->schedule->is_one_sided ? TUTTI_NO_RANK : tutti_lanes_wait_for(run);
+}

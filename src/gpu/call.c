@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls on device memory: where their buffers are, and how they are enqueued, alone or in
+ * groups. */
+#include "gpu/comm_gpu.h"
+
+#include "base/clock.h"
+#include "queue/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where buffers are ----------------------------------------------------------------------- */
+
+bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer)
+{
+    const struct tutti_cuda *cuda = comm->cuda;
+    unsigned type = 0;
+    int is_managed = 0;
+    int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED};
+    void *values[] = {&type, &is_managed};
+
+    /* Memory that the driver does not know has a type of 0. */
+    return cuda->pointer_attributes(2, attributes, values,
+                                    (tutti_cu_address)(uintptr_t)buffer) == TUTTI_CU_SUCCESS &&
+           (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
+}
+
+/* Without any buffer the stream tells, else what the last call with one was like: ranks that have
+ * no part in an all-to-all, say, must go where the others go. */
+static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t stream)
+{
+    if (comm->gpu == NULL)
+        return false;
+    if (stream != NULL)
+        return !tutti_stream_is_ours(stream);
+    return comm->gpu->has_domain && !tutti_load_relaxed(&comm->gpu->calls_on_host);
+}
+
+static void remember_side(const struct tutti_comm *comm, bool is_on_gpu)
+{
+    uint8_t on_host = !is_on_gpu;
+
+    if (comm->gpu != NULL && tutti_load_relaxed(&comm->gpu->calls_on_host) != on_host)
+        tutti_store_relaxed(&comm->gpu->calls_on_host, on_host);
+}
+
+int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
+                    size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
+                    bool *ret_is_on_gpu)
+{
+    bool is_sent = send != NULL && tutti_gpu_is_device_memory(comm, send);
+    bool is_received = recv == send ? is_sent
+                                    : recv != NULL && tutti_gpu_is_device_memory(comm, recv);
+
+    if (send_bytes > 0 && recv_bytes > 0 && is_sent != is_received)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is in device memory, the other "
+                          "buffer is not; put both in the memory of one side", function,
+                          is_sent ? "sendbuff" : "recvbuff", is_sent ? send : recv, comm->rank);
+    *ret_is_on_gpu = (is_sent && (send_bytes > 0 || recv_bytes == 0)) ||
+                     (is_received && (recv_bytes > 0 || send_bytes == 0));
+    if (send == NULL && recv == NULL)
+        *ret_is_on_gpu = is_blind_call_on_gpu(comm, stream);
+    else
+        remember_side(comm, *ret_is_on_gpu);
+    if (*ret_is_on_gpu && comm->gpu == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers are in device memory, but rank %d "
+                          "is on the CPU: no CUDA context was current when its communicator was "
+                          "made; set config.device", function, comm->rank);
+    if (*ret_is_on_gpu && stream != NULL && tutti_stream_is_ours(stream))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, "
+                          "but the stream is one for host memory; pass a CUDA stream, or NULL",
+                          function, comm->rank);
+    return TUTTI_OK;
+}
+
+int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
+                           const struct tutti_call *call)
+{
+    unsigned type = 0;
+    int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE};
+    void *values[] = {&type};
+
+    if (!call->is_premultiplied || call->scalar_address == NULL ||
+        (comm->cuda->pointer_attributes(1, attributes, values,
+                                        (tutti_cu_address)(uintptr_t)call->scalar_address) ==
+             TUTTI_CU_SUCCESS && type != 0))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the buffers of rank %d are in device memory, but "
+                      "the scalar of its operation is in host memory that the device does not see; "
+                      "put it into device memory, or make the operation with "
+                      "tuttiScalarHostImmediate", function, comm->rank);
+}
+
+/* ---- enqueueing ------------------------------------------------------------------------------ */
+
+struct entry {
+    struct tutti_call call;
+    struct tutti_header header;
+    tuttiStream_t stream;
+    size_t *vectors[4]; /* copies of a v-form's arrays */
+};
+
+struct tutti_gpu_part {
+    struct tutti_comm *comm;
+    struct entry *entries;
+    size_t count, capacity;
+    struct tutti_gpu_part *next;
+};
+
+static uint64_t timeout_ns(const struct tutti_comm *comm)
+{
+    return (uint64_t)tutti_comm_timeout_ms(comm) * TUTTI_NS_PER_MS;
+}
+
+/* A call with stream NULL is complete when it returns: it sees what the thread's default stream has
+ * done, and runs on a stream that nobody else waits for. */
+static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
+                       struct tutti_cu_stream **ret_stream)
+{
+    if (stream == NULL)
+        TUTTI_TRY(tutti_gpu_await_default(comm->gpu->gpu));
+    *ret_stream = stream != NULL ? (struct tutti_cu_stream *)stream
+                                 : tutti_gpu_stream(comm->gpu->gpu);
+    return TUTTI_OK;
+}
+
+static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, size_t count,
+                  struct tutti_cu_stream *stream, bool is_captured)
+{
+    int rc = tutti_gpu_run(comm->gpu->gpu, items, count, stream, is_captured, timeout_ns(comm));
+
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_watch(comm);
+    if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
+        tutti_comm_fail(comm, rc, tutti_last_message());
+    return rc;
+}
+
+/* Collectives count by themselves, messages for each peer and direction. */
+static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_header header = {.signature = call->signature};
+    size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
+
+    if (call->kind < TUTTI_CALL_SEND) {
+        if (tutti_signature_has_hash(&call->signature))
+            tutti_gpu_show_counts(side->gpu, side->history.sequence + 1,
+                                  tutti_call_shared_counts(call));
+        return *tutti_history_add(&side->history, &call->signature);
+    }
+    header.sequence = ++side->sequences[at];
+    return header;
+}
+
+static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
+{
+    const struct tutti_gpu_stored *stored;
+    int rc = tutti_gpu_programs_find(comm, item->call, &stored);
+
+    if (rc != TUTTI_OK)
+        return tutti_comm_fail(comm, rc, tutti_last_message());
+    if (stored != NULL)
+        item->program = *stored;
+    return TUTTI_OK;
+}
+
+/* With the GPU's context current. A stream that cannot be used is refused before the call is
+ * counted. */
+static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
+                   struct tutti_cu_stream *stream)
+{
+    struct tutti_gpu_item item = {.call = call};
+    struct tutti_header header;
+    bool is_captured;
+
+    TUTTI_TRY(tutti_gpu_is_capturing(comm->gpu->gpu, stream, &is_captured));
+    if (!comm->gpu->has_domain)
+        return tutti_gpu_stage_calls(comm, &call, 1, stream, is_captured);
+    TUTTI_TRY(find_program(comm, &item));
+    header = number(comm, call);
+    item.header = &header;
+    return launch(comm, &item, 1, stream, is_captured);
+}
+
+int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct tutti_cu_stream *on;
+    int rc, mode;
+
+    TUTTI_TRY(find_stream(comm, stream, &on));
+    TUTTI_TRY(tutti_gpu_enter_relaxed(comm->gpu->gpu, &mode));
+    rc = enqueue(comm, call, on);
+    tutti_gpu_leave_relaxed(comm->gpu->gpu, mode);
+    return rc == TUTTI_OK && stream == NULL ? tutti_gpu_wait(comm) : rc;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static int copy_vector(size_t nranks, const size_t **array, size_t **ret_copy)
+{
+    if (*array == NULL)
+        return TUTTI_OK;
+    *ret_copy = malloc(nranks * sizeof **ret_copy);
+    if (*ret_copy == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
+    memcpy(*ret_copy, *array, nranks * sizeof **ret_copy);
+    *array = *ret_copy;
+    return TUTTI_OK;
+}
+
+static void free_entry(struct entry *entry)
+{
+    for (int i = 0; i < 4; i++)
+        free(entry->vectors[i]);
+}
+
+static int copy_call(struct entry *entry, size_t nranks, const struct tutti_call *call)
+{
+    const size_t **arrays[] = {&entry->call.input_counts, &entry->call.input_displs,
+                               &entry->call.output_counts, &entry->call.output_displs};
+
+    entry->call = *call;
+    for (int i = 0; i < 4; i++)
+        TUTTI_TRY(copy_vector(nranks, arrays[i], &entry->vectors[i]));
+    return TUTTI_OK;
+}
+
+static int part_of(struct tutti_gpu_part **parts, struct tutti_comm *comm,
+                   struct tutti_gpu_part **ret_part)
+{
+    while (*parts != NULL && (*parts)->comm != comm)
+        parts = &(*parts)->next;
+    if (*parts == NULL) {
+        *parts = calloc(1, sizeof **parts);
+        if (*parts == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
+        (*parts)->comm = comm;
+    }
+    *ret_part = *parts;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
+                       const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct entry entry = {.stream = stream};
+    struct tutti_gpu_part *part;
+    int rc;
+
+    TUTTI_TRY(part_of(parts, comm, &part));
+    if (part->count == part->capacity) {
+        size_t capacity = part->capacity == 0 ? 8 : 2 * part->capacity;
+        struct entry *grown = realloc(part->entries, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", capacity);
+        part->entries = grown;
+        part->capacity = capacity;
+    }
+    rc = copy_call(&entry, (size_t)comm->nranks, call);
+    if (rc != TUTTI_OK) {
+        free_entry(&entry);
+        return rc;
+    }
+    part->entries[part->count++] = entry;
+    return TUTTI_OK;
+}
+
+const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
+                                             const struct tutti_comm *comm, size_t index)
+{
+    while (parts != NULL && parts->comm != comm)
+        parts = parts->next;
+    return parts != NULL && index < parts->count ? &parts->entries[index].call : NULL;
+}
+
+static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
+{
+    struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
+    int rc = TUTTI_OK;
+
+    if (items == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    for (size_t i = 0; rc == TUTTI_OK && i < part->count; i++) {
+        struct entry *entry = &part->entries[i];
+
+        items[i] = (struct tutti_gpu_item){.call = &entry->call, .header = &entry->header};
+        rc = find_program(part->comm, &items[i]);
+        entry->header = number(part->comm, &entry->call);
+    }
+    rc = rc == TUTTI_OK ? launch(part->comm, items, part->count, stream, is_captured) : rc;
+    free(items);
+    return rc;
+}
+
+static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
+{
+    const struct tutti_call **calls = malloc(part->count * sizeof *calls);
+    int rc;
+
+    if (calls == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    for (size_t i = 0; i < part->count; i++)
+        calls[i] = &part->entries[i].call;
+    rc = tutti_gpu_stage_calls(part->comm, calls, part->count, stream, is_captured);
+    free(calls);
+    return rc;
+}
+
+/* A group's calls run on the stream of the first; those of the others come before and after. */
+static int enqueue_all(struct tutti_gpu_part *part, struct tutti_cu_stream *const *streams)
+{
+    struct tutti_gpu *gpu = part->comm->gpu->gpu;
+    bool is_captured;
+
+    TUTTI_TRY(tutti_gpu_is_capturing(gpu, streams[0], &is_captured));
+    for (size_t i = 1; i < part->count; i++)
+        if (streams[i] != streams[i - 1])
+            TUTTI_TRY(tutti_gpu_follow(gpu, streams[0], streams[i]));
+    TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, streams[0], is_captured)
+                                          : stage_all(part, streams[0], is_captured));
+    for (size_t i = 1; i < part->count; i++)
+        if (streams[i] != streams[i - 1])
+            TUTTI_TRY(tutti_gpu_follow(gpu, streams[i], streams[0]));
+    return TUTTI_OK;
+}
+
+static int find_streams(struct tutti_gpu_part *part, struct tutti_cu_stream **streams)
+{
+    const struct entry *entries = part->entries;
+
+    for (size_t i = 0; i < part->count; i++) {
+        if (i > 0 && entries[i].stream == entries[i - 1].stream)
+            streams[i] = streams[i - 1];
+        else
+            TUTTI_TRY(find_stream(part->comm, entries[i].stream, &streams[i]));
+    }
+    return TUTTI_OK;
+}
+
+static int launch_part(struct tutti_gpu_part *part)
+{
+    struct tutti_cu_stream **streams = malloc(part->count * sizeof *streams);
+    int rc = TUTTI_OK, mode;
+
+    if (streams == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
+    TUTTI_TRY_OR(out, rc, find_streams(part, streams));
+    TUTTI_TRY_OR(out, rc, tutti_gpu_enter_relaxed(part->comm->gpu->gpu, &mode));
+    rc = enqueue_all(part, streams);
+    tutti_gpu_leave_relaxed(part->comm->gpu->gpu, mode);
+out:
+    free(streams);
+    return rc;
+}
+
+/* One that fails does not keep the peers of the others waiting. */
+int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
+{
+    char message[TUTTI_MESSAGE_BYTES];
+    int first = TUTTI_OK;
+
+    for (; parts != NULL; parts = parts->next) {
+        int rc;
+
+        tutti_log_enter(&parts->comm->scope);
+        rc = launch_part(parts);
+        if (rc == TUTTI_OK || first != TUTTI_OK)
+            continue;
+        first = rc;
+        snprintf(message, sizeof message, "%s", tutti_last_message());
+    }
+    if (first != TUTTI_OK)
+        tutti_set_last_message(message);
+    return first;
+}
+
+int tutti_gpu_parts_wait(struct tutti_gpu_part *parts)
+{
+    int first = TUTTI_OK;
+
+    for (; parts != NULL; parts = parts->next) {
+        bool waits = false;
+        int rc = TUTTI_OK;
+
+        for (size_t i = 0; i < parts->count; i++)
+            waits = waits || parts->entries[i].stream == NULL;
+        tutti_log_enter(&parts->comm->scope);
+        if (waits)
+            rc = tutti_gpu_wait(parts->comm);
+        first = first != TUTTI_OK ? first : rc;
+    }
+    return first;
+}
+
+void tutti_gpu_parts_free(struct tutti_gpu_part *parts)
+{
+    while (parts != NULL) {
+        struct tutti_gpu_part *next = parts->next;
+
+        for (size_t i = 0; i < parts->count; i++)
+            free_entry(&parts->entries[i]);
+        free(parts->entries);
+        free(parts);
+        parts = next;
+    }
+}

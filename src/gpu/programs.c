@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file:
+ * as schedules, which kernels run step by step. Without that kernels have ways of their own. */
+#include "gpu/comm_gpu.h"
+
+#include "base/log.h"
+#include "executor/cuda/program.h"
+
+#include <stdlib.h>
+
+/* Programs stay in device memory, for kernels and graphs may need them at any time; so there is an
+ * end to them. All ranks count the same calls, so they come to it at the same one. */
+enum { MOST_CALLS = 1024, ENTRIES = 2 * MOST_CALLS };
+
+/* One program, or none: then kernels go their own way. */
+struct variant {
+    bool is_made, has_program;
+    struct tutti_gpu_stored stored;
+};
+
+struct entry {
+    bool is_used;
+    struct tutti_call call;             /* what all ranks know of it */
+    struct variant variants[2];         /* out of place, in place: that is each rank's own affair */
+};
+
+struct tutti_gpu_programs {
+    struct tutti_cache *plans;
+    size_t count;
+    struct entry entries[ENTRIES];
+};
+
+static bool is_alike(const struct entry *entry, const struct tutti_call *call)
+{
+    const struct tutti_call *known = &entry->call;
+
+    return entry->is_used && known->kind == call->kind && known->type == call->type &&
+           known->op == call->op && known->is_average == call->is_average &&
+           known->is_premultiplied == call->is_premultiplied && known->count == call->count &&
+           known->root == call->root;
+}
+
+/* Where it is, or would be. */
+static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call *call)
+{
+    size_t at = (call->count + call->count / 61) * 31 + call->kind * 7u + (size_t)call->root +
+                (size_t)call->type;
+
+    while (programs->entries[at % ENTRIES].is_used &&
+           !is_alike(&programs->entries[at % ENTRIES], call))
+        at++;
+    return &programs->entries[at % ENTRIES];
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* NULL: nobody has named one for this call. */
+static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
+                     const struct tutti_plan **ret_plan)
+{
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
+    enum tutti_authority by = TUTTI_BY_NOBODY;
+    struct tutti_choice choice;
+
+    *ret_plan = tutti_schedules_find(comm->schedules, &comm->view, &query);
+    if (*ret_plan != NULL)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
+    if (by >= TUTTI_BY_TABLE)
+        return TUTTI_OK;
+    return tutti_cache_plan(comm, comm->gpu->programs->plans, &choice, call->root, ret_plan);
+}
+
+static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
+                 const struct tutti_call *call, struct tutti_gpu_stored *ret_stored)
+{
+    const struct tutti_gpu_grid *grid = tutti_gpu_grid(comm->gpu->gpu);
+    struct tutti_program *program;
+    struct tutti_gpu_image image;
+    int rc;
+
+    TUTTI_TRY(tutti_gpu_program_create(plan, call, comm->rank, grid, &program));
+    rc = tutti_gpu_program_encode(program, call, grid, &image);
+    tutti_program_destroy(program);
+    TUTTI_TRY(rc);
+    rc = tutti_gpu_store(comm->gpu->gpu, image.bytes, image.size_bytes, &ret_stored->image);
+    ret_stored->scratch_bytes = image.scratch_bytes;
+    tutti_gpu_image_fini(&image);
+    return rc;
+}
+
+/* What kernels cannot run they cannot run on any rank: then all go the other way. */
+static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
+{
+    const uint32_t of_peers = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
+    const struct tutti_plan *plan;
+    int rc;
+
+    TUTTI_TRY(find_plan(comm, call, &plan));
+    if (plan != NULL && (plan->schedule->needs & of_peers) != 0 &&
+        !tutti_gpu_sees_all(comm->gpu->gpu)) {
+        tutti_log(TUTTI_LOG_INFO, "the algorithm that was named for %s reads its peers' buffers, "
+                  "which on GPUs takes ranks of one process on one of them: not used",
+                  tutti_collective_name(call->collective));
+        plan = NULL;
+    }
+    if (plan != NULL) {
+        rc = store(comm, plan, call, &variant->stored);
+        if (rc != TUTTI_OK && rc != TUTTI_ERR_USAGE)
+            return rc;
+        variant->has_program = rc == TUTTI_OK;
+        if (rc == TUTTI_OK)
+            tutti_gpu_tell(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
+                           plan->schedule->nsteps);
+    }
+    variant->is_made = true;
+    return TUTTI_OK;
+}
+
+/* The call's place, if there is one left. */
+static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
+{
+    struct tutti_gpu_programs *programs = comm->gpu->programs;
+    struct entry *entry = place_of(programs, call);
+
+    if (entry->is_used)
+        return entry;
+    if (programs->count == MOST_CALLS)
+        return NULL;
+    *entry = (struct entry){.is_used = true, .call = *call};
+    if (++programs->count == MOST_CALLS && comm->rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run by named algorithms on GPUs: further "
+                  "ones run as if none were named", MOST_CALLS);
+    return entry;
+}
+
+int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
+                            const struct tutti_gpu_stored **ret_stored)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+    struct variant *variant;
+    struct entry *entry;
+
+    *ret_stored = NULL;
+    /* Of v-forms kernels that go from buffer to buffer are the better way, whatever was named. */
+    if (call->kind >= TUTTI_CALL_VECTOR || (comm->policy == NULL && comm->schedules == NULL))
+        return TUTTI_OK;
+    if (side->programs == NULL) {
+        side->programs = calloc(1, sizeof *side->programs);
+        if (side->programs == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for programs of a GPU");
+        TUTTI_TRY(tutti_cache_create(&side->programs->plans));
+    }
+    entry = enter(comm, call);
+    if (entry == NULL)
+        return TUTTI_OK;
+    variant = &entry->variants[call->input == call->output];
+    if (!variant->is_made)
+        TUTTI_TRY(make(comm, call, variant));
+    *ret_stored = variant->has_program ? &variant->stored : NULL;
+    return TUTTI_OK;
+}
+
+void tutti_gpu_programs_fini(struct tutti_comm *comm)
+{
+    struct tutti_gpu_programs *programs = comm->gpu->programs;
+
+    if (programs == NULL)
+        return;
+    tutti_cache_destroy(programs->plans);
+    free(programs);
+    comm->gpu->programs = NULL;
+}

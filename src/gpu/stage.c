@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls on device memory that go through the host.
+ *
+ *     the caller's stream   copy out -> host function -> wait for a word -> copy in
+ *                                           |                ^
+ *     the stage's thread                    run the calls ---'
+ *
+ * The host function hands the calls, as one batch, to a host stream of the communicator's own, and
+ * returns. So no thread of the driver waits, and no thread of the caller's. The word is set
+ * whatever becomes of the calls: streams go on, the communicator tells what went wrong. */
+#include "gpu/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where staged buffers are ---------------------------------------------------------------- */
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+}
+
+/* What a call takes: its buffers, and a line for a scalar that is read when it runs. */
+static size_t staged_bytes(size_t input_bytes, size_t output_bytes)
+{
+    return round_up(input_bytes) + round_up(output_bytes) + TUTTI_CACHE_LINE;
+}
+
+static bool is_late(const struct tutti_call *call)
+{
+    return call->is_premultiplied && call->scalar_address != NULL;
+}
+
+/* ---- copies on the stream -------------------------------------------------------------------- */
+
+static int copy(struct tutti_comm *comm, const void *to, const void *from, size_t bytes,
+                struct tutti_cu_stream *stream)
+{
+    int code;
+
+    if (bytes == 0)
+        return TUTTI_OK;
+    code = comm->cuda->copy_async((tutti_cu_address)(uintptr_t)to,
+                                  (tutti_cu_address)(uintptr_t)from, bytes, stream);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_gpu_fail(comm->gpu->gpu, code, "copying to the host");
+}
+
+/* What lies between the blocks of a v-form is the caller's. */
+static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const uint8_t *staged,
+                   size_t bytes, struct tutti_cu_stream *stream)
+{
+    size_t size = tutti_type_size(call->type), at = 0;
+
+    if (call->output_counts == NULL || call->output_displs == NULL ||
+        call->collective == TUTTI_REDUCE_SCATTER)
+        return copy(comm, call->output, staged, bytes, stream);
+    for (int rank = 0; rank < comm->nranks; rank++) {
+        at = call->output_displs[rank] * size;
+        TUTTI_TRY(copy(comm, (uint8_t *)call->output + at, staged + at,
+                       call->output_counts[rank] * size, stream));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static void push(struct tutti_stage *stage, struct tutti_batch *batch)
+{
+    if (stage->is_issued_late)
+        tutti_batch_issue(batch);
+    batch->streams_missing = 1;
+    tutti_stream_push(stage->comm->gpu->stage, &batch->place, batch, true);
+}
+
+/* Once, by the driver or by who gives up. */
+static void push_once(struct tutti_stage *stage)
+{
+    struct tutti_batch *batch = __atomic_exchange_n(&stage->batch, NULL, __ATOMIC_ACQ_REL);
+
+    if (batch != NULL)
+        push(stage, batch);
+}
+
+/* On a thread of the driver, which must not be called here. */
+static void hand_over(void *argument)
+{
+    struct tutti_stage *stage = argument;
+    struct tutti_batch *batch;
+
+    if (stage->pattern == NULL) {
+        push_once(stage);
+        return;
+    }
+    if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
+        tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
+        tutti_store_release(stage->word, 1);
+        return;
+    }
+    tutti_store_release(stage->word, 0);
+    push(stage, batch);
+}
+
+void tutti_gpu_stage_give_up(struct tutti_comm *comm)
+{
+    pthread_mutex_lock(&comm->gpu->lock);
+    for (struct tutti_stage *stage = comm->gpu->stages; stage != NULL; stage = stage->next)
+        push_once(stage);
+    pthread_mutex_unlock(&comm->gpu->lock);
+}
+
+/* One batch of the calls on staged buffers, and the copies out. */
+static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
+                     const struct tutti_call *const *calls, size_t count,
+                     struct tutti_cu_stream *stream, struct tutti_batch *batch)
+{
+    uint8_t *at = stage->bytes + TUTTI_CACHE_LINE;
+
+    for (size_t i = 0; i < count; i++) {
+        struct tutti_call staged = *calls[i];
+        size_t input_bytes, output_bytes;
+
+        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
+        staged.input = at;
+        staged.output = at + round_up(input_bytes);
+        TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
+        at += round_up(input_bytes) + round_up(output_bytes);
+        if (is_late(calls[i])) {
+            staged.scalar_address = at;
+            TUTTI_TRY(copy(comm, at, calls[i]->scalar_address, tutti_type_size(calls[i]->type),
+                           stream));
+        }
+        at += TUTTI_CACHE_LINE;
+        TUTTI_TRY(tutti_batch_add(batch, &staged));
+    }
+    return TUTTI_OK;
+}
+
+static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
+                    const struct tutti_call *const *calls, size_t count,
+                    struct tutti_cu_stream *stream)
+{
+    const uint8_t *at = stage->bytes + TUTTI_CACHE_LINE;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t input_bytes, output_bytes;
+
+        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
+        TUTTI_TRY(copy_in(comm, calls[i], at + round_up(input_bytes), output_bytes, stream));
+        at += staged_bytes(input_bytes, output_bytes);
+    }
+    return TUTTI_OK;
+}
+
+static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_batch *batch,
+               struct tutti_cu_stream *stream)
+{
+    const struct tutti_cuda *cuda = comm->cuda;
+    tutti_cu_address word;
+    int code;
+
+    batch->done_word = stage->word;
+    if (stage->is_captured)
+        stage->pattern = batch;
+    else
+        __atomic_store_n(&stage->batch, batch, __ATOMIC_RELEASE);
+    code = cuda->host_device_address(&word, stage->word, 0);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->host_function(stream, hand_over, stage);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->wait_value(stream, word, 1, TUTTI_CU_WAIT_EQUAL);
+    if (code == TUTTI_CU_SUCCESS)
+        return TUTTI_OK;
+    return tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
+}
+
+/* What was enqueued, as far as it came, uses the stage. */
+static int note(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_cu_stream *stream)
+{
+    int code = comm->cuda->event_record(stage->event, stream);
+
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_gpu_fail(comm->gpu->gpu, code, "an event");
+    stage->is_recorded = true;
+    TUTTI_TRY(tutti_gpu_note(comm->gpu->gpu, stream));
+    return tutti_gpu_watch(comm);
+}
+
+static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *calls, size_t count,
+                     struct tutti_cu_stream *stream, bool is_captured)
+{
+    struct tutti_stage *stage;
+    struct tutti_batch *batch;
+    size_t bytes = 0;
+    int rc, noted = TUTTI_OK;
+
+    if (comm->cuda->wait_value == NULL)
+        return tutti_fail(TUTTI_ERR_DEVICE, "rank %d: this CUDA driver lacks "
+                          "cuStreamWaitValue32, by which streams wait for the host; a newer one "
+                          "has it", comm->rank);
+    for (size_t i = 0; i < count; i++) {
+        size_t input_bytes, output_bytes;
+
+        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
+        bytes += staged_bytes(input_bytes, output_bytes);
+    }
+    if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
+        return TUTTI_ERR_SYSTEM;
+    TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
+    /* Host functions of several streams come in any order, the calls must not. */
+    if (!is_captured)
+        TUTTI_TRY(tutti_gpu_follow_last(comm->gpu->gpu, stream));
+    TUTTI_TRY(tutti_batch_create(comm, &batch));
+    rc = stage_out(comm, stage, calls, count, stream, batch);
+    if (rc != TUTTI_OK) {
+        tutti_batch_release(batch);
+        if (!is_captured)
+            note(comm, stage, stream);
+        return rc;
+    }
+    /* Replays are calls of which nobody tells before their turn comes on the stream; once there may
+     * be some, all calls are counted then. */
+    comm->gpu->has_captured = comm->gpu->has_captured || is_captured;
+    stage->is_issued_late = comm->gpu->has_captured;
+    if (!stage->is_issued_late)
+        tutti_batch_issue(batch);
+    rc = run(comm, stage, batch, stream);
+    if (rc == TUTTI_OK)
+        rc = stage_in(comm, stage, calls, count, stream);
+    if (!is_captured)
+        noted = note(comm, stage, stream);
+    return rc != TUTTI_OK ? rc : noted;
+}
+
+int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
+                          size_t count, struct tutti_cu_stream *stream, bool is_captured)
+{
+    int rc = stage_all(comm, calls, count, stream, is_captured);
+
+    if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)
+        return rc;
+    /* What was issued must take its turn, to fail. */
+    tutti_comm_fail(comm, rc, tutti_last_message());
+    tutti_gpu_stage_give_up(comm);
+    return rc;
+}

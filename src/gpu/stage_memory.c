@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Staged memory is used again when what copies out of it has ended. */
+#include "gpu/stage.h"
+
+#include <stdlib.h>
+
+/* What is kept though it is not in use. Page-locking takes milliseconds. */
+enum { KEPT_BYTES = 64 << 20, HEAD_BYTES = 64 };
+
+static void destroy(const struct tutti_cuda *cuda, struct tutti_stage *stage)
+{
+    if (stage->bytes != NULL)
+        cuda->host_free(stage->bytes);
+    if (stage->event != NULL)
+        cuda->event_destroy(stage->event);
+    tutti_batch_release(stage->pattern);
+    free(stage);
+}
+
+static bool is_free(const struct tutti_cuda *cuda, const struct tutti_stage *stage)
+{
+    return !stage->is_captured &&
+           (!stage->is_recorded || cuda->event_query(stage->event) == TUTTI_CU_SUCCESS);
+}
+
+/* Free those that are not in use, until what is left is not too much. */
+static void tidy(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda)
+{
+    for (struct tutti_stage **at = &side->stages; *at != NULL && side->staged_bytes > KEPT_BYTES;) {
+        struct tutti_stage *stage = *at;
+
+        if (!is_free(cuda, stage)) {
+            at = &stage->next;
+            continue;
+        }
+        *at = stage->next;
+        side->staged_bytes -= stage->size_bytes;
+        destroy(cuda, stage);
+    }
+}
+
+static int create(struct tutti_comm *comm, size_t size_bytes, struct tutti_stage **ret_stage)
+{
+    const struct tutti_cuda *cuda = comm->cuda;
+    struct tutti_stage *stage = calloc(1, sizeof *stage);
+    int code;
+
+    if (stage == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a call through the host");
+    stage->comm = comm;
+    stage->size_bytes = size_bytes;
+    code = cuda->host_alloc((void **)&stage->bytes, size_bytes,
+                            TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->event_create(&stage->event, TUTTI_CU_EVENT_DISABLE_TIMING);
+    if (code != TUTTI_CU_SUCCESS) {
+        destroy(cuda, stage);
+        return tutti_gpu_fail(comm->gpu->gpu, code, "page-locked memory");
+    }
+    *ret_stage = stage;
+    return TUTTI_OK;
+}
+
+/* Take one that is large enough out of the list. */
+static struct tutti_stage *find(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda,
+                                size_t size_bytes)
+{
+    for (struct tutti_stage **at = &side->stages; *at != NULL; at = &(*at)->next) {
+        struct tutti_stage *stage = *at;
+
+        if (stage->size_bytes < size_bytes || !is_free(cuda, stage))
+            continue;
+        *at = stage->next;
+        side->staged_bytes -= stage->size_bytes;
+        return stage;
+    }
+    return NULL;
+}
+
+int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
+                     struct tutti_stage **ret_stage)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_stage *stage;
+    int rc = TUTTI_OK;
+
+    size_bytes += HEAD_BYTES;
+    pthread_mutex_lock(&side->lock);
+    stage = find(side, comm->cuda, size_bytes);
+    tidy(side, comm->cuda);
+    if (stage == NULL)
+        rc = create(comm, size_bytes, &stage);
+    if (rc == TUTTI_OK) {
+        stage->is_recorded = false;
+        stage->is_captured = is_captured;
+        stage->word = (uint32_t *)(void *)stage->bytes;
+        *stage->word = 0;
+        stage->next = side->stages;
+        side->stages = stage;
+        side->staged_bytes += stage->size_bytes;
+        *ret_stage = stage;
+    }
+    pthread_mutex_unlock(&side->lock);
+    return rc;
+}
+
+void tutti_gpu_stage_fini(struct tutti_comm *comm)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+
+    tuttiHostStreamDestroy(side->stage);
+    side->stage = NULL;
+    if (side->is_stuck || tutti_gpu_enter(side->gpu) != TUTTI_OK)
+        return;
+    while (side->stages != NULL) {
+        struct tutti_stage *next = side->stages->next;
+
+        destroy(comm->cuda, side->stages);
+        side->stages = next;
+    }
+    tutti_gpu_leave(side->gpu);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Seeing to it that what was enqueued ends: kernels watch their deadline and the abort word, but
+ * only the host learns that a peer has died, or has given up. A thread looks while something is on
+ * its way, and sleeps while nothing is. */
+#include "gpu/comm_gpu.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/long_wait.h"
+
+#include <sched.h>
+#include <time.h>
+
+/* Between two looks. A wait of the caller's own looks all the time at first, then it lets others go
+ * on. */
+enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
+
+/* For kernels of a communicator that has failed, to end. They do at once, but what the caller has
+ * put before them on their stream may not. */
+#define GRACE_NS (10 * TUTTI_NS_PER_S)
+
+/* Has something happened that ends everything? Else, is everything complete? */
+static int look(struct tutti_comm *comm)
+{
+    int rc = tutti_gpu_check(comm->gpu->gpu);
+
+    if (rc == TUTTI_AGAIN) {
+        int news = tutti_comm_error(comm);
+
+        news = news != TUTTI_OK ? news : tutti_fabric_news(comm->fabric);
+        news = news != TUTTI_OK ? news : tutti_fabric_obituary(comm->fabric);
+        rc = news != TUTTI_OK ? news : rc;
+    }
+    if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
+        tutti_comm_fail(comm, rc, tutti_last_message());
+        tutti_gpu_stage_give_up(comm);
+    }
+    return rc;
+}
+
+static void *watch(void *argument)
+{
+    struct tutti_comm *comm = argument;
+    struct tutti_comm_gpu *side = comm->gpu;
+
+    tutti_log_enter(&comm->scope);
+    pthread_mutex_lock(&side->lock);
+    while (!side->is_ending) {
+        int rc;
+
+        if (!side->is_busy) {
+            pthread_cond_wait(&side->wake, &side->lock);
+            continue;
+        }
+        side->is_busy = false;
+        pthread_mutex_unlock(&side->lock);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        rc = look(comm);
+        pthread_mutex_lock(&side->lock);
+        side->is_busy = side->is_busy || rc == TUTTI_AGAIN;
+    }
+    pthread_mutex_unlock(&side->lock);
+    return NULL;
+}
+
+int tutti_gpu_watch(struct tutti_comm *comm)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+    int error = 0;
+
+    pthread_mutex_lock(&side->lock);
+    if (!side->has_watcher) {
+        error = pthread_create(&side->watcher, NULL, watch, comm);
+        side->has_watcher = error == 0;
+    }
+    if (!side->is_busy) {
+        side->is_busy = true;
+        pthread_cond_signal(&side->wake);
+    }
+    pthread_mutex_unlock(&side->lock);
+    return error == 0 ? TUTTI_OK
+                      : tutti_fail(TUTTI_ERR_SYSTEM, "no thread to watch a GPU: error %d", error);
+}
+
+void tutti_gpu_watch_end(struct tutti_comm *comm)
+{
+    struct tutti_comm_gpu *side = comm->gpu;
+
+    if (!side->has_watcher)
+        return;
+    pthread_mutex_lock(&side->lock);
+    side->is_ending = true;
+    pthread_cond_signal(&side->wake);
+    pthread_mutex_unlock(&side->lock);
+    pthread_join(side->watcher, NULL);
+    side->has_watcher = side->is_ending = false;
+}
+
+/* Kernels that have begun end: by what they wait for, by the abort word, by their deadline. A GPU
+ * that is lost says so instead. */
+static void wait_for_kernels(struct tutti_comm *comm)
+{
+    uint64_t until_ns = tutti_now_ns() + GRACE_NS;
+
+    while (tutti_gpu_check_ended(comm->gpu->gpu) == TUTTI_AGAIN && !comm->gpu->is_stuck) {
+        if (tutti_now_ns() < until_ns) {
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+            continue;
+        }
+        comm->gpu->is_stuck = true;
+        tutti_log(TUTTI_LOG_WARN, "the communicator has failed, but a stream does not come to "
+                  "what was enqueued on it: that memory stays allocated");
+    }
+}
+
+/* Only kernels know which rank they wait for; they tell it when their deadline has passed. */
+static void warn_of_wait(const struct tutti_comm *comm, struct tutti_long_wait *wait)
+{
+    double seconds;
+
+    if (tutti_long_wait_is_due(wait, tutti_now_ns(), &seconds))
+        tutti_log(TUTTI_LOG_WARN, "has been waiting for its calls on device memory for "
+                  "%.1f s; have all ranks called the same operations, and is the stream free? "
+                  "TUTTI_TIMEOUT_MS sets the limit (%d ms)", seconds, tutti_comm_timeout_ms(comm));
+}
+
+int tutti_gpu_wait(struct tutti_comm *comm)
+{
+    struct tutti_long_wait wait = {.lines = 0};
+    uint32_t looks = 0;
+    int rc;
+
+    while ((rc = tutti_gpu_check(comm->gpu->gpu)) == TUTTI_AGAIN) {
+        if (++looks < EAGER_LOOKS) {
+            sched_yield();
+            continue;
+        }
+        rc = look(comm);
+        if (rc != TUTTI_AGAIN)
+            break;
+        warn_of_wait(comm, &wait);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    /* What went through the host has ended by now, well or not: the communicator knows. */
+    if (rc == TUTTI_OK)
+        return tutti_comm_error(comm);
+    tutti_comm_fail(comm, rc, tutti_last_message());
+    tutti_gpu_stage_give_up(comm);
+    wait_for_kernels(comm);
+    return tutti_comm_error(comm);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans and programs, made at first need and kept: a direct-mapped table of
+ * programs (a collision drops the older one) over a list of plans. */
+#include "comm/comm.h"
+
+#include "tuner/builtin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES = 128 };
+
+struct plan_entry {
+    struct tutti_choice choice;
+    int root;
+    struct tutti_plan *plan;
+    struct plan_entry *next;
+};
+
+/* What a program depends on. */
+struct key {
+    uint8_t kind, type, flags;
+    int root;
+    size_t count;
+    uint64_t vector_hash; /* of the four arrays of a v-form */
+    const struct tutti_choice *trial; /* NULL: the tuner's own choice */
+};
+
+struct entry {
+    struct key key;
+    struct tutti_program *program; /* NULL: free */
+    size_t *vectors;               /* a copy of the arrays, to compare with */
+};
+
+struct tutti_cache {
+    struct entry entries[ENTRIES];
+    struct plan_entry *plans;
+    size_t plan_bytes;
+    uint64_t generation; /* grows whenever a program is dropped */
+    /* Sizes of which the log has told what they run by, a bit for each power of two. */
+    uint64_t seen[2][TUTTI_COLLECTIVE_COUNT];
+};
+
+int tutti_cache_create(struct tutti_cache **ret_cache)
+{
+    *ret_cache = calloc(1, sizeof **ret_cache);
+    if (*ret_cache != NULL)
+        (*ret_cache)->generation = 1;
+    return *ret_cache ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a schedule cache");
+}
+
+static void drop(struct entry *entry)
+{
+    tutti_program_destroy(entry->program);
+    free(entry->vectors);
+    *entry = (struct entry){.program = NULL};
+}
+
+void tutti_cache_forget(struct tutti_cache *cache)
+{
+    for (size_t i = 0; i < ENTRIES; i++)
+        drop(&cache->entries[i]);
+    cache->generation++;
+    while (cache->plans != NULL) {
+        struct plan_entry *next = cache->plans->next;
+
+        tutti_plan_destroy(cache->plans->plan);
+        free(cache->plans);
+        cache->plans = next;
+    }
+    cache->plan_bytes = 0;
+}
+
+void tutti_cache_destroy(struct tutti_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    tutti_cache_forget(cache);
+    free(cache);
+}
+
+size_t tutti_cache_bytes(const struct tutti_cache *cache)
+{
+    size_t bytes = sizeof *cache + cache->plan_bytes;
+
+    for (size_t i = 0; i < ENTRIES; i++)
+        if (cache->entries[i].program != NULL)
+            bytes += tutti_program_bytes(cache->entries[i].program);
+    return bytes;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+enum { FLAG_AVERAGE = 1, FLAG_PREMULTIPLIED = 2, FLAG_OVERLAID = 4 };
+
+static bool is_vector(const struct tutti_call *call)
+{
+    return call->input_counts != NULL || call->output_counts != NULL;
+}
+
+/* The arrays of a v-form one after the other; absent ones are left out. */
+static const size_t *vector_at(const struct tutti_call *call, int index)
+{
+    const size_t *const arrays[] = {call->input_counts, call->input_displs, call->output_counts,
+                                    call->output_displs};
+
+    return arrays[index];
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static struct key key_of(const struct tutti_call *call, uint32_t nranks,
+                         const struct tutti_choice *trial)
+{
+    struct key key = {.kind = call->kind, .type = (uint8_t)call->type, .root = call->root,
+                      .count = call->count, .trial = trial};
+
+    key.flags = (uint8_t)((call->is_average ? FLAG_AVERAGE : 0) |
+                          (call->is_premultiplied ? FLAG_PREMULTIPLIED : 0) |
+                          (call->collective == TUTTI_ALLTOALL && call->input == call->output
+                               ? FLAG_OVERLAID : 0));
+    if (!is_vector(call))
+        return key;
+    for (int i = 0; i < 4; i++) {
+        key.vector_hash = mix(key.vector_hash, (uint64_t)i + 1);
+        for (uint32_t rank = 0; vector_at(call, i) != NULL && rank < nranks; rank++)
+            key.vector_hash = mix(key.vector_hash, vector_at(call, i)[rank]);
+    }
+    return key;
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+    return a->count == b->count && a->kind == b->kind && a->type == b->type &&
+           a->flags == b->flags && a->root == b->root && a->vector_hash == b->vector_hash &&
+           a->trial == b->trial;
+}
+
+/* A hash may collide; arrays do not. */
+static bool same_vectors(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+{
+    const size_t *at = entry->vectors;
+
+    if (!is_vector(call))
+        return true;
+    for (int i = 0; i < 4; i++) {
+        bool is_given = *at++ != 0;
+
+        if (is_given != (vector_at(call, i) != NULL))
+            return false;
+        if (!is_given)
+            continue;
+        if (memcmp(at, vector_at(call, i), nranks * sizeof *at) != 0)
+            return false;
+        at += nranks;
+    }
+    return true;
+}
+
+static int keep_vectors(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+{
+    size_t *at;
+
+    if (!is_vector(call))
+        return TUTTI_OK;
+    at = entry->vectors = malloc(4 * (nranks + 1) * sizeof *at);
+    if (at == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the counts of %u ranks", nranks);
+    for (int i = 0; i < 4; i++) {
+        *at++ = vector_at(call, i) != NULL;
+        if (vector_at(call, i) == NULL)
+            continue;
+        memcpy(at, vector_at(call, i), nranks * sizeof *at);
+        at += nranks;
+    }
+    return TUTTI_OK;
+}
+
+static size_t slot_of(const struct key *key)
+{
+    uint64_t hash = mix(mix(mix(key->count, key->kind), (uint64_t)key->root << 16 | key->type),
+                        key->vector_hash ^ key->flags ^ (uintptr_t)key->trial);
+
+    return (size_t)(hash >> 40) % ENTRIES;
+}
+
+/* ---- making ------------------------------------------------------------------------- */
+
+static bool same_choice(const struct tutti_choice *a, const struct tutti_choice *b)
+{
+    return a->algorithm == b->algorithm &&
+           memcmp(&a->options, &b->options, sizeof a->options) == 0;
+}
+
+int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
+                     const struct tutti_choice *choice, int root,
+                     const struct tutti_plan **ret_plan)
+{
+    struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
+                                .root = (uint32_t)root, .options = choice->options,
+                                .places = &comm->places,
+                                .channels = 1}; /* TUTTI_CHANNEL_COLLECTIVE */
+    struct tutti_schedule *schedule;
+    struct plan_entry *entry;
+
+    for (entry = cache->plans; entry != NULL; entry = entry->next)
+        if (entry->root == root && same_choice(&entry->choice, choice)) {
+            *ret_plan = entry->plan;
+            return TUTTI_OK;
+        }
+    entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    int rc;
+    TUTTI_TRY_OR(fail, rc, tutti_algorithm_schedule(choice->algorithm, &shape, &schedule));
+    TUTTI_TRY_OR(fail, rc, tutti_plan_create(schedule, &entry->plan));
+    entry->choice = *choice;
+    entry->root = root;
+    entry->next = cache->plans;
+    cache->plans = entry;
+    cache->plan_bytes += sizeof *entry + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
+                         (schedule->ndeps + schedule->namong) * 4;
+    *ret_plan = entry->plan;
+    return TUTTI_OK;
+
+fail:
+    free(entry);
+    return rc;
+}
+
+static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
+{
+    const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
+    size_t total = 0;
+
+    /* Of an all-to-all only this rank knows its counts: no choice may depend on them. */
+    if (!is_vector(call))
+        return call->count * tutti_type_size(call->type);
+    if (call->collective == TUTTI_ALLTOALL)
+        return 0;
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        total += counts[rank];
+    return total / nranks * tutti_type_size(call->type);
+}
+
+static const char *name_authority(enum tutti_authority by)
+{
+    switch (by) {
+    case TUTTI_BY_VARIABLE: return "TUTTI_ALGORITHM";
+    case TUTTI_BY_RULE: return "the rules of TUTTI_TUNE";
+    case TUTTI_BY_TABLE: return "the measured table";
+    case TUTTI_BY_PRICE: return "the lowest price";
+    default: return "the built-in table";
+    }
+}
+
+static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_query *query)
+{
+    return tutti_is_new_size(&cache->seen[query->is_lent][query->collective], query->block_bytes);
+}
+
+/* Once per kind of call: what it will run by, every option spelt out. */
+static void report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                          const struct tutti_choice *choice, const char *by)
+{
+    char text[256];
+    int at = snprintf(text, sizeof text, "%s", choice->algorithm->name);
+
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
+        if (choice->options.value[i] != 0 && (size_t)at < sizeof text)
+            at += snprintf(text + at, sizeof text - (size_t)at, " %s=%u",
+                           tutti_option_name((enum tutti_option)i), choice->options.value[i]);
+    tutti_comm_report_choice(comm, query, text, by, is_new_size(comm->cache, query));
+}
+
+/* Below, asking whether memory is lent takes longer than it saves: where ranks take turns on cores,
+ * that takes turns. */
+static size_t least_lent_bytes(const struct tutti_tuner_view *view)
+{
+    bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
+                      view->nranks > view->machine->cores;
+
+    return is_crowded ? (size_t)128 << 10 : (size_t)64 << 10;
+}
+
+/* Do a two-sided run and one on mapped buffers want the same memory, and no scaling? */
+static bool are_alike(const struct tutti_call *call, const struct tutti_tuner_query *query)
+{
+    return !query->is_scaled && !call->is_average &&
+           (query->widening == 1 || !tutti_collective_reduces(call->collective));
+}
+
+bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                      struct tutti_choice *ret_lent)
+{
+    struct tutti_choice lent;
+
+    query->is_lent = true;
+    if (query->is_vector || tutti_tuner_bytes(&comm->view, query) < least_lent_bytes(&comm->view) ||
+        !tutti_builtin_find(&comm->view, query, true, &lent) ||
+        tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options) != TUTTI_OK)
+        return false;
+    if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
+        (choice->algorithm->needs == 0 && !are_alike(call, query)))
+        return false;
+    *ret_lent = lent;
+    return true;
+}
+
+/* The way for memory that all ranks lend each other stages what the other way does. */
+static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                     struct tutti_program *program)
+{
+    struct tutti_choice lent;
+    struct tutti_program *made;
+    const struct tutti_plan *plan;
+
+    if (!tutti_cache_lent(comm, call, query, choice, &lent))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &lent, call->root, &plan));
+    report_choice(comm, query, &lent, name_authority(TUTTI_BY_HOST));
+    TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &made));
+    tutti_program_lend(program, made);
+    return TUTTI_OK;
+}
+
+struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
+                                           const struct tutti_call *call)
+{
+    return (struct tutti_tuner_query){
+        .collective = call->collective,
+        .is_vector = is_vector(call),
+        .root = (uint32_t)call->root,
+        .block_bytes = block_bytes(call, (uint32_t)comm->nranks),
+        .is_scaled = call->is_premultiplied,
+        .widening = tutti_type_is_narrow_float(call->type)
+                        ? (uint32_t)(sizeof(float) / tutti_type_size(call->type)) : 1,
+    };
+}
+
+static int make(struct tutti_comm *comm, const struct tutti_call *call,
+                struct tutti_program **ret_program)
+{
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
+    enum tutti_authority by = TUTTI_BY_VARIABLE;
+    struct tutti_choice choice;
+    const struct tutti_plan *plan;
+    int rc;
+
+    if (comm->trial != NULL) {
+        choice = *comm->trial;
+    } else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL) {
+        tutti_comm_report_choice(comm, &query, "a schedule file", "TUTTI_SCHEDULE",
+                                 is_new_size(comm->cache, &query));
+        return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
+    } else {
+        TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
+        report_choice(comm, &query, &choice, name_authority(by));
+    }
+    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, &plan));
+    TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program));
+    /* What the user has said holds for all memory. */
+    if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)
+        return TUTTI_OK;
+    rc = make_lent(comm, call, &query, &choice, *ret_program);
+    if (rc != TUTTI_OK)
+        tutti_program_destroy(*ret_program);
+    return rc;
+}
+
+int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
+                        const struct tutti_program **ret_program)
+{
+    uint32_t nranks = (uint32_t)comm->nranks;
+    struct key key = key_of(call, nranks, comm->trial);
+    struct entry *entry = &comm->cache->entries[slot_of(&key)];
+    struct entry fresh = {.key = key};
+    int rc;
+
+    if (entry->program != NULL && same_key(&entry->key, &key) &&
+        same_vectors(entry, call, nranks)) {
+        *ret_program = entry->program;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY_OR(fail, rc, keep_vectors(&fresh, call, nranks));
+    TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
+    comm->cache->generation += entry->program != NULL;
+    drop(entry);
+    *entry = fresh;
+    *ret_program = entry->program;
+    return TUTTI_OK;
+
+fail:
+    drop(&fresh);
+    return rc;
+}
+
+int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_found *found)
+{
+    if (found->generation == comm->cache->generation)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cache_program(comm, call, &found->program));
+    found->generation = comm->cache->generation;
+    return TUTTI_OK;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Groups. A thread collects its calls, one batch per communicator, and the
+ * communicators it asked to form; the outermost end runs everything together.
+ *
+ * A communicator that an open group refers to counts that group, and a stream likewise: neither
+ * can be destroyed before the group has ended. */
+#include "queue/group_private.h"
+
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads
+ * that is found without a call is scarce, and a library that is loaded late gets little of it. */
+static pthread_key_t group_key;
+static bool has_group_key;
+static int group_key_code; /* of making it: 0, or the process has no key left */
+static pthread_once_t group_once = PTHREAD_ONCE_INIT;
+/* The same while a group is open, else NULL. Every call asks. */
+static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
+
+static void abandon(void *group);
+
+static void make_key(void)
+{
+    group_key_code = pthread_key_create(&group_key, abandon);
+    has_group_key = group_key_code == 0;
+}
+
+static int this_group(struct group **ret_group)
+{
+    struct group *group;
+
+    pthread_once(&group_once, make_key);
+    if (group_key_code != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "a key for the groups of threads: %s",
+                          strerror(group_key_code));
+    group = pthread_getspecific(group_key);
+    if (group == NULL) {
+        group = calloc(1, sizeof *group);
+        if (group == NULL || pthread_setspecific(group_key, group) != 0) {
+            free(group);
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
+        }
+    }
+    *ret_group = group;
+    return TUTTI_OK;
+}
+
+bool tutti_group_is_open(void)
+{
+    return open_group != NULL;
+}
+
+int tutti_group_note(int rc)
+{
+    struct group *group = open_group;
+
+    if (rc != TUTTI_OK && group != NULL && group->error == 0) {
+        group->error = rc;
+        strncpy(group->error_text, tutti_last_message(), sizeof group->error_text - 1);
+    }
+    return rc;
+}
+
+/* ---- collecting --------------------------------------------------------------------------- */
+
+static struct part *grow_parts(struct group *group)
+{
+    bool is_first = group->parts == &group->first;
+    struct part *parts;
+
+    if (group->part_count == 0)
+        return group->parts = &group->first;
+    parts = realloc(is_first ? NULL : group->parts, (group->part_count + 1) * sizeof *parts);
+    if (parts == NULL)
+        return NULL;
+    if (is_first)
+        parts[0] = group->first;
+    return group->parts = parts;
+}
+
+/* The part of `comm`, which the thread is inside. */
+static int part_of(struct group *group, struct tutti_comm *comm, struct part **ret_part)
+{
+    struct part *parts;
+
+    for (size_t i = 0; i < group->part_count; i++)
+        if (group->parts[i].comm == comm) {
+            *ret_part = &group->parts[i];
+            return TUTTI_OK;
+        }
+    parts = grow_parts(group);
+    if (parts == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu communicators",
+                          group->part_count + 1);
+    parts[group->part_count] = (struct part){.comm = comm};
+    comm->groups++; /* the thread is inside */
+    *ret_part = &parts[group->part_count++];
+    return TUTTI_OK;
+}
+
+static int need_batch(struct group *group, struct part *part)
+{
+    if (part->batch != NULL)
+        return TUTTI_OK;
+    if (part != &group->first)
+        return tutti_batch_create(part->comm, &part->batch);
+    tutti_batch_init(&group->batch, part->comm);
+    part->batch = &group->batch;
+    return TUTTI_OK;
+}
+
+static int add_stream(struct group *group, struct part *part, tuttiStream_t stream)
+{
+    struct use *uses, use = {.stream = stream};
+
+    if (stream == NULL) {
+        part->is_ours = true;
+        return TUTTI_OK;
+    }
+    if (part->batch == &group->batch)
+        TUTTI_TRY(tutti_batch_move(&group->batch, &part->batch));
+    for (size_t i = 0; i < part->use_count; i++)
+        if (part->uses[i].stream == stream)
+            return TUTTI_OK;
+    uses = realloc(part->uses, (part->use_count + 1) * sizeof *uses);
+    if (uses != NULL)
+        part->uses = uses;
+    use.item = malloc(sizeof *use.item);
+    if (uses == NULL || use.item == NULL) {
+        free(use.item);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
+    }
+    tutti_stream_hold(stream);
+    uses[part->use_count++] = use;
+    return TUTTI_OK;
+}
+
+static void drop_part(struct part *part)
+{
+    tutti_batch_release(part->batch);
+    for (size_t i = 0; i < part->use_count; i++) {
+        tutti_stream_let_go(part->uses[i].stream);
+        free(part->uses[i].item);
+    }
+    free(part->uses);
+    if (part->is_inside) {
+        part->comm->groups--;
+        tutti_comm_leave(part->comm);
+    } else {
+        /* The last access to the communicator: another thread may be waiting to destroy it. */
+        (void)tutti_fetch_add(&part->comm->groups_dropped, 1);
+    }
+}
+
+/* One call on a stream, outside of groups, in the memory that a batch has anyway. */
+static int run_single(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+{
+    struct use use = {.stream = stream};
+    struct part single = {.uses = &use, .use_count = 1};
+    int rc;
+
+    TUTTI_TRY(tutti_batch_create(comm, &single.batch));
+    TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
+    use.item = &single.batch->place;
+    tutti_group_issue(&single);
+out:
+    tutti_batch_release(single.batch);
+    return rc;
+}
+
+/* The calling thread's next call, on `comm`: its part of the open group. */
+static int count_call(struct group *group, struct tutti_comm *comm, const struct tutti_call *call,
+                      struct part **ret_part)
+{
+    TUTTI_TRY(part_of(group, comm, ret_part));
+    (*ret_part)->call_count++;
+    if (call->kind >= TUTTI_CALL_SEND && call->root == comm->rank)
+        (*ret_part)->sends_to_itself = true;
+    return TUTTI_OK;
+}
+
+int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct tutti_found *found, tuttiStream_t stream)
+{
+    struct group *group = open_group;
+    struct part *part;
+
+    if (group != NULL) {
+        TUTTI_TRY(count_call(group, comm, call, &part));
+        TUTTI_TRY(need_batch(group, part));
+        TUTTI_TRY(add_stream(group, part, stream));
+        return tutti_batch_add(part->batch, call);
+    }
+    if (stream == NULL)
+        return tutti_batch_run_now(comm, call, found);
+    return run_single(comm, call, stream);
+}
+
+int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
+                         tuttiStream_t stream)
+{
+    struct group *group = open_group;
+    struct part *part;
+
+    if (group == NULL)
+        return tutti_gpu_call(comm, call, stream);
+    TUTTI_TRY(count_call(group, comm, call, &part));
+    return tutti_gpu_part_add(&group->gpu_parts, comm, call, stream);
+}
+
+static int keep_job(struct group *group, struct tutti_job *job)
+{
+    struct tutti_job **jobs = realloc(group->jobs, (group->job_count + 1) * sizeof *jobs);
+    struct part *part;
+
+    if (jobs == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
+    group->jobs = jobs;
+    if (job->parent != NULL) {
+        TUTTI_TRY(part_of(group, job->parent, &part));
+        part->call_count++;
+    }
+    jobs[group->job_count++] = job;
+    return TUTTI_OK;
+}
+
+int tutti_group_job(struct tutti_job *job)
+{
+    struct group *group = open_group;
+    int rc;
+
+    if (group != NULL) {
+        rc = keep_job(group, job);
+        return rc == TUTTI_OK ? rc : job->close(job, rc);
+    }
+    while ((rc = job->progress(job)) == TUTTI_AGAIN)
+        job->idle(job);
+    return job->close(job, rc);
+}
+
+/* ---- what a group must hold ------------------------------------------------------------------ */
+
+/* A message of a part, on host memory or on device memory. */
+struct message {
+    const struct tutti_signature *signature; /* NULL: there is no such message */
+    int peer;
+    bool sends;
+};
+
+static struct message host_message(const struct group *group, const struct part *part,
+                                   size_t index)
+{
+    const struct tutti_message *message;
+
+    (void)group;
+    if (part->batch == NULL || index >= part->batch->message_count)
+        return (struct message){.signature = NULL};
+    message = &part->batch->messages[index];
+    return (struct message){&message->header.signature, message->peer, message->sends};
+}
+
+static struct message device_message(const struct group *group, const struct part *part,
+                                     size_t index)
+{
+    const struct tutti_call *call = tutti_gpu_part_call(group->gpu_parts, part->comm, index);
+
+    if (call == NULL)
+        return (struct message){.signature = NULL};
+    return (struct message){&call->signature, call->kind >= TUTTI_CALL_SEND ? call->root : -1,
+                            call->kind == TUTTI_CALL_SEND};
+}
+
+typedef struct message (*message_fn)(const struct group *group, const struct part *part,
+                                     size_t index);
+
+/* The next message of one direction between the rank and itself, from `*at` on. */
+static const struct tutti_signature *next_own(const struct group *group, const struct part *part,
+                                              message_fn get, bool sends, size_t *at)
+{
+    struct message message;
+
+    do
+        message = get(group, part, (*at)++);
+    while (message.signature != NULL &&
+           (message.peer != part->comm->rank || message.sends != sends));
+    return message.signature;
+}
+
+/* A rank that sends to itself must receive that in the same group, in the same order. */
+static int check_own_messages(const struct group *group, const struct part *part, message_fn get)
+{
+    char sent_text[TUTTI_SIGNATURE_TEXT_BYTES], received_text[TUTTI_SIGNATURE_TEXT_BYTES];
+    const struct tutti_signature *sent, *received;
+    size_t next_sent = 0, next_received = 0, number = 0;
+
+    do {
+        sent = next_own(group, part, get, true, &next_sent);
+        received = next_own(group, part, get, false, &next_received);
+        number++;
+        if ((sent == NULL) != (received == NULL))
+            return tutti_fail(TUTTI_ERR_USAGE, "tuttiGroupEnd: message %zu from rank %d to itself, "
+                              "%s, is only %s in this group; the group needs a tuttiSend and a "
+                              "tuttiRecv for it", number, part->comm->rank,
+                              tutti_signature_format(sent ? sent : received, sent_text),
+                              sent ? "sent" : "received");
+    } while (sent != NULL && tutti_signature_equal(sent, received));
+    if (sent == NULL)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "tuttiGroupEnd: message %zu from rank %d to itself is sent "
+                      "as %s and received as %s; count and data type must be equal", number,
+                      part->comm->rank, tutti_signature_format(sent, sent_text),
+                      tutti_signature_format(received, received_text));
+}
+
+/* Before anything is started. */
+static int check_parts(const struct group *group)
+{
+    for (size_t i = 0; i < group->part_count; i++) {
+        const struct part *part = &group->parts[i];
+
+        if (!part->sends_to_itself)
+            continue;
+        TUTTI_TRY(check_own_messages(group, part, host_message));
+        TUTTI_TRY(check_own_messages(group, part, device_message));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- refusing and reporting ------------------------------------------------------------------ */
+
+enum { PART_TEXT_BYTES = 320 };
+
+/* "2 calls on rank 0 of 4, the first of them allreduce(count 10, float32, sum)" */
+static const char *describe(const struct group *group, const struct part *part,
+                            char text[PART_TEXT_BYTES])
+{
+    char first[TUTTI_SIGNATURE_TEXT_BYTES] = "";
+    const struct tutti_call *device_call = tutti_gpu_part_call(group->gpu_parts, part->comm, 0);
+    const struct tutti_comm *comm = part->comm;
+
+    if (part->batch != NULL && part->batch->collective_count > 0)
+        tutti_signature_format(&part->batch->collectives[0].signature, first);
+    else if (part->batch != NULL && part->batch->message_count > 0)
+        tutti_signature_format(&part->batch->messages[0].header.signature, first);
+    else if (device_call != NULL)
+        tutti_signature_format(&device_call->signature, first);
+    snprintf(text, PART_TEXT_BYTES, "%zu call%s on rank %d of %d%s%s%s%s%s", part->call_count,
+             part->call_count == 1 ? "" : "s", comm->rank, comm->nranks,
+             *comm->name ? " of communicator " : "", comm->name,
+             *first == '\0' ? "" : part->call_count == 1 ? ": " : ", among them ", first,
+             group->depth > 1 ? " (groups are nested)" : "");
+    return text;
+}
+
+int tutti_group_check_unused(const struct tutti_comm *comm, const char *function)
+{
+    const struct group *group = open_group;
+    char text[PART_TEXT_BYTES];
+
+    if (comm->groups == tutti_load_acquire(&comm->groups_dropped))
+        return TUTTI_OK;
+    for (size_t i = 0; group != NULL && i < group->part_count; i++)
+        if (group->parts[i].comm == comm)
+            return tutti_fail(TUTTI_ERR_USAGE, "%s: an open group of this thread holds %s; call "
+                              "tuttiGroupEnd first", function,
+                              describe(group, &group->parts[i], text));
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: an open group of another thread holds calls on rank "
+                      "%d of %d; that thread must call tuttiGroupEnd first", function, comm->rank,
+                      comm->nranks);
+}
+
+/* Calls were collected and nobody can run them any more. A child of fork has a copy of the group,
+ * which is not its own. */
+static void report_unrun(const struct group *group, const char *when)
+{
+    char text[PART_TEXT_BYTES];
+
+    if ((group->part_count == 0 && group->job_count == 0) ||
+        group->fork_generation != tutti_fork_generation())
+        return;
+    if (group->part_count == 0)
+        snprintf(text, sizeof text, "%zu call%s to form communicators",
+                 group->job_count, group->job_count == 1 ? "" : "s");
+    else
+        describe(group, &group->parts[0], text);
+    if (group->part_count > 1)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", and calls on %zu other "
+                 "communicators", group->part_count - 1);
+    tutti_log(TUTTI_LOG_ERROR, "%s inside a group that tuttiGroupStart had opened: %s. They never "
+              "ran, and their results were not computed; call tuttiGroupEnd", when, text);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void forget(struct group *group, int rc)
+{
+    /* Left over only when the group was not run. Jobs refer to communicators of the parts. */
+    for (size_t i = 0; i < group->job_count; i++)
+        if (group->jobs[i] != NULL)
+            group->jobs[i]->close(group->jobs[i], rc);
+    for (size_t i = 0; i < group->part_count; i++)
+        drop_part(&group->parts[i]);
+    if (group->parts != &group->first)
+        free(group->parts);
+    free(group->jobs);
+    tutti_gpu_parts_free(group->gpu_parts);
+    group->gpu_parts = NULL;
+    group->parts = NULL;
+    group->jobs = NULL;
+    group->part_count = group->job_count = 0;
+    group->error = TUTTI_OK;
+}
+
+/* A thread ends. */
+static void abandon(void *argument)
+{
+    struct group *group = argument;
+
+    open_group = NULL;
+    if (group->depth > 0) {
+        report_unrun(group, "a thread ended");
+        forget(group, TUTTI_ERR_USAGE);
+    }
+    free(group);
+}
+
+/* The process ends, or unloads the library: then no thread may call abandon any more. */
+__attribute__((destructor)) static void unload(void)
+{
+    if (open_group != NULL)
+        report_unrun(open_group, "the process ended");
+    if (has_group_key)
+        pthread_key_delete(group_key);
+}
+
+tuttiResult_t tuttiGroupStart(void)
+{
+    int rc = open_group == NULL ? this_group(&open_group) : TUTTI_OK;
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    if (open_group->depth++ == 0)
+        open_group->fork_generation = tutti_fork_generation();
+    return tuttiSuccess;
+}
+
+/* Have all of the group's communicators for this thread alone. */
+static int enter_all(struct group *group)
+{
+    for (size_t i = 0; i < group->part_count; i++) {
+        TUTTI_TRY(tutti_comm_enter(group->parts[i].comm, "tuttiGroupEnd"));
+        group->parts[i].is_inside = true;
+    }
+    return TUTTI_OK;
+}
+
+static int run(struct group *group)
+{
+    TUTTI_TRY(enter_all(group));
+    TUTTI_TRY(check_parts(group));
+    return tutti_group_run(group);
+}
+
+tuttiResult_t tuttiGroupEnd(void)
+{
+    struct group *group = open_group;
+    int rc;
+
+    if (group == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_USAGE,
+                                       "tuttiGroupEnd without tuttiGroupStart on this thread"));
+    if (--group->depth > 0)
+        return tuttiSuccess;
+    open_group = NULL;
+    rc = group->error;
+    if (rc != TUTTI_OK)
+        tutti_set_last_message(group->error_text);
+    else
+        rc = run(group);
+    forget(group, rc);
+    return tutti_public(rc);
+}

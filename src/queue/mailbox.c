@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A mailbox's life, and the threads that drive it. */
+#include "queue/mailbox.h"
+
+#include "base/clock.h"
+#include "base/long_wait.h"
+#include "queue/stream_cpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Idle passes between two looks at the clock, and how long between two at the peers. */
+enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
+/* A mailbox that is destroyed waits so long for peers that do not read its last words. */
+enum { LEAVE_MS = 1000 };
+
+struct tuttiMailbox {
+    struct tuttiMailbox *next;    /* of those that live */
+    uint32_t fork_generation;
+    uint32_t visitors;            /* threads in a call on it; under living_lock */
+    tuttiComm_t child;
+    struct tutti_comm *comm;      /* the child's */
+
+    /* The driver's. */
+    struct tutti_mail mail;
+    struct tutti_idle idle;
+    struct tutti_long_wait wait;
+    uint32_t passes;
+    uint64_t watched_ns;
+    bool has_failed;              /* all requests do, from now on */
+
+    uint32_t has_orders;          /* atomic: requests are posted, or one is to be cancelled */
+    uint32_t waiters;             /* atomic, changed under the lock: threads that wait */
+
+    pthread_mutex_t lock;         /* of all below */
+    pthread_cond_t work;          /* for the thread of the mailbox */
+    pthread_cond_t news;          /* for those who wait while another drives */
+    struct tuttiRequest *first_posted, *last_posted;
+    struct tuttiRequest *to_cancel; /* NULL: none */
+    bool is_driven;
+    size_t open;                  /* requests that are not done */
+    bool has_thread, is_closing;
+    pthread_t thread;
+};
+
+/* The mailboxes that live: whatever else is passed for one is not looked into. */
+static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static struct tuttiMailbox *living;
+
+/* ---- who may use it -------------------------------------------------------------------- */
+
+int tutti_mailbox_try_enter(struct tuttiMailbox *box)
+{
+    struct tuttiMailbox *at;
+    int rc = TUTTI_ERR_ARGUMENT;
+
+    pthread_mutex_lock(&living_lock);
+    for (at = living; at != NULL && at != box; at = at->next)
+        ;
+    if (at != NULL)
+        rc = at->fork_generation == tutti_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
+    if (rc == TUTTI_OK) {
+        at->visitors++;
+        tutti_log_enter(&at->comm->scope);
+    }
+    pthread_mutex_unlock(&living_lock);
+    return rc;
+}
+
+int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function)
+{
+    int rc = tutti_mailbox_try_enter(box);
+
+    if (rc == TUTTI_ERR_ARGUMENT)
+        return tutti_fail(rc, "%s: mailbox is not one that tuttiMailboxCreate has made, or is "
+                          "destroyed", function);
+    if (rc == TUTTI_ERR_USAGE)
+        return tutti_fail(rc, "%s: mailbox was made before fork; a child must make its own",
+                          function);
+    return rc;
+}
+
+void tutti_mailbox_leave(struct tuttiMailbox *box)
+{
+    pthread_mutex_lock(&living_lock);
+    if (--box->visitors == 0)
+        pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&living_lock);
+}
+
+struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box)
+{
+    return box->comm;
+}
+
+/* ---- driving: by one thread at a time --------------------------------------------------- */
+
+/* The engine is done with the request. A thread that waits for it may free it at once. */
+static void note_done(void *context, struct tutti_mail_request *mail)
+{
+    struct tuttiMailbox *box = context;
+
+    pthread_mutex_lock(&box->lock);
+    box->open--;
+    /* release: pairs with the acquire of a thread that waits */
+    tutti_store_release(&mail->is_done, 1);
+    if (tutti_load_relaxed(&box->waiters) > 0)
+        pthread_cond_broadcast(&box->news);
+    pthread_mutex_unlock(&box->lock);
+}
+
+static void fail_all(struct tuttiMailbox *box, int rc)
+{
+    char message[TUTTI_MESSAGE_BYTES + 128];
+
+    if (tutti_load_acquire(&box->comm->error) == 0) {
+        snprintf(message, sizeof message, "%s%srank %d, messages: %s", box->comm->name,
+                 *box->comm->name ? ": " : "", box->comm->rank, tutti_last_message());
+        tutti_comm_fail(box->comm, rc, message);
+    }
+    box->has_failed = true;
+    tutti_mail_fail(&box->mail, tutti_load_acquire(&box->comm->error));
+}
+
+static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
+{
+    int rc = TUTTI_OK;
+
+    while (at != NULL) {
+        struct tuttiRequest *next = at->next_posted;
+        int one = tutti_mail_post(&box->mail, &at->mail); /* it may be done and freed now */
+
+        rc = rc == TUTTI_OK ? one : rc;
+        at = next;
+    }
+    return rc;
+}
+
+/* What other threads have asked for. */
+static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
+{
+    struct tuttiRequest *posted, *to_cancel;
+    int rc;
+
+    if (tutti_load_acquire(&box->has_orders) == 0)
+        return TUTTI_OK;
+    *ret_moved = true;
+    pthread_mutex_lock(&box->lock);
+    posted = box->first_posted;
+    to_cancel = box->to_cancel;
+    box->first_posted = box->last_posted = NULL;
+    tutti_store_relaxed(&box->has_orders, 0);
+    pthread_mutex_unlock(&box->lock);
+    rc = begin_all(box, posted);
+    if (to_cancel == NULL)
+        return rc;
+    (void)tutti_mail_cancel(&box->mail, &to_cancel->mail);
+    pthread_mutex_lock(&box->lock);
+    box->to_cancel = NULL;
+    pthread_cond_broadcast(&box->news);
+    pthread_mutex_unlock(&box->lock);
+    return rc;
+}
+
+static void warn_of_wait(struct tuttiMailbox *box, uint64_t now_ns)
+{
+    int rank = tutti_mail_waits_for(&box->mail);
+    char whom[32] = "any rank";
+    double seconds;
+
+    if (!tutti_long_wait_is_due(&box->wait, now_ns, &seconds))
+        return;
+    if (rank >= 0)
+        snprintf(whom, sizeof whom, "rank %d", rank);
+    tutti_log(TUTTI_LOG_WARN, "messages: %zu have been waiting for %s for %.1f s",
+              box->mail.pending, whom, seconds);
+}
+
+/* Once in a while: has anything happened that ends all waits? */
+static int watch(struct tuttiMailbox *box)
+{
+    uint64_t now_ns;
+
+    if (tutti_load_acquire(&box->comm->error) != 0)
+        return tutti_comm_error(box->comm);
+    if (++box->passes % WATCH_PASSES != 0 && box->idle.phase == 0)
+        return TUTTI_OK;
+    now_ns = tutti_now_ns();
+    if (now_ns - box->watched_ns < WATCH_NS)
+        return TUTTI_OK;
+    box->watched_ns = now_ns;
+    if (tutti_load_relaxed(&box->waiters) > 0)
+        warn_of_wait(box, now_ns);
+    TUTTI_TRY(tutti_fabric_check(box->comm->fabric));
+    return tutti_mail_look_for_leavers(&box->mail);
+}
+
+/* One pass over all that is pending. */
+static void pass(struct tuttiMailbox *box, bool *ret_moved)
+{
+    int rc = take_orders(box, ret_moved);
+
+    if (rc == TUTTI_OK && box->mail.pending > 0 && !box->has_failed)
+        rc = tutti_mail_progress(&box->mail, ret_moved);
+    if (rc == TUTTI_OK && box->mail.pending > 0 && !*ret_moved)
+        rc = watch(box);
+    if (rc != TUTTI_OK || box->has_failed)
+        fail_all(box, rc);
+    if (*ret_moved) {
+        box->idle = (struct tutti_idle){.passes = 0};
+        box->wait = (struct tutti_long_wait){.lines = 0};
+    }
+}
+
+/* The lock is held, and nobody drives; the same when it returns. Drives until `request` is done or
+ * the deadline passes; with NULL until nothing is pending, or a thread waits, which drives then. */
+static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
+                  uint64_t deadline_ns)
+{
+    box->is_driven = true;
+    pthread_mutex_unlock(&box->lock);
+    tutti_log_enter(&box->comm->scope);
+    for (;;) {
+        bool moved = false;
+
+        pass(box, &moved);
+        if (request != NULL ? tutti_load_acquire(&request->mail.is_done) != 0
+                            : tutti_load_relaxed(&box->waiters) > 0 ||
+                                  (box->mail.pending == 0 &&
+                                   tutti_load_acquire(&box->has_orders) == 0))
+            break;
+        if (deadline_ns == 0 || (deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns))
+            break;
+        if (!moved)
+            tutti_fabric_idle(box->comm->fabric, &box->idle);
+    }
+    pthread_mutex_lock(&box->lock);
+    box->is_driven = false;
+}
+
+/* Somebody else has to drive on. The lock is held. */
+static void hand_over(struct tuttiMailbox *box)
+{
+    if (tutti_load_relaxed(&box->waiters) > 0)
+        pthread_cond_broadcast(&box->news);
+    else if (box->open > 0)
+        pthread_cond_signal(&box->work);
+}
+
+static void *run(void *argument)
+{
+    struct tuttiMailbox *box = argument;
+
+    pthread_mutex_lock(&box->lock);
+    while (!box->is_closing) {
+        if (box->open > 0 && !box->is_driven && tutti_load_relaxed(&box->waiters) == 0)
+            drive(box, NULL, TUTTI_NEVER);
+        else if (!box->is_driven && tutti_load_relaxed(&box->waiters) > 0) {
+            pthread_cond_broadcast(&box->news);
+            pthread_cond_wait(&box->work, &box->lock);
+        } else {
+            pthread_cond_wait(&box->work, &box->lock);
+        }
+    }
+    pthread_mutex_unlock(&box->lock);
+    return NULL;
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+/* The lock is held. */
+static void append_posted(struct tuttiMailbox *box, struct tuttiRequest *request)
+{
+    request->next_posted = NULL;
+    if (box->first_posted == NULL)
+        box->first_posted = request;
+    else
+        box->last_posted->next_posted = request;
+    box->last_posted = request;
+    tutti_store_release(&box->has_orders, 1);
+}
+
+/* Most small messages are on their way, or have come, after one pass: then no thread is woken. The
+ * lock is held. */
+static void go_on(struct tuttiMailbox *box)
+{
+    if (box->is_driven) {
+        tutti_fabric_wake(box->comm->fabric);
+        return;
+    }
+    drive(box, NULL, 0);
+    hand_over(box);
+}
+
+int tutti_mailbox_post(struct tuttiMailbox *box, struct tuttiRequest *request)
+{
+    int rc = tutti_comm_error(box->comm);
+
+    if (rc != TUTTI_OK)
+        return rc;
+    pthread_mutex_lock(&box->lock);
+    if (!box->has_thread) {
+        rc = tutti_stream_thread(run, box, &box->thread);
+        if (rc != TUTTI_OK) {
+            pthread_mutex_unlock(&box->lock);
+            return rc;
+        }
+        box->has_thread = true;
+    }
+    box->open++;
+    append_posted(box, request);
+    go_on(box);
+    pthread_mutex_unlock(&box->lock);
+    return TUTTI_OK;
+}
+
+static struct timespec as_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / TUTTI_NS_PER_S),
+                             .tv_nsec = (long)(ns % TUTTI_NS_PER_S)};
+}
+
+int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
+                       uint64_t deadline_ns)
+{
+    struct timespec until = as_timespec(deadline_ns);
+    bool is_late = false;
+
+    if (tutti_load_acquire(&request->mail.is_done) != 0)
+        return TUTTI_OK;
+    pthread_mutex_lock(&box->lock);
+    (void)tutti_fetch_add(&box->waiters, 1);
+    while (tutti_load_acquire(&request->mail.is_done) == 0 && !is_late) {
+        if (!box->is_driven) {
+            drive(box, request, deadline_ns);
+            is_late = deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns;
+            continue;
+        }
+        /* The thread of the mailbox makes way for one that waits. */
+        tutti_fabric_wake(box->comm->fabric);
+        if (deadline_ns == TUTTI_NEVER)
+            pthread_cond_wait(&box->news, &box->lock);
+        else
+            is_late = pthread_cond_timedwait(&box->news, &box->lock, &until) == ETIMEDOUT;
+    }
+    (void)tutti_fetch_add(&box->waiters, (uint32_t)-1);
+    if (!box->is_driven)
+        hand_over(box);
+    pthread_mutex_unlock(&box->lock);
+    return tutti_load_acquire(&request->mail.is_done) != 0 ? TUTTI_OK : TUTTI_AGAIN;
+}
+
+void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request)
+{
+    pthread_mutex_lock(&box->lock);
+    (void)tutti_fetch_add(&box->waiters, 1);
+    while (box->to_cancel != NULL)
+        pthread_cond_wait(&box->news, &box->lock);
+    request->is_cancelled = true;
+    box->to_cancel = request;
+    tutti_store_release(&box->has_orders, 1);
+    while (box->to_cancel == request) {
+        if (!box->is_driven) {
+            drive(box, NULL, 0);
+            continue;
+        }
+        tutti_fabric_wake(box->comm->fabric);
+        pthread_cond_wait(&box->news, &box->lock);
+    }
+    (void)tutti_fetch_add(&box->waiters, (uint32_t)-1);
+    if (!box->is_driven)
+        hand_over(box);
+    pthread_mutex_unlock(&box->lock);
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+static void init_news(pthread_cond_t *news)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(news, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tuttiMailbox **ret_box)
+{
+    struct tuttiMailbox *box = calloc(1, sizeof *box);
+    int rc = TUTTI_ERR_SYSTEM;
+
+    if (box == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a mailbox");
+        goto destroy_child;
+    }
+    box->child = child;
+    box->comm = comm;
+    box->fork_generation = tutti_fork_generation();
+    TUTTI_TRY_OR(free_box, rc, tutti_mail_init(&box->mail, comm->fabric, comm->nranks, comm->rank,
+                                               note_done, box));
+    pthread_mutex_init(&box->lock, NULL);
+    pthread_cond_init(&box->work, NULL);
+    init_news(&box->news);
+    pthread_mutex_lock(&living_lock);
+    box->next = living;
+    living = box;
+    pthread_mutex_unlock(&living_lock);
+    *ret_box = box;
+    return TUTTI_OK;
+
+free_box:
+    free(box);
+destroy_child:
+    (void)tuttiCommDestroy(child);
+    return rc;
+}
+
+/* No new visitor comes in; those who are inside go on. */
+static void leave_living(struct tuttiMailbox *box)
+{
+    pthread_mutex_lock(&living_lock);
+    for (struct tuttiMailbox **at = &living; *at != NULL; at = &(*at)->next)
+        if (*at == box) {
+            *at = box->next;
+            break;
+        }
+    pthread_mutex_unlock(&living_lock);
+}
+
+static void stop_thread(struct tuttiMailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    box->is_closing = true;
+    pthread_cond_signal(&box->work);
+    pthread_mutex_unlock(&box->lock);
+    if (box->has_thread)
+        pthread_join(box->thread, NULL);
+}
+
+/* Requests that are open end here, so that whoever waits for one comes out. */
+static void end_requests(struct tuttiMailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    while (box->open > 0) {
+        if (box->is_driven) {
+            tutti_fabric_wake(box->comm->fabric);
+            pthread_cond_wait(&box->news, &box->lock);
+            continue;
+        }
+        box->is_driven = true;
+        pthread_mutex_unlock(&box->lock);
+        (void)take_orders(box, &(bool){false});
+        tutti_mail_fail(&box->mail, TUTTI_ERR_USAGE);
+        pthread_mutex_lock(&box->lock);
+        box->is_driven = false;
+        pthread_cond_broadcast(&box->news);
+    }
+    pthread_mutex_unlock(&box->lock);
+}
+
+static void say_bye(struct tuttiMailbox *box)
+{
+    uint64_t deadline_ns = tutti_deadline_ns(LEAVE_MS);
+    struct tutti_idle idle = {.passes = 0};
+
+    while (tutti_load_acquire(&box->comm->error) == 0 &&
+           tutti_mail_leave(&box->mail) == TUTTI_AGAIN && tutti_now_ns() < deadline_ns)
+        tutti_fabric_idle(box->comm->fabric, &idle);
+}
+
+void tutti_mailbox_destroy(struct tuttiMailbox *box)
+{
+    leave_living(box);
+    /* A thread of the mailbox that drives makes way as for one that waits. */
+    (void)tutti_fetch_add(&box->waiters, 1);
+    tutti_fabric_wake(box->comm->fabric);
+    stop_thread(box);
+    end_requests(box);
+    pthread_mutex_lock(&living_lock);
+    while (box->visitors > 0)
+        pthread_cond_wait(&left, &living_lock);
+    pthread_mutex_unlock(&living_lock);
+    say_bye(box);
+    tutti_mail_fini(&box->mail);
+    tutti_log_enter(NULL);
+    (void)tuttiCommDestroy(box->child);
+    pthread_cond_destroy(&box->work);
+    pthread_cond_destroy(&box->news);
+    pthread_mutex_destroy(&box->lock);
+    free(box);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host streams. The thread sleeps on a condition while the queue is empty, and as the batch's
+ * communicator allows while a batch is on its way. Waking it takes longer than a small operation,
+ * so whoever synchronizes does not wait for a thread that has not yet begun: it serves the queue
+ * itself, unless CPUs were set aside for streams. Only one at a time serves, and goes on until the
+ * queue is empty. */
+#include "queue/stream.h"
+
+#include "base/param.h"
+#include "queue/stream_cpus.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct tuttiStream {
+    struct tuttiStream *next; /* of those that live */
+    uint32_t groups;          /* open ones that refer to it; under living_lock */
+    uint32_t fork_generation; /* of the process that has its thread */
+    pthread_t thread;
+    int event_fd;
+    bool has_own_cpus;        /* then only the thread serves, for others may lack a core */
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t work;  /* for the thread: there is some, and nobody serves; or it is to end */
+    pthread_cond_t idle;  /* for who synchronizes: the queue has become empty */
+    struct tutti_stream_item *first, *last; /* not yet finished */
+    bool is_served;       /* by the thread, or by one that synchronizes */
+    bool is_closing;
+    bool has_been_idle;   /* after some operation */
+    bool is_watched;      /* event_fd is in somebody's hands */
+    int error;            /* first since it was last told; 0 */
+    char error_text[TUTTI_MESSAGE_BYTES];
+};
+
+/* The streams that live: whatever else is passed for one is not looked into. */
+static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tuttiStream *living;
+
+static void enter_living(struct tuttiStream *stream)
+{
+    pthread_mutex_lock(&living_lock);
+    stream->next = living;
+    living = stream;
+    pthread_mutex_unlock(&living_lock);
+}
+
+/* False: a group refers to the stream, which lives on. */
+static bool leave_living(struct tuttiStream *stream)
+{
+    bool is_free;
+
+    pthread_mutex_lock(&living_lock);
+    is_free = stream->groups == 0;
+    for (struct tuttiStream **at = &living; is_free && *at != NULL; at = &(*at)->next)
+        if (*at == stream) {
+            *at = stream->next;
+            break;
+        }
+    pthread_mutex_unlock(&living_lock);
+    return is_free;
+}
+
+void tutti_stream_hold(tuttiStream_t stream)
+{
+    pthread_mutex_lock(&living_lock);
+    stream->groups++;
+    pthread_mutex_unlock(&living_lock);
+}
+
+void tutti_stream_let_go(tuttiStream_t stream)
+{
+    pthread_mutex_lock(&living_lock);
+    stream->groups--;
+    pthread_mutex_unlock(&living_lock);
+}
+
+static bool is_living(const struct tuttiStream *stream)
+{
+    const struct tuttiStream *at;
+
+    pthread_mutex_lock(&living_lock);
+    for (at = living; at != NULL && at != stream; at = at->next)
+        ;
+    pthread_mutex_unlock(&living_lock);
+    return at != NULL;
+}
+
+bool tutti_stream_is_ours(tuttiStream_t stream)
+{
+    return is_living(stream);
+}
+
+int tutti_stream_check(tuttiStream_t stream, const char *function)
+{
+    if (stream != NULL && is_living(stream)) {
+        if (stream->fork_generation == tutti_fork_generation())
+            return TUTTI_OK;
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: stream was made before fork; a child must make its own", function);
+    }
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: stream is not one that tuttiHostStreamCreate has made, or is destroyed",
+                      function);
+}
+
+/* Move or await the batch at the head until it is done. */
+static int serve(const struct tutti_stream_item *item)
+{
+    struct tutti_batch *batch = item->batch;
+    struct tutti_batch waiting = {.comm = batch->comm};
+
+    tutti_fetch_add(&batch->streams_missing, (uint32_t)-1);
+    while (tutti_load_acquire(&batch->streams_missing) != 0 ||
+           (!item->moves && !tutti_load_acquire(&batch->is_done)))
+        tutti_batch_idle(&waiting);
+    return item->moves ? tutti_batch_wait(batch) : TUTTI_OK;
+}
+
+static void note_error(struct tuttiStream *stream, int rc)
+{
+    if (rc == TUTTI_OK || stream->error != 0)
+        return;
+    stream->error = rc;
+    strncpy(stream->error_text, tutti_last_message(), sizeof stream->error_text - 1);
+}
+
+static void tell_event(const struct tuttiStream *stream)
+{
+    uint64_t one = 1;
+
+    /* Full (nobody reads it) is as good as told. */
+    if (write(stream->event_fd, &one, sizeof one) < 0)
+        return;
+}
+
+static void drop(struct tutti_stream_item *item)
+{
+    struct tutti_batch *batch = item->batch;
+
+    if (item != &batch->place)
+        free(item);
+    tutti_batch_release(batch);
+}
+
+/* Serve until the queue is empty. The lock is held, and nobody else serves. */
+static void serve_all(struct tuttiStream *stream)
+{
+    stream->is_served = true;
+    while (stream->first != NULL) {
+        struct tutti_stream_item *item = stream->first;
+        int rc;
+
+        pthread_mutex_unlock(&stream->lock);
+        rc = serve(item);
+        tutti_log_enter(NULL);
+        pthread_mutex_lock(&stream->lock);
+        note_error(stream, rc);
+        stream->first = item->next;
+        if (stream->first == NULL)
+            stream->last = NULL;
+        drop(item);
+    }
+    stream->is_served = false;
+    stream->has_been_idle = true;
+    if (stream->is_watched)
+        tell_event(stream);
+    pthread_cond_broadcast(&stream->idle);
+}
+
+static void *run(void *argument)
+{
+    struct tuttiStream *stream = argument;
+
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->is_closing || stream->first != NULL) {
+        if (stream->first != NULL && !stream->is_served)
+            serve_all(stream);
+        else
+            pthread_cond_wait(&stream->work, &stream->lock);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return NULL;
+}
+
+void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
+                       struct tutti_batch *batch, bool moves)
+{
+    *item = (struct tutti_stream_item){.batch = batch, .moves = moves};
+    pthread_mutex_lock(&stream->lock);
+    if (stream->last == NULL)
+        stream->first = item;
+    else
+        stream->last->next = item;
+    stream->last = item;
+    if (!stream->is_served)
+        pthread_cond_signal(&stream->work);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* The error to tell, once. The lock is held. */
+static int take_error(struct tuttiStream *stream)
+{
+    int rc = stream->error;
+
+    if (rc != 0)
+        tutti_set_last_message(stream->error_text);
+    stream->error = 0;
+    return rc;
+}
+
+tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
+{
+    struct tuttiStream *made;
+    int rc;
+
+    if (stream == NULL)
+        return tutti_public(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiHostStreamCreate: stream is NULL"));
+    made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
+    made->fork_generation = tutti_fork_generation();
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->work, NULL);
+    pthread_cond_init(&made->idle, NULL);
+    made->has_own_cpus = *tutti_param_text(TUTTI_PARAM_STREAM_CPUS) != '\0';
+    made->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (made->event_fd < 0) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "eventfd for a stream: %s", strerror(errno));
+        goto fail;
+    }
+    TUTTI_TRY_OR(close_event, rc, tutti_stream_thread(run, made, &made->thread));
+    enter_living(made);
+    *stream = made;
+    return tuttiSuccess;
+
+close_event:
+    close(made->event_fd);
+fail:
+    pthread_cond_destroy(&made->work);
+    pthread_cond_destroy(&made->idle);
+    pthread_mutex_destroy(&made->lock);
+    free(made);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
+{
+    int rc;
+
+    if (stream == NULL)
+        return tuttiSuccess;
+    rc = tutti_stream_check(stream, "tuttiHostStreamDestroy");
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    if (!leave_living(stream))
+        return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiHostStreamDestroy: an open group "
+                                       "holds calls on the stream; call tuttiGroupEnd first"));
+    pthread_mutex_lock(&stream->lock);
+    stream->is_closing = true;
+    pthread_cond_signal(&stream->work);
+    pthread_mutex_unlock(&stream->lock);
+    pthread_join(stream->thread, NULL);
+    close(stream->event_fd);
+    pthread_cond_destroy(&stream->work);
+    pthread_cond_destroy(&stream->idle);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+    return tuttiSuccess;
+}
+
+tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
+{
+    int rc = tutti_stream_check(stream, "tuttiStreamSynchronize");
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    pthread_mutex_lock(&stream->lock);
+    while (stream->first != NULL) {
+        if (stream->is_served || stream->has_own_cpus)
+            pthread_cond_wait(&stream->idle, &stream->lock);
+        else
+            serve_all(stream);
+    }
+    rc = take_error(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
+{
+    int rc = tutti_stream_check(stream, "tuttiStreamQuery");
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    pthread_mutex_lock(&stream->lock);
+    rc = stream->first != NULL ? TUTTI_AGAIN : take_error(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return tutti_public(rc);
+}
+
+tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
+{
+    int rc = tutti_stream_check(stream, "tuttiStreamEventFd");
+
+    if (rc != TUTTI_OK)
+        return tutti_public(rc);
+    if (fd == NULL)
+        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->is_watched && stream->has_been_idle)
+        tell_event(stream);
+    stream->is_watched = true;
+    pthread_mutex_unlock(&stream->lock);
+    *fd = stream->event_fd;
+    return tuttiSuccess;
+}

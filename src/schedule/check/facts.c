@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What else is told of schedules that are right: how much they send, and how long the longest chain
+ * of messages is. */
+#include "schedule/check/model.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+/* Chunks of peers' memory that a step loads and stores. */
+static uint64_t reached_by(const struct tutti_schedule *schedule, const struct tutti_step *step)
+{
+    struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
+    uint32_t naccesses = tutti_step_accesses(step, accesses);
+    uint64_t chunks = 0;
+
+    for (uint32_t a = 0; a < naccesses; a++)
+        chunks += (uint64_t)accesses[a].span.count *
+                  tutti_step_count_peers(schedule, step, accesses[a].rank);
+    return chunks;
+}
+
+static void count_rank(struct check *check, uint32_t rank)
+{
+    struct tutti_check_report *report = check->report;
+    uint64_t sent = 0, received = 0, reached = 0;
+
+    for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
+        const struct tutti_step *step = check_step(check, at);
+        uint32_t count = 0;
+
+        if (tutti_step_is_two_sided(step))
+            count = tutti_check_sized_span(check, at).count;
+        report->messages += tutti_access_sends(step);
+        sent += tutti_access_sends(step) ? count : 0;
+        received += tutti_access_receives(step) ? count : 0;
+        reached += reached_by(check->schedules[rank], step);
+    }
+    raise_to(&report->sent, sent);
+    raise_to(&report->received, received);
+    raise_to(&report->reached, reached);
+    if (check->schedules[rank]->nsteps > report->steps)
+        report->steps = check->schedules[rank]->nsteps;
+    if (check->schedules[rank]->scratch_chunks > report->scratch)
+        report->scratch = check->schedules[rank]->scratch_chunks;
+}
+
+static uint32_t rank_of(const struct check *check, uint32_t node)
+{
+    uint32_t halves_end = 4 * check->nsteps;
+
+    return node < halves_end ? check->step_rank[node / 4] : (node - halves_end) / 2;
+}
+
+/* A path through happens-before follows another message where it goes from rank to rank, and where
+ * it goes on in a lane of messages. */
+static bool is_next_message(const struct check *check, uint32_t before, uint32_t node)
+{
+    bool is_same_rank = rank_of(check, before) == rank_of(check, node);
+    bool goes_on = node < 4 * check->nsteps && before < 4 * check->nsteps &&
+                   check->lane_before[node / 2] == before / 2 &&
+                   check->local_index[node / 4] == TUTTI_CHECK_NONE;
+
+    return !is_same_rank || goes_on;
+}
+
+static int count_rounds(struct check *check)
+{
+    uint32_t *rounds; /* per node of the first run */
+    int rc = TUTTI_OK;
+
+    TUTTI_TRY(tutti_check_alloc(&rounds, check_run_nodes(check), sizeof(uint32_t), 0));
+    for (uint32_t i = 0; i < check->nlog; i++) {
+        uint32_t node = check->log[i];
+
+        if (node >= check_run_nodes(check))
+            continue;
+        TUTTI_TRY_OR(release, rc, tutti_check_preds(check, node));
+        for (uint32_t p = 0; p < check->npreds; p++) {
+            uint32_t before = check->preds[p];
+            uint32_t after = rounds[before] + is_next_message(check, before, node);
+
+            rounds[node] = after > rounds[node] ? after : rounds[node];
+        }
+        if (rounds[node] > check->report->rounds)
+            check->report->rounds = rounds[node];
+    }
+
+release:
+    free(rounds);
+    return rc;
+}
+
+int tutti_check_facts(struct check *check)
+{
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        count_rank(check, rank);
+    return count_rounds(check);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values on their way through memory: flow.c moves them, promise.c looks at what came
+ * out. Inside check*.c only. */
+#ifndef TUTTI_SCHEDULE_CHECK_FLOW_H
+#define TUTTI_SCHEDULE_CHECK_FLOW_H
+
+#include "schedule/check/expr.h"
+#include "schedule/check/model.h"
+
+/* A stretch of memory: the same expression, of the ranks' input chunks from `chunk` on. */
+struct content {
+    uint32_t value, chunk;
+};
+
+struct piece {
+    uint32_t value, chunk, count;
+};
+
+struct check_flow {
+    struct check *check;
+    struct check_memory memory;
+    struct check_exprs *exprs;
+    bool is_overlaid;
+    struct content *contents; /* per stretch */
+    /* Messages as they were sent, per step; and what they are made of. */
+    uint32_t *message_first, *message_count;
+    struct piece *pieces;
+    uint32_t npieces, pieces_capacity;
+};
+
+static inline const char *tutti_check_form(const struct check_flow *flow)
+{
+    return flow->is_overlaid ? "in place" : "out of place";
+}
+
+/* What lies at chunk i of a span, as much of it as has one value. */
+struct piece tutti_check_piece(const struct check_flow *flow, uint32_t owner,
+                               struct tutti_span span, uint32_t i);
+
+/* Every output holds what the collective promises, and all ranks the same expression. */
+int tutti_check_promise(struct check_flow *flow);
+/* Fills the report's orders. */
+int tutti_check_orders(struct check_flow *flow);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Happens-before: its edges, and searches along them where clocks (clocks.c) do not reach:
+ * two-sided steps.
+ *
+ *   begin of a half   after the begin of its run, the end of the half before it in its lane, and
+ *                     the ends of all halves of the steps that it depends on;
+ *                     a receiving one also after the begin of the sending one;
+ *                     the sending half of a fused step after the begin of its receiving half
+ *   end of a half     after its begin; a receiving one after the end of the sending one;
+ *                     the sending half of a fused step after the end of its receiving half;
+ *                     that of a WAIT after the end of each signal that it waits for
+ *   begin of a run    after the rank's last run, and the first signals of the others in it
+ *   end of a run      after the ends of all its halves
+ *
+ * A signal that a rank does not give is given by the end of its last local step.
+ */
+#include "schedule/check/model.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+#define NONE TUTTI_CHECK_NONE
+
+static int add(struct check *check, uint32_t node)
+{
+    return tutti_check_push(&check->preds, &check->npreds, &check->preds_capacity, node);
+}
+
+uint32_t tutti_check_signal(const struct check *check, uint32_t run, uint32_t rank, uint32_t number)
+{
+    uint32_t first = check->signal_first[rank], last = check->local_last[rank];
+
+    if (number <= check->signal_first[rank + 1] - first)
+        return check_end(check, run, 2 * check->signal_steps[first + number - 1]);
+    return last == NONE ? check_run_begin(check, run, rank) : check_end(check, run, 2 * last);
+}
+
+static int add_signal(struct check *check, uint32_t run, uint32_t rank, uint32_t number)
+{
+    return add(check, tutti_check_signal(check, run, rank, number));
+}
+
+static int add_before_run(struct check *check, uint32_t run, uint32_t rank)
+{
+    if (run == 0)
+        return TUTTI_OK;
+    for (uint32_t other = 0; other < check->nranks; other++)
+        if (other == rank)
+            TUTTI_TRY(add(check, check_run_end(check, run - 1, rank)));
+        else
+            TUTTI_TRY(add_signal(check, run - 1, other, 1));
+    return TUTTI_OK;
+}
+
+static int add_before_run_end(struct check *check, uint32_t run, uint32_t rank)
+{
+    TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
+    for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++)
+        for (uint32_t half = 2 * at; half <= 2 * at + check_is_fused(check_step(check, at)); half++)
+            if (check->lane_after[half] == NONE) /* the lane has the others */
+                TUTTI_TRY(add(check, check_end(check, run, half)));
+    return TUTTI_OK;
+}
+
+/* `half` receives, and from a send of its own. */
+static bool has_sender(const struct check *check, uint32_t half)
+{
+    return (half & 1) == 0 && tutti_access_receives(check_step(check, half / 2));
+}
+
+static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
+{
+    const struct tutti_step *step = check_step(check, half / 2);
+    uint32_t rank = check->step_rank[half / 2];
+    const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
+
+    /* What its lane has anyhow need not be said again. */
+    if (check->lane_before[half] != NONE)
+        TUTTI_TRY(add(check, check_end(check, run, check->lane_before[half])));
+    else
+        TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
+    if (has_sender(check, half))
+        TUTTI_TRY(add(check, check_begin(check, run, check->mate[half])));
+    if (half & 1)
+        TUTTI_TRY(add(check, check_begin(check, run, half - 1)));
+    for (uint32_t d = 0; d < step->dep_count; d++) {
+        uint32_t on = check->first_step[rank] + deps[d];
+
+        if (check->local_index[half / 2] != NONE && check->local_index[on] != NONE)
+            continue;
+        TUTTI_TRY(add(check, check_end(check, run, 2 * on)));
+        if (check_is_fused(check_step(check, on)))
+            TUTTI_TRY(add(check, check_end(check, run, 2 * on + 1)));
+    }
+    return TUTTI_OK;
+}
+
+static int add_before_end(struct check *check, uint32_t run, uint32_t half)
+{
+    const struct tutti_step *step = check_step(check, half / 2);
+    uint32_t rank = check->step_rank[half / 2];
+
+    TUTTI_TRY(add(check, check_begin(check, run, half)));
+    if (has_sender(check, half))
+        TUTTI_TRY(add(check, check_end(check, run, check->mate[half])));
+    if (half & 1)
+        TUTTI_TRY(add(check, check_end(check, run, half - 1)));
+    if (step->kind != TUTTI_STEP_WAIT)
+        return TUTTI_OK;
+    if (step->from != TUTTI_ALL_RANKS)
+        return add_signal(check, run, (uint32_t)step->from, step->signal);
+    for (uint32_t other = 0; other < check->nranks; other++)
+        if (other != rank)
+            TUTTI_TRY(add_signal(check, run, other, step->signal));
+    return TUTTI_OK;
+}
+
+int tutti_check_preds(struct check *check, uint32_t node)
+{
+    uint32_t run = node / check_run_nodes(check), at = node % check_run_nodes(check);
+    uint32_t halves_end = 4 * check->nsteps, rank;
+
+    check->npreds = 0;
+    if (at < halves_end)
+        return (at & 1) ? add_before_end(check, run, at / 2) : add_before_begin(check, run, at / 2);
+    rank = (at - halves_end) / 2;
+    return ((at - halves_end) & 1) ? add_before_run_end(check, run, rank)
+                                   : add_before_run(check, run, rank);
+}
+
+/* Start a search: `count` items not yet seen, an empty stack. */
+static int start_search(struct check *check)
+{
+    if (check->seen == NULL)
+        TUTTI_TRY(tutti_check_alloc(&check->seen, check_nodes(check), sizeof(uint32_t), 0));
+    check->stamp++;
+    return TUTTI_OK;
+}
+
+static int visit(struct check *check, uint32_t *depth, uint32_t item)
+{
+    if (check->seen[item] == check->stamp)
+        return TUTTI_OK;
+    check->seen[item] = check->stamp;
+    return tutti_check_push(&check->stack, depth, &check->stack_capacity, item);
+}
+
+/* Within one rank's run, along its lanes and dependencies only: quick, and nearly always enough. */
+static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t half_b, bool *ret_is)
+{
+    uint32_t rank = check->step_rank[half_b / 2], depth = 0;
+    uint32_t first = check->first_step[rank];
+
+    *ret_is = false;
+    TUTTI_TRY(start_search(check));
+    TUTTI_TRY(visit(check, &depth, half_b));
+    while (depth > 0) {
+        uint32_t half = check->stack[--depth], before = check->lane_before[half];
+        const struct tutti_step *step = check_step(check, half / 2);
+        const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
+
+        for (uint32_t d = 0; d < step->dep_count; d++) {
+            uint32_t on = first + deps[d];
+
+            if (on == half_a / 2) {
+                *ret_is = true;
+                return TUTTI_OK;
+            }
+            if (on > half_a / 2) {
+                TUTTI_TRY(visit(check, &depth, 2 * on));
+                if (check_is_fused(check_step(check, on)))
+                    TUTTI_TRY(visit(check, &depth, 2 * on + 1));
+            }
+        }
+        /* A sending half that is over has its receiving half behind it. */
+        if (before != NONE && (before == half_a || ((before & 1) && before - 1 == half_a))) {
+            *ret_is = true;
+            return TUTTI_OK;
+        }
+        if (before != NONE && before / 2 > half_a / 2)
+            TUTTI_TRY(visit(check, &depth, before));
+        if (half & 1)
+            TUTTI_TRY(visit(check, &depth, half - 1));
+    }
+    return TUTTI_OK;
+}
+
+static int is_ordered_anyhow(struct check *check, uint32_t from, uint32_t to, bool *ret_is)
+{
+    uint32_t depth = 0;
+
+    *ret_is = false;
+    TUTTI_TRY(start_search(check));
+    TUTTI_TRY(visit(check, &depth, to));
+    while (depth > 0 && !*ret_is) {
+        TUTTI_TRY(tutti_check_preds(check, check->stack[--depth]));
+        for (uint32_t p = 0; p < check->npreds; p++) {
+            *ret_is = *ret_is || check->preds[p] == from;
+            TUTTI_TRY(visit(check, &depth, check->preds[p]));
+        }
+    }
+    return TUTTI_OK;
+}
+
+int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a, uint32_t run_b,
+                           uint32_t half_b, bool *ret_is_ordered)
+{
+    uint32_t rank_a = check->step_rank[half_a / 2], rank_b = check->step_rank[half_b / 2];
+    uint32_t index_a = check->local_index[half_a / 2], index_b = check->local_index[half_b / 2];
+    uint32_t begin_b = check_begin(check, run_b, half_b);
+
+    *ret_is_ordered = true;
+    if (rank_a == rank_b && run_a < run_b)
+        return TUTTI_OK;
+    if (rank_a == rank_b && index_a != NONE && index_b != NONE && index_a < index_b)
+        return TUTTI_OK;
+    if (rank_a == rank_b && run_a == run_b) {
+        TUTTI_TRY(is_ordered_locally(check, half_a, half_b, ret_is_ordered));
+        if (*ret_is_ordered)
+            return TUTTI_OK;
+    }
+    if (check->clock_row != NULL && index_a != NONE) {
+        *ret_is_ordered = tutti_check_clock(check, begin_b, rank_a) >
+                          run_a * check->local_count[rank_a] + index_a;
+        return TUTTI_OK;
+    }
+    return is_ordered_anyhow(check, check_end(check, run_a, half_a), begin_b, ret_is_ordered);
+}
+
+int tutti_check_barrier(struct check *check)
+{
+    uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64;
+    uint64_t *started; /* per node of the first run: the ranks whose begin is before it */
+    int rc = TUTTI_OK;
+
+    TUTTI_TRY(tutti_check_alloc(&started, (size_t)check_run_nodes(check) * nwords,
+                                sizeof(*started), 0));
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        started[(size_t)check_run_begin(check, 0, rank) * nwords + rank / 64] |= 1ull << rank % 64;
+    for (uint32_t i = 0; i < check->nlog; i++) {
+        uint32_t node = check->log[i];
+
+        if (node >= check_run_nodes(check))
+            continue;
+        TUTTI_TRY_OR(release, rc, tutti_check_preds(check, node));
+        for (uint32_t p = 0; p < check->npreds; p++)
+            for (uint32_t w = 0; w < nwords; w++)
+                started[(size_t)node * nwords + w] |= started[(size_t)check->preds[p] * nwords + w];
+    }
+    for (uint32_t rank = 0; rank < nranks; rank++)
+        for (uint32_t other = 0; other < nranks; other++)
+            if (!(started[(size_t)check_run_end(check, 0, rank) * nwords + other / 64] >>
+                      other % 64 & 1)) {
+                rc = tutti_check_found(check, rank, NONE,
+                                       "may leave the barrier before rank %u entered it", other);
+                goto release;
+            }
+
+release:
+    free(started);
+    return rc;
+}

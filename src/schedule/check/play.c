@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Playing the schedules of all ranks with a number of credits. With none, a slice moves only when
+ * both halves of its message are at the head of their lanes and started. With c, the first c
+ * messages of a lane that are not yet received lie in it, and each later one waits for the receive
+ * of the c-th before it.
+ *
+ * What can move never loses that by something else moving, so one greedy play
+ * is as good as all: if it ends, every timing ends; if it stops, every timing
+ * stops there. The nodes are logged as they happen, in an order that respects
+ * happens-before. Runs follow each other under the executor's reuse rule: a
+ * rank starts run e when it has finished run e - 1 and every other rank has
+ * given its first signal of run e - 1. No message is sent to a rank that is in another run.
+ */
+#include "schedule/check/play.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE TUTTI_CHECK_NONE
+#define SLICES TUTTI_CHECK_SLICES
+
+static void log_node(struct check_play *play, uint32_t node)
+{
+    play->check->log[play->check->nlog++] = node;
+}
+
+static int push_agenda(struct check_play *play, uint32_t half)
+{
+    return tutti_check_push(&play->agenda, &play->nagenda, &play->agenda_capacity, half);
+}
+
+static int push_waiting(struct check_play *play, uint32_t what)
+{
+    return tutti_check_push(&play->waiting, &play->nwaiting, &play->waiting_capacity, what);
+}
+
+/* Everything that waits for signals looks again. */
+static int wake(struct check_play *play)
+{
+    while (play->nwaiting > 0)
+        TUTTI_TRY(push_agenda(play, play->waiting[--play->nwaiting]));
+    return TUTTI_OK;
+}
+
+static int begin_run(struct check_play *play, uint32_t rank)
+{
+    struct check *check = play->check;
+    uint32_t first = check->first_step[rank], end = check->first_step[rank + 1];
+
+    log_node(play, check_run_begin(check, play->run[rank], rank));
+    play->steps_left[rank] = end - first;
+    memset(play->started + 2 * first, 0, 2 * (end - first));
+    memset(play->done + 2 * first, 0, 2 * (end - first));
+    memset(play->moved + 2 * first, 0, 2 * (end - first));
+    memset(play->arrived + 2 * first, 0, 2 * (end - first));
+    for (uint32_t at = first; at < end; at++) {
+        const struct tutti_step *step = check_step(check, at);
+
+        play->waits_left[at] = step->dep_count;
+        TUTTI_TRY(push_agenda(play, 2 * at));
+        if (check_is_fused(step))
+            TUTTI_TRY(push_agenda(play, 2 * at + 1));
+    }
+    return TUTTI_OK;
+}
+
+bool tutti_check_play_is_given(const struct check_play *play, uint32_t rank, uint32_t number)
+{
+    return play->given[number] + (play->signals[rank] < number) == play->check->nranks;
+}
+
+/* Has every other rank given its first signal of the run before, so that this one may start? */
+static bool may_begin_run(const struct check_play *play, uint32_t rank)
+{
+    uint32_t run = play->run[rank];
+
+    return run == 0 || tutti_check_play_is_given(
+        play, rank, (run - 1) * play->check->schedules[rank]->nsignals + 1);
+}
+
+static int try_run(struct check_play *play, uint32_t rank)
+{
+    if (may_begin_run(play, rank))
+        return begin_run(play, rank);
+    return push_waiting(play, NONE - 1 - rank);
+}
+
+static int raise_signals(struct check_play *play, uint32_t rank, uint32_t number)
+{
+    while (play->signals[rank] < number)
+        play->given[++play->signals[rank]]++;
+    return wake(play);
+}
+
+/* When its local steps are over a rank counts as having given all signals of the run. */
+static int end_local(struct check_play *play, uint32_t rank)
+{
+    return raise_signals(play, rank,
+                         (play->run[rank] + 1) * play->check->schedules[rank]->nsignals);
+}
+
+static int end_runs(struct check_play *play, uint32_t rank)
+{
+    struct check *check = play->check;
+
+    while (play->run[rank] < check->nruns && play->steps_left[rank] == 0) {
+        if (check->local_count[rank] == 0)
+            TUTTI_TRY(end_local(play, rank));
+        log_node(play, check_run_end(check, play->run[rank], rank));
+        play->run[rank]++;
+        TUTTI_TRY(wake(play));
+        if (play->run[rank] == check->nruns)
+            return TUTTI_OK;
+        play->steps_left[rank] = NONE; /* not begun */
+        TUTTI_TRY(try_run(play, rank));
+    }
+    return TUTTI_OK;
+}
+
+static int complete_step(struct check_play *play, uint32_t at)
+{
+    struct check *check = play->check;
+    uint32_t rank = check->step_rank[at];
+
+    for (uint32_t d = play->dependents_first[at]; d < play->dependents_first[at + 1]; d++) {
+        uint32_t other = play->dependents[d];
+
+        if (--play->waits_left[other] == 0) {
+            TUTTI_TRY(push_agenda(play, 2 * other));
+            if (check_is_fused(check_step(check, other)))
+                TUTTI_TRY(push_agenda(play, 2 * other + 1));
+        }
+    }
+    play->steps_left[rank]--;
+    if (check->local_last[rank] == at)
+        TUTTI_TRY(end_local(play, rank));
+    return end_runs(play, rank);
+}
+
+static int complete_half(struct check_play *play, uint32_t half)
+{
+    struct check *check = play->check;
+
+    play->done[half] = 1;
+    if (check->lane_after[half] != NONE)
+        TUTTI_TRY(push_agenda(play, check->lane_after[half]));
+    if (play->credit_mate[half] != NONE)
+        TUTTI_TRY(push_agenda(play, play->credit_mate[half]));
+    if (check_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
+        return TUTTI_OK;
+    return complete_step(play, half / 2);
+}
+
+static bool is_wait_over(const struct check_play *play, uint32_t at)
+{
+    const struct check *check = play->check;
+    const struct tutti_step *step = check_step(check, at);
+    uint32_t rank = check->step_rank[at];
+    uint32_t number = play->run[rank] * check->schedules[rank]->nsignals + step->signal;
+
+    if (step->from != TUTTI_ALL_RANKS)
+        return play->signals[step->from] >= number;
+    return tutti_check_play_is_given(play, rank, number);
+}
+
+static int run_local(struct check_play *play, uint32_t half)
+{
+    struct check *check = play->check;
+    const struct tutti_step *step = check_step(check, half / 2);
+    uint32_t rank = check->step_rank[half / 2];
+
+    if (step->kind == TUTTI_STEP_WAIT && !is_wait_over(play, half / 2))
+        return push_waiting(play, half);
+    log_node(play, check_begin(check, play->run[rank], half));
+    log_node(play, check_end(check, play->run[rank], half));
+    play->started[half] = 1;
+    if (step->kind == TUTTI_STEP_SIGNAL)
+        TUTTI_TRY(raise_signals(play, rank, play->signals[rank] + 1));
+    return complete_half(play, half);
+}
+
+uint32_t tutti_check_play_at_hand(const struct check_play *play, uint32_t send)
+{
+    return check_is_fused(check_step(play->check, send / 2)) ? play->moved[send ^ 1] : SLICES;
+}
+
+bool tutti_check_play_has_room(const struct check_play *play, uint32_t recv)
+{
+    return check_step(play->check, recv / 2)->kind != TUTTI_STEP_RECV_REDUCE_SEND ||
+           play->moved[recv] == play->moved[recv + 1];
+}
+
+static bool may_give(const struct check_play *play, uint32_t send, uint32_t recv)
+{
+    const struct check *check = play->check;
+    uint32_t sender = check->step_rank[send / 2], receiver = check->step_rank[recv / 2];
+
+    /* One of them may be a run ahead, or not have begun this one. */
+    if (play->run[sender] != play->run[receiver] || play->steps_left[sender] == NONE ||
+        play->steps_left[receiver] == NONE)
+        return false;
+    if (!play->started[send] || play->moved[send] == SLICES ||
+        play->moved[send] == tutti_check_play_at_hand(play, send))
+        return false;
+    if (play->credits == 0)
+        return play->started[recv] && tutti_check_play_has_room(play, recv);
+    return play->credit_mate[send] == NONE || play->done[play->credit_mate[send]];
+}
+
+/* One slice goes into the lane. */
+static int give(struct check_play *play, uint32_t send, uint32_t recv)
+{
+    struct check *check = play->check;
+    const struct tutti_step *step = check_step(check, send / 2);
+    uint32_t run = play->run[check->step_rank[send / 2]];
+
+    if (play->moved[send] == 0)
+        log_node(play, check_begin(check, run, send));
+    play->moved[send]++;
+    play->arrived[recv]++;
+    TUTTI_TRY(push_agenda(play, send));
+    if (check_is_fused(step))
+        TUTTI_TRY(push_agenda(play, send ^ 1));
+    if (play->moved[send] < SLICES)
+        return TUTTI_OK;
+    log_node(play, check_end(check, run, send));
+    /* The last slice that a step without a store took is gone: now its receive half is over too. */
+    if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
+        TUTTI_TRY(complete_half(play, send ^ 1));
+    return complete_half(play, send);
+}
+
+/* One slice comes out of the lane. */
+static int take(struct check_play *play, uint32_t recv)
+{
+    struct check *check = play->check;
+    const struct tutti_step *step = check_step(check, recv / 2);
+    uint32_t run = play->run[check->step_rank[recv / 2]];
+
+    if (play->moved[recv] == 0)
+        log_node(play, check_begin(check, run, recv));
+    play->moved[recv]++;
+    TUTTI_TRY(push_agenda(play, recv));
+    if (check_is_fused(step))
+        TUTTI_TRY(push_agenda(play, recv + 1));
+    if (play->moved[recv] < SLICES)
+        return TUTTI_OK;
+    log_node(play, check_end(check, run, recv));
+    return step->kind == TUTTI_STEP_RECV_REDUCE_SEND ? TUTTI_OK : complete_half(play, recv);
+}
+
+static int move_slices(struct check_play *play, uint32_t half)
+{
+    struct check *check = play->check;
+    bool is_send = (half & 1) || check_step(check, half / 2)->kind == TUTTI_STEP_SEND;
+    uint32_t send = is_send ? half : check->mate[half], recv = is_send ? check->mate[half] : half;
+
+    if (may_give(play, send, recv))
+        TUTTI_TRY(give(play, send, recv));
+    if (play->started[recv] && play->moved[recv] < play->arrived[recv] &&
+        tutti_check_play_has_room(play, recv))
+        TUTTI_TRY(take(play, recv));
+    return TUTTI_OK;
+}
+
+static int look_at(struct check_play *play, uint32_t half)
+{
+    struct check *check = play->check;
+
+    if (half >= NONE - check->nranks) {
+        TUTTI_TRY(try_run(play, NONE - 1 - half));
+        return end_runs(play, NONE - 1 - half);
+    }
+    if (play->steps_left[check->step_rank[half / 2]] == NONE || play->done[half])
+        return TUTTI_OK;
+    if (!play->started[half]) {
+        uint32_t before = check->lane_before[half];
+
+        if (play->waits_left[half / 2] > 0 || (before != NONE && !play->done[before]))
+            return TUTTI_OK;
+        if (!tutti_step_is_two_sided(check_step(check, half / 2)))
+            return run_local(play, half);
+        play->started[half] = 1;
+    }
+    return tutti_step_is_two_sided(check_step(check, half / 2)) ? move_slices(play, half)
+                                                                : TUTTI_OK;
+}
+
+static int index_dependents(struct check_play *play)
+{
+    struct check *check = play->check;
+    uint32_t total = 0, *first;
+
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        for (uint32_t i = 0; i < check->schedules[rank]->nsteps; i++)
+            total += check->schedules[rank]->steps[i].dep_count;
+    TUTTI_TRY(tutti_check_alloc(&play->dependents_first, check->nsteps + 2, sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&play->dependents, total, sizeof(uint32_t), 0));
+
+    /* Counted two places up; writing them down moves the starts one up, to where they belong. */
+    first = play->dependents_first;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t at = 0; at < check->nsteps; at++) {
+            const struct tutti_step *step = check_step(check, at);
+            uint32_t rank = check->step_rank[at];
+            const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
+
+            for (uint32_t d = 0; d < step->dep_count; d++) {
+                uint32_t on = check->first_step[rank] + deps[d];
+
+                if (pass == 0)
+                    first[on + 2]++;
+                else
+                    play->dependents[first[on + 1]++] = at;
+            }
+        }
+        for (uint32_t at = 0; at < check->nsteps && pass == 0; at++)
+            first[at + 2] += first[at + 1];
+    }
+    return TUTTI_OK;
+}
+
+/* The c-th receive of a lane gives its credit to the send c later. */
+static void index_credits(struct check_play *play)
+{
+    const struct check *check = play->check;
+
+    for (uint32_t i = 0; i < check->nlanes && play->credits > 0; i++) {
+        uint32_t before = check->lane_sends[i], after = before;
+
+        for (uint32_t c = 0; c < play->credits && after != NONE; c++)
+            after = check->lane_after[after];
+        for (; after != NONE; after = check->lane_after[after]) {
+            play->credit_mate[after] = check->mate[before];
+            play->credit_mate[check->mate[before]] = after;
+            before = check->lane_after[before];
+        }
+    }
+}
+
+static int prepare(struct check_play *play)
+{
+    struct check *check = play->check;
+    size_t nhalves = 2 * (size_t)check->nsteps;
+    size_t nnumbers = (size_t)check->nruns * check->schedules[0]->nsignals + 1;
+
+    check->nlog = 0;
+    TUTTI_TRY(tutti_check_alloc(&play->started, nhalves, 1, 0));
+    TUTTI_TRY(tutti_check_alloc(&play->done, nhalves, 1, 0));
+    TUTTI_TRY(tutti_check_alloc(&play->moved, nhalves, 1, 0));
+    TUTTI_TRY(tutti_check_alloc(&play->arrived, nhalves, 1, 0));
+    TUTTI_TRY(tutti_check_alloc(&play->credit_mate, nhalves, sizeof(uint32_t), 0xff));
+    TUTTI_TRY(tutti_check_alloc(&play->waits_left, check->nsteps, sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&play->steps_left, check->nranks, sizeof(uint32_t), 0xff));
+    TUTTI_TRY(tutti_check_alloc(&play->run, check->nranks, sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&play->signals, check->nranks, sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&play->given, nnumbers, sizeof(uint32_t), 0));
+    index_credits(play);
+    return index_dependents(play);
+}
+
+int tutti_check_play_all(struct check_play *play)
+{
+    struct check *check = play->check;
+
+    TUTTI_TRY(prepare(play));
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        TUTTI_TRY(begin_run(play, rank));
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        TUTTI_TRY(end_runs(play, rank));
+    while (play->nagenda > 0)
+        TUTTI_TRY(look_at(play, play->agenda[--play->nagenda]));
+    return TUTTI_OK;
+}
+
+bool tutti_check_play_is_over(const struct check_play *play)
+{
+    for (uint32_t rank = 0; rank < play->check->nranks; rank++)
+        if (play->run[rank] < play->check->nruns)
+            return false;
+    return true;
+}
+
+void tutti_check_play_fini(struct check_play *play)
+{
+    free(play->started);
+    free(play->done);
+    free(play->moved);
+    free(play->arrived);
+    free(play->credit_mate);
+    free(play->waits_left);
+    free(play->dependents_first);
+    free(play->dependents);
+    free(play->steps_left);
+    free(play->run);
+    free(play->signals);
+    free(play->given);
+    free(play->agenda);
+    free(play->waiting);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What came out: does each output hold what the collective promises, and in which orders were the
+ * elements summed? */
+#include "schedule/check/flow.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+
+#define NONE TUTTI_CHECK_NONE
+
+/* Output chunk c of `rank` holds whose input chunk? Rank NONE: the sum of all. */
+static void find_promise(const struct check *check, uint32_t rank, uint32_t c, uint32_t *ret_rank,
+                         uint32_t *ret_chunk)
+{
+    const struct tutti_schedule *schedule = check->schedules[rank];
+    uint32_t k = schedule->chunks_per_block;
+
+    *ret_rank = NONE;
+    *ret_chunk = c;
+    switch (schedule->collective) {
+    case TUTTI_REDUCE_SCATTER:
+        *ret_chunk = rank * k + c;
+        return;
+    case TUTTI_BROADCAST:
+        *ret_rank = schedule->root;
+        return;
+    case TUTTI_ALLGATHER:
+    case TUTTI_GATHER:
+        *ret_rank = c / k;
+        *ret_chunk = c % k;
+        return;
+    case TUTTI_ALLTOALL:
+        *ret_rank = c / k;
+        *ret_chunk = rank * k + c % k;
+        return;
+    case TUTTI_SCATTER:
+        *ret_rank = schedule->root;
+        *ret_chunk = rank * k + c;
+        return;
+    default:
+        return;
+    }
+}
+
+static struct tutti_span output_of(const struct check_flow *flow, uint32_t rank)
+{
+    const struct tutti_schedule *schedule = flow->check->schedules[rank];
+
+    return (struct tutti_span){.buffer = TUTTI_BUF_OUTPUT,
+                               .count = tutti_buffer_chunks(schedule, rank, TUTTI_BUF_OUTPUT)};
+}
+
+/* The sum of all ranks, chunk by chunk its own? */
+static int check_sum(struct check_flow *flow, uint32_t rank, uint32_t c, const struct piece *piece)
+{
+    struct check *check = flow->check;
+    uint32_t missing;
+
+    if (tutti_check_is_whole(flow->exprs, piece->value))
+        return TUTTI_OK;
+    missing = tutti_check_missing(flow->exprs, piece->value);
+    if (missing != NONE)
+        return tutti_check_found(check, rank, NONE, "%s: output %u lacks rank %u",
+                                 tutti_check_form(flow), c, missing);
+    return tutti_check_found(check, rank, NONE,
+                             "%s: output %u has %u contributions, not one of each of the %u ranks",
+                             tutti_check_form(flow), c,
+                             tutti_check_contributors(flow->exprs, piece->value), check->nranks);
+}
+
+static int check_piece(struct check_flow *flow, uint32_t rank, uint32_t c,
+                       const struct piece *piece)
+{
+    struct check *check = flow->check;
+    uint32_t from = NONE, chunk;
+
+    if (piece->value == TUTTI_CHECK_UNDEFINED)
+        return tutti_check_found(check, rank, NONE, "%s: output %u is never written",
+                                 tutti_check_form(flow), c);
+    for (uint32_t i = 0; i < piece->count; i++) {
+        find_promise(check, rank, c + i, &from, &chunk);
+        if (piece->chunk + i != chunk)
+            return tutti_check_found(check, rank, NONE, "%s: output %u holds chunk %u, not %u",
+                                     tutti_check_form(flow), c + i, piece->chunk + i, chunk);
+        if (from != NONE && piece->value != tutti_check_leaf(from))
+            return tutti_check_found(check, rank, NONE,
+                                     "%s: output %u holds rank %u's chunk, not %u's",
+                                     tutti_check_form(flow), c + i,
+                                     tutti_check_lowest(flow->exprs, piece->value), from);
+    }
+    return from == NONE ? check_sum(flow, rank, c, piece) : TUTTI_OK;
+}
+
+/* Is it the expression that rank 0 has? */
+static int check_agreement(struct check_flow *flow, uint32_t rank)
+{
+    struct tutti_span output = output_of(flow, rank);
+    struct piece own, first;
+    uint32_t count;
+
+    for (uint32_t c = 0; c < output.count; c += count) {
+        own = tutti_check_piece(flow, rank, output, c);
+        first = tutti_check_piece(flow, 0, output, c);
+        if (!tutti_check_is_same(flow->exprs, own.value, first.value))
+            return tutti_check_found(flow->check, rank, NONE,
+                                     "%s: output %u is bracketed otherwise than at rank 0",
+                                     tutti_check_form(flow), c);
+        count = own.count < first.count ? own.count : first.count;
+    }
+    return TUTTI_OK;
+}
+
+int tutti_check_promise(struct check_flow *flow)
+{
+    struct check *check = flow->check;
+
+    for (uint32_t rank = 0; rank < check->nranks; rank++) {
+        struct tutti_span output = output_of(flow, rank);
+        struct piece piece;
+
+        for (uint32_t c = 0; c < output.count; c += piece.count) {
+            piece = tutti_check_piece(flow, rank, output, c);
+            TUTTI_TRY(check_piece(flow, rank, c, &piece));
+        }
+        if (check->schedules[rank]->collective == TUTTI_ALLREDUCE)
+            TUTTI_TRY(check_agreement(flow, rank));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- orders --------------------------------------------------------------------- */
+
+/* Elements from `at` on, of as many as there are, are summed in one order. */
+struct stretch {
+    uint64_t order;
+    uint64_t at;
+};
+
+struct orders {
+    struct stretch *stretches;
+    size_t count;
+    uint64_t nchunks;
+};
+
+static void add_orders(const struct check_flow *flow, uint32_t rank, struct orders *orders)
+{
+    struct tutti_span output = output_of(flow, rank);
+    struct piece piece;
+
+    for (uint32_t c = 0; c < output.count; c += piece.count) {
+        uint64_t order;
+
+        piece = tutti_check_piece(flow, rank, output, c);
+        order = tutti_check_order_of(flow->exprs, piece.value);
+        if (orders->count == 0 || orders->stretches[orders->count - 1].order != order)
+            orders->stretches[orders->count++] = (struct stretch){order, orders->nchunks + c};
+    }
+    orders->nchunks += output.count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct stretch *left = a, *right = b;
+
+    return left->order < right->order ? -1 : left->order > right->order;
+}
+
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+    return b == 0 ? a : divisor(b, a % b);
+}
+
+/* Where an order begins counts as a part of the whole, so that chunks do not matter. */
+static uint64_t hash_orders(const struct orders *orders)
+{
+    uint64_t hash = orders->stretches[0].order;
+
+    for (size_t i = 1; i < orders->count; i++) {
+        uint64_t at = orders->stretches[i].at, by = divisor(at, orders->nchunks);
+
+        hash = tutti_check_mix(hash ^ at / by);
+        hash = tutti_check_mix(hash ^ orders->nchunks / by);
+        hash = tutti_check_mix(hash ^ orders->stretches[i].order);
+    }
+    return hash;
+}
+
+int tutti_check_orders(struct check_flow *flow)
+{
+    struct check *check = flow->check;
+    const struct tutti_schedule *schedule = check->schedules[0];
+    bool is_scattered = schedule->collective == TUTTI_REDUCE_SCATTER;
+    struct orders orders = {.count = 0};
+
+    if (!tutti_collective_reduces((enum tutti_collective)schedule->collective))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_check_alloc(&orders.stretches,
+                                (size_t)schedule->chunks_per_block *
+                                    (is_scattered ? check->nranks : 1),
+                                sizeof(*orders.stretches), 0));
+    /* All ranks of an all-reduce agree; the blocks of a reduce-scatter follow one another. */
+    for (uint32_t rank = 0; rank < check->nranks; rank++)
+        if (is_scattered ||
+            rank == (schedule->collective == TUTTI_REDUCE ? schedule->root : 0))
+            add_orders(flow, rank, &orders);
+
+    check->report->order_hash = hash_orders(&orders);
+    qsort(orders.stretches, orders.count, sizeof(*orders.stretches), compare);
+    for (size_t i = 0; i < orders.count; i++)
+        if (i == 0 || orders.stretches[i].order != orders.stretches[i - 1].order)
+            check->report->orders++;
+    free(orders.stretches);
+    return TUTTI_OK;
+}

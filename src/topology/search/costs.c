@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a graph to a machine: what is text in a description is written as one and parsed, so that
+ * it is checked like any other; links and paths are given as they are. */
+#include "topology/search/costs.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Gpus that no link parts, such as several on one device, are as fast as the fastest links. */
+#define LOCAL_BYTES_PER_S 1e12
+
+struct costs {
+    const struct tutti_paths *paths;
+    const struct tutti_graph *graph;
+    uint32_t nranks;
+    uint32_t *number; /* of each link of the graph, in the machine; TUTTI_NO_NODE */
+    struct tutti_machine_link *links;
+    uint32_t nlinks;
+    struct tutti_machine_path *ways;
+    uint32_t nways;
+    struct tutti_machine_crossing *crossings;
+    uint32_t ncrossings;
+};
+
+static const struct tutti_path *path_of(const struct costs *costs, uint32_t from, uint32_t to)
+{
+    return tutti_paths_between(costs->paths, tutti_graph_gpu(costs->graph, from),
+                               tutti_graph_gpu(costs->graph, to));
+}
+
+static uint32_t host_of(const struct costs *costs, uint32_t rank)
+{
+    return costs->graph->nodes[tutti_graph_gpu(costs->graph, rank)].host;
+}
+
+/* Sums of tenths of microseconds are not quite such; nothing is known to a picosecond. */
+static double round_time(double seconds)
+{
+    return round(seconds * 1e12) / 1e12;
+}
+
+/* ---- links and paths ------------------------------------------------------------------------- */
+
+/* A node's name without what a link's name may not have in it. */
+static void short_name(const struct tutti_graph *graph, uint32_t node, char *ret_name,
+                       size_t size_bytes)
+{
+    char name[128];
+    size_t length = 0;
+
+    tutti_graph_node_name(graph, node, name, sizeof name);
+    for (const char *at = name; *at != '\0' && *at != '(' && length + 1 < size_bytes; at++)
+        if (*at > ' ' && *at <= '~' && *at != ';' && *at != '#')
+            ret_name[length++] = *at;
+    ret_name[length] = '\0';
+}
+
+static void add_link(struct costs *costs, uint32_t index)
+{
+    const struct tutti_graph_link *link = &costs->graph->links[index];
+    struct tutti_machine_link *to = &costs->links[costs->nlinks];
+    char from_name[TUTTI_MACHINE_NAME_BYTES / 2], to_name[TUTTI_MACHINE_NAME_BYTES / 2];
+
+    if (costs->number[index] != TUTTI_NO_NODE)
+        return;
+    short_name(costs->graph, link->from, from_name, sizeof from_name);
+    short_name(costs->graph, link->to, to_name, sizeof to_name);
+    *to = (struct tutti_machine_link){.bytes_per_s = link->bytes_per_s};
+    snprintf(to->name, sizeof to->name, "%s>%s", from_name, to_name);
+    costs->number[index] = costs->nlinks++;
+}
+
+static int take_paths(struct costs *costs)
+{
+    size_t npairs = (size_t)costs->nranks * costs->nranks;
+
+    costs->number = malloc((costs->graph->nlinks + 1) * sizeof *costs->number);
+    costs->links = calloc(costs->graph->nlinks + 1, sizeof *costs->links);
+    costs->ways = calloc(npairs, sizeof *costs->ways);
+    costs->crossings = calloc(costs->paths->nhops + 1, sizeof *costs->crossings);
+    if (costs->number == NULL || costs->links == NULL || costs->ways == NULL ||
+        costs->crossings == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u ranks", costs->nranks);
+    for (uint32_t i = 0; i < costs->graph->nlinks; i++)
+        costs->number[i] = TUTTI_NO_NODE;
+    for (uint32_t from = 0; from < costs->nranks; from++)
+        for (uint32_t to = 0; to < costs->nranks; to++) {
+            const struct tutti_path *path = path_of(costs, from, to);
+
+            if (from == to)
+                continue;
+            if (path->class == TUTTI_PATH_DIS)
+                return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no way from gpu %u to gpu %u; "
+                                  "ranks must reach each other", from, to);
+            costs->ways[costs->nways++] = (struct tutti_machine_path){
+                .from = from, .to = to, .first = costs->ncrossings, .count = path->nhops,
+                .latency_s = round_time(path->latency_s)};
+            for (uint32_t i = 0; i < path->nhops; i++) {
+                const struct tutti_hop *hop = &costs->paths->hop[path->first + i];
+
+                add_link(costs, hop->link);
+                costs->crossings[costs->ncrossings++] = (struct tutti_machine_crossing){
+                    .link = costs->number[hop->link], .weight = hop->demand};
+            }
+        }
+    return TUTTI_OK;
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* What the slowest pair of that distance has; pairs with a path use theirs. */
+static bool level_of(const struct costs *costs, bool is_between_hosts, double *ret_latency_s,
+                     double *ret_bytes_per_s)
+{
+    double latency_s = 0, bytes_per_s = INFINITY;
+    bool is_there = false;
+
+    for (uint32_t from = 0; from < costs->nranks; from++)
+        for (uint32_t to = 0; to < costs->nranks; to++) {
+            const struct tutti_path *path = path_of(costs, from, to);
+
+            if (from == to || (host_of(costs, from) != host_of(costs, to)) != is_between_hosts)
+                continue;
+            is_there = true;
+            latency_s = fmax(latency_s, round_time(path->latency_s));
+            if (path->nhops > 0)
+                bytes_per_s = fmin(bytes_per_s, path->bytes_per_s);
+        }
+    *ret_latency_s = latency_s;
+    *ret_bytes_per_s = isfinite(bytes_per_s) ? bytes_per_s : LOCAL_BYTES_PER_S;
+    return is_there;
+}
+
+/* A level that is not there costs what the other one does. */
+static void set_levels(const struct costs *costs, struct tutti_machine *machine)
+{
+    struct tutti_rate node = {.latency_s = 0}, top = node;
+    bool has_node = level_of(costs, false, &node.latency_s, &node.bytes_per_s);
+    bool has_top = level_of(costs, true, &top.latency_s, &top.bytes_per_s);
+
+    machine->level[0] = has_node || !has_top ? node : top;
+    machine->level[1] = machine->level[2] = has_top ? top : node;
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+/* Gpus of each host if all have as many, and those of a host follow each other; else 0. */
+static uint32_t gpus_of_each(const struct costs *costs)
+{
+    uint32_t each = 0;
+
+    while (each < costs->nranks && host_of(costs, each) == host_of(costs, 0))
+        each++;
+    for (uint32_t rank = 0; rank < costs->nranks; rank++)
+        if (host_of(costs, rank) != host_of(costs, rank / each * each) ||
+            (rank % each == 0 && rank > 0 && host_of(costs, rank) == host_of(costs, rank - 1)))
+            return 0;
+    return costs->nranks % each == 0 ? each : 0;
+}
+
+static void write_ring(FILE *out, const struct tutti_channel *channel, uint32_t each,
+                       uint32_t nhosts)
+{
+    fputs("ring", out);
+    for (uint32_t host = 0; host < nhosts; host++)
+        for (uint32_t i = 0; i < each; i++)
+            fprintf(out, " %u", host * each + channel->gpu[i]);
+    fputc('\n', out);
+}
+
+static void write_tree(FILE *out, const struct tutti_channel *channel, uint32_t each,
+                       uint32_t nhosts)
+{
+    uint32_t root = 0;
+
+    while (root + 1 < each && channel->gpu[root] != TUTTI_NO_NODE)
+        root++;
+    fputs("tree", out);
+    for (uint32_t host = 0; host < nhosts; host++)
+        for (uint32_t i = 0; i < each; i++) {
+            if (i != root)
+                fprintf(out, " %u", host * each + channel->gpu[i]);
+            else if (host == 0)
+                fputs(" -1", out);
+            else
+                fprintf(out, " %u", (host - 1) / 2 * each + root);
+        }
+    fputc('\n', out);
+}
+
+static void write_orders(FILE *out, const struct costs *costs, const struct tutti_channels *plan)
+{
+    uint32_t each;
+
+    /* A rank alone is no ring. */
+    if (plan == NULL || costs->nranks < 2)
+        return;
+    each = plan->ngpus == costs->nranks ? costs->nranks : gpus_of_each(costs);
+    if (plan->ngpus != each)
+        return;
+    for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
+        if (plan->pattern == TUTTI_PATTERN_RING)
+            write_ring(out, &plan->channel[c], each, costs->nranks / each);
+        else
+            write_tree(out, &plan->channel[c], each, costs->nranks / each);
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int write_text(const struct costs *costs, const struct tutti_channels *ring,
+                      const struct tutti_channels *tree, char **ret_text)
+{
+    uint32_t node = 0, nnodes = 0;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a description of %u ranks",
+                          costs->nranks);
+    /* Hosts without gpus have no ranks, so nodes are counted anew. */
+    fprintf(out, "ranks %u\nnode of", costs->nranks);
+    for (uint32_t rank = 0; rank < costs->nranks; rank++) {
+        node = rank == 0 || host_of(costs, rank) != host_of(costs, rank - 1) ? nnodes++ : node;
+        fprintf(out, " %u", node);
+    }
+    fputc('\n', out);
+    fputs("level node bandwidth 1GB/s\n", out); /* until the levels are set */
+    write_orders(out, costs, ring);
+    write_orders(out, costs, tree);
+    if (fclose(out) != 0) {
+        free(text);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a description of %u ranks",
+                          costs->nranks);
+    }
+    *ret_text = text;
+    return TUTTI_OK;
+}
+
+static int make_machine(struct costs *costs, const struct tutti_channels *ring,
+                        const struct tutti_channels *tree, struct tutti_machine **ret_machine)
+{
+    struct tutti_machine *machine = NULL;
+    struct tutti_machine_links links;
+    char *text;
+    int rc;
+
+    TUTTI_TRY(take_paths(costs));
+    TUTTI_TRY(write_text(costs, ring, tree, &text));
+    TUTTI_TRY_OR(drop_text, rc, tutti_machine_parse("graph", text, 0, &machine));
+    links = (struct tutti_machine_links){
+        .links = costs->links, .nlinks = costs->nlinks, .paths = costs->ways,
+        .npaths = costs->nways, .crossings = costs->crossings, .ncrossings = costs->ncrossings};
+    TUTTI_TRY_OR(drop_text, rc, tutti_machine_set_links(machine, &links));
+    set_levels(costs, machine);
+    *ret_machine = machine;
+
+drop_text:
+    free(text);
+    if (rc != TUTTI_OK)
+        tutti_machine_destroy(machine);
+    return rc;
+}
+
+int tutti_graph_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
+                        const struct tutti_channels *tree, struct tutti_machine **ret_machine)
+{
+    struct costs costs = {.paths = paths, .graph = paths->graph,
+                          .nranks = paths->graph->count[TUTTI_NODE_GPU]};
+    int rc;
+
+    if (costs.nranks == 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the machine has no gpus, which ranks would be");
+    rc = make_machine(&costs, ring, tree, ret_machine);
+    free(costs.number);
+    free(costs.links);
+    free(costs.ways);
+    free(costs.crossings);
+    return rc;
+}

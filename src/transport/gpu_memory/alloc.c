@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The list of device memory that peers may be let into. */
+#include "transport/gpu_memory/alloc.h"
+
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/result.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct allocation {
+    struct tutti_gpu_part part;
+    struct tutti_gpu_memory memory; /* NONE: somebody else's */
+    struct tutti_cu_context *context;
+    int listings;                   /* of somebody else's */
+    struct allocation *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct allocation *allocations; /* oldest first */
+static uint64_t generation, last_serial;
+
+static struct allocation **find(tutti_cu_address begin)
+{
+    struct allocation **at = &allocations;
+
+    while (*at != NULL && (*at)->part.begin != begin)
+        at = &(*at)->next;
+    return at;
+}
+
+static void add(struct allocation *allocation)
+{
+    struct allocation **end = &allocations;
+
+    pthread_mutex_lock(&lock);
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = allocation;
+    allocation->part.serial = ++last_serial;
+    tutti_store_release(&generation, generation + 1);
+    pthread_mutex_unlock(&lock);
+}
+
+static void drop(struct allocation *allocation)
+{
+    if (allocation->part.fd >= 0)
+        close(allocation->part.fd);
+    free(allocation);
+}
+
+/* Of this process, whoever can. */
+static void admit_all(const struct tutti_cuda *cuda, tutti_cu_device owner,
+                      const struct tutti_gpu_memory *memory)
+{
+    int count = 0;
+
+    cuda->device_count(&count);
+    for (int device = 0; device < count; device++) {
+        int can = 0;
+
+        if (device != owner && cuda->can_access_peer(&can, device, owner) == TUTTI_CU_SUCCESS &&
+            can && tutti_gpu_memory_admit(cuda, memory, device) != TUTTI_OK)
+            tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
+    }
+}
+
+/* ---- allocations of ours --------------------------------------------------------------------- */
+
+int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret_address)
+{
+    struct allocation *allocation = calloc(1, sizeof *allocation);
+    struct tutti_cu_stream *stream = NULL;
+    tutti_cu_device device = 0;
+    int code = TUTTI_CU_OUT_OF_MEMORY, rc;
+
+    if (allocation == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an allocation");
+    code = cuda->context_device(&device);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->context_current(&allocation->context);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING);
+    if (code != TUTTI_CU_SUCCESS) {
+        free(allocation);
+        return tutti_fail(TUTTI_ERR_DEVICE, "the current CUDA context: %s",
+                          tutti_cuda_error(cuda, code));
+    }
+    rc = tutti_gpu_memory_alloc(cuda, device, size_bytes, stream, &allocation->memory);
+    cuda->stream_destroy(stream);
+    if (rc != TUTTI_OK) {
+        free(allocation);
+        return rc;
+    }
+    allocation->part.device = device;
+    allocation->part.begin = allocation->memory.address;
+    allocation->part.size_bytes = allocation->memory.size_bytes;
+    allocation->part.token = (struct tutti_gpu_token){.kind = allocation->memory.kind,
+                                                      .size_bytes = allocation->memory.size_bytes};
+    allocation->part.fd = -1;
+    allocation->part.is_passable =
+        tutti_gpu_memory_export(cuda, &allocation->memory, &allocation->part.token,
+                                &allocation->part.fd) == TUTTI_OK;
+    if (!allocation->part.is_passable)
+        tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
+    admit_all(cuda, device, &allocation->memory);
+    add(allocation);
+    *ret_address = (void *)(uintptr_t)allocation->part.begin;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
+{
+    struct allocation **at, *allocation;
+    struct tutti_cu_context *before;
+
+    pthread_mutex_lock(&lock);
+    at = find((tutti_cu_address)(uintptr_t)address);
+    allocation = *at;
+    if (allocation != NULL && allocation->memory.kind != TUTTI_GPU_MEMORY_NONE) {
+        *at = allocation->next;
+        tutti_store_release(&generation, generation + 1);
+    } else {
+        allocation = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    if (allocation == NULL)
+        return tutti_note(TUTTI_ERR_ARGUMENT, "%p was not given by tuttiMemAlloc", address);
+    if (cuda->context_push(allocation->context) == TUTTI_CU_SUCCESS) {
+        tutti_gpu_memory_free(cuda, &allocation->memory);
+        cuda->context_pop(&before);
+    }
+    drop(allocation);
+    return TUTTI_OK;
+}
+
+/* ---- those of others ------------------------------------------------------------------------- */
+
+/* How to pass on memory that somebody else has allocated, all of it. */
+static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
+                    struct tutti_gpu_part *part)
+{
+    struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .fd = -1};
+    int is_plain = 0, code, rc;
+    int attributes[] = {TUTTI_CU_POINTER_IS_LEGACY_IPC_CAPABLE, TUTTI_CU_POINTER_DEVICE_ORDINAL};
+    void *values[] = {&is_plain, &part->device};
+
+    code = cuda->address_range(&memory.address, &memory.size_bytes,
+                               (tutti_cu_address)(uintptr_t)address);
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
+    if (size_bytes > memory.size_bytes - ((tutti_cu_address)(uintptr_t)address - memory.address))
+        return tutti_note(TUTTI_ERR_DEVICE, "%zu bytes at %p go beyond the allocation there, of "
+                          "%zu bytes at %p", size_bytes, address, memory.size_bytes,
+                          (void *)(uintptr_t)memory.address);
+    code = cuda->pointer_attributes(2, attributes, values, memory.address);
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
+    if (!is_plain) {
+        if (cuda->memory_retain == NULL ||
+            cuda->memory_retain(&memory.handle, (void *)(uintptr_t)memory.address) !=
+                TUTTI_CU_SUCCESS)
+            return tutti_note(TUTTI_ERR_DEVICE, "%p is memory of a kind that cannot be passed on",
+                              address);
+        memory.kind = TUTTI_GPU_MEMORY_VIRTUAL;
+    }
+    rc = tutti_gpu_memory_export(cuda, &memory, &part->token, &part->fd);
+    if (!is_plain)
+        cuda->memory_release(memory.handle);
+    part->begin = memory.address;
+    part->size_bytes = memory.size_bytes;
+    part->is_passable = rc == TUTTI_OK;
+    return rc;
+}
+
+int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes)
+{
+    struct allocation *fresh = calloc(1, sizeof *fresh), *known;
+    int rc;
+
+    if (fresh == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to register %p", address);
+    fresh->part.fd = -1;
+    fresh->listings = 1;
+    rc = describe(cuda, address, size_bytes, &fresh->part);
+    if (rc != TUTTI_OK) {
+        drop(fresh);
+        return rc;
+    }
+    pthread_mutex_lock(&lock);
+    known = *find(fresh->part.begin);
+    if (known != NULL)
+        known->listings++;
+    pthread_mutex_unlock(&lock);
+    if (known != NULL)
+        drop(fresh);
+    else
+        add(fresh);
+    return TUTTI_OK;
+}
+
+void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
+{
+    tutti_cu_address begin = 0;
+    struct allocation **at, *gone = NULL;
+    size_t size;
+
+    if (cuda->address_range(&begin, &size, (tutti_cu_address)(uintptr_t)address) !=
+        TUTTI_CU_SUCCESS)
+        begin = (tutti_cu_address)(uintptr_t)address;
+    pthread_mutex_lock(&lock);
+    at = find(begin);
+    if (*at != NULL && (*at)->listings > 0 && --(*at)->listings == 0 &&
+        (*at)->memory.kind == TUTTI_GPU_MEMORY_NONE) {
+        gone = *at;
+        *at = gone->next;
+        tutti_store_release(&generation, generation + 1);
+    }
+    pthread_mutex_unlock(&lock);
+    if (gone != NULL)
+        drop(gone);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+uint64_t tutti_gpu_alloc_generation(void)
+{
+    return tutti_load_acquire(&generation);
+}
+
+size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpu_part *ret_parts, size_t most)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&lock);
+    for (const struct allocation *at = allocations; at != NULL && count < most; at = at->next)
+        if (at->part.device == device && (at->part.is_passable || !for_processes))
+            ret_parts[count++] = at->part;
+    pthread_mutex_unlock(&lock);
+    return count;
+}

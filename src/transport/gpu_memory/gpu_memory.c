@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that GPUs of several processes share. */
+#include "transport/gpu_memory/gpu_memory.h"
+
+#include "base/log.h"
+#include "base/memfd.h"
+#include "base/result.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static size_t round_up(size_t size_bytes, size_t unit)
+{
+    return (size_bytes + unit - 1) / unit * unit;
+}
+
+static int trouble(const struct tutti_cuda *cuda, int code, const char *what, size_t size_bytes,
+                   tutti_cu_device device)
+{
+    return tutti_note(TUTTI_ERR_DEVICE, "%s of %zu bytes on GPU %d: %s", what, size_bytes, device,
+                      tutti_cuda_error(cuda, code));
+}
+
+/* ---- virtual memory ------------------------------------------------------------------- */
+
+static struct tutti_cu_memory_kind kind_of(tutti_cu_device device)
+{
+    return (struct tutti_cu_memory_kind){
+        .type = TUTTI_CU_MEMORY_PINNED, .handle_types = TUTTI_CU_HANDLE_FILE,
+        .location = {.type = TUTTI_CU_LOCATION_DEVICE, .id = device}};
+}
+
+static bool has_virtual(const struct tutti_cuda *cuda, tutti_cu_device device)
+{
+    int has_memory = 0, has_files = 0;
+
+    return cuda->memory_create != NULL && cuda->memory_export != NULL &&
+           cuda->memory_import != NULL && cuda->address_reserve != NULL &&
+           cuda->memory_map != NULL && cuda->memory_access != NULL &&
+           cuda->granularity != NULL &&
+           cuda->device_attribute(&has_memory, TUTTI_CU_VIRTUAL_MEMORY, device) ==
+               TUTTI_CU_SUCCESS &&
+           cuda->device_attribute(&has_files, TUTTI_CU_FILE_DESCRIPTOR_HANDLES, device) ==
+               TUTTI_CU_SUCCESS &&
+           has_memory != 0 && has_files != 0;
+}
+
+static int admit(const struct tutti_cuda *cuda, tutti_cu_address address, size_t size_bytes,
+                 tutti_cu_device device)
+{
+    struct tutti_cu_access access = {
+        .location = {.type = TUTTI_CU_LOCATION_DEVICE, .id = device},
+        .flags = TUTTI_CU_ACCESS_READ_WRITE};
+
+    return cuda->memory_access(address, size_bytes, &access, 1);
+}
+
+/* Give `handle` an address that `device` can use. */
+static int place(const struct tutti_cuda *cuda, tutti_cu_device device, tutti_cu_memory handle,
+                 size_t size_bytes, tutti_cu_address *ret_address)
+{
+    tutti_cu_address address;
+    int code = cuda->address_reserve(&address, size_bytes, 0, 0, 0);
+
+    if (code != TUTTI_CU_SUCCESS)
+        return code;
+    code = cuda->memory_map(address, size_bytes, 0, handle, 0);
+    if (code == TUTTI_CU_SUCCESS) {
+        code = admit(cuda, address, size_bytes, device);
+        if (code == TUTTI_CU_SUCCESS) {
+            *ret_address = address;
+            return code;
+        }
+        cuda->memory_unmap(address, size_bytes);
+    }
+    cuda->address_free(address, size_bytes);
+    return code;
+}
+
+static int alloc_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
+                         struct tutti_gpu_memory *ret_memory)
+{
+    struct tutti_cu_memory_kind kind = kind_of(device);
+    struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_VIRTUAL, .fd = -1};
+    size_t unit;
+    int code = cuda->granularity(&unit, &kind, TUTTI_CU_GRANULARITY_MINIMUM);
+
+    if (code != TUTTI_CU_SUCCESS)
+        return trouble(cuda, code, "virtual memory", size_bytes, device);
+    memory.size_bytes = round_up(size_bytes, unit);
+    code = cuda->memory_create(&memory.handle, memory.size_bytes, &kind, 0);
+    if (code != TUTTI_CU_SUCCESS)
+        return trouble(cuda, code, "memory", size_bytes, device);
+    code = place(cuda, device, memory.handle, memory.size_bytes, &memory.address);
+    if (code != TUTTI_CU_SUCCESS) {
+        tutti_gpu_memory_free(cuda, &memory);
+        return trouble(cuda, code, "addresses", size_bytes, device);
+    }
+    *ret_memory = memory;
+    return TUTTI_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------------- */
+
+static int alloc_plain(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
+                       struct tutti_gpu_memory *ret_memory)
+{
+    struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .size_bytes = size_bytes,
+                                      .fd = -1};
+    int code = cuda->memory_alloc(&memory.address, size_bytes);
+
+    if (code != TUTTI_CU_SUCCESS)
+        return trouble(cuda, code, "memory", size_bytes, device);
+    *ret_memory = memory;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
+                           struct tutti_cu_stream *stream,
+                           struct tutti_gpu_memory *ret_memory)
+{
+    struct tutti_gpu_memory memory;
+    int code;
+
+    /* Virtual memory also goes without waiting for all that runs on the device, as cuMemFree
+     * does. */
+    if (!(has_virtual(cuda, device) &&
+          alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
+        alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)
+        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+    /* Not by the default stream, which may wait for kernels that wait for us. */
+    code = cuda->set8_async(memory.address, 0, memory.size_bytes, stream);
+    if (code == TUTTI_CU_SUCCESS)
+        code = cuda->stream_synchronize(stream);
+    if (code != TUTTI_CU_SUCCESS) {
+        tutti_gpu_memory_free(cuda, &memory);
+        trouble(cuda, code, "clearing", size_bytes, device);
+        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+    }
+    *ret_memory = memory;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes,
+                                struct tutti_gpu_memory *ret_memory)
+{
+    struct tutti_gpu_token token = {.kind = TUTTI_GPU_MEMORY_HOST,
+                                    .size_bytes = round_up(size_bytes, 4096)};
+    int fd, rc;
+
+    if (tutti_memfd_create("tutti-gpu", (size_t)token.size_bytes, &fd) != TUTTI_OK)
+        return tutti_fail(TUTTI_ERR_DEVICE, "%zu bytes of memory to share between GPUs: %s",
+                          size_bytes, tutti_last_message());
+    rc = tutti_gpu_memory_open(cuda, 0, &token, fd, ret_memory);
+    if (rc != TUTTI_OK) {
+        close(fd);
+        return tutti_fail(rc, "%s", tutti_last_message());
+    }
+    ret_memory->is_borrowed = false;
+    ret_memory->fd = fd;
+    return TUTTI_OK;
+}
+
+int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
+                           tutti_cu_device device)
+{
+    int code;
+
+    /* Of plain memory the contexts decide: cuCtxEnablePeerAccess. */
+    if (memory->kind != TUTTI_GPU_MEMORY_VIRTUAL)
+        return TUTTI_OK;
+    code = admit(cuda, memory->address, memory->size_bytes, device);
+    return code == TUTTI_CU_SUCCESS
+               ? TUTTI_OK : trouble(cuda, code, "access to memory", memory->size_bytes, device);
+}
+
+/* ---- passing on ------------------------------------------------------------------------ */
+
+int tutti_gpu_memory_export(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
+                            struct tutti_gpu_token *ret_token, int *ret_fd)
+{
+    struct tutti_gpu_token token = {.kind = memory->kind, .size_bytes = memory->size_bytes};
+    int fd = -1, code = TUTTI_CU_SUCCESS;
+
+    switch (memory->kind) {
+    case TUTTI_GPU_MEMORY_VIRTUAL:
+        code = cuda->memory_export(&fd, memory->handle, TUTTI_CU_HANDLE_FILE, 0);
+        break;
+    case TUTTI_GPU_MEMORY_PLAIN: code = cuda->ipc_export(&token.ipc, memory->address); break;
+    default:
+        fd = dup(memory->fd);
+        if (fd < 0)
+            return tutti_note(TUTTI_ERR_DEVICE, "dup: %s", strerror(errno));
+    }
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_note(TUTTI_ERR_DEVICE, "memory of a GPU cannot be passed on to other "
+                          "processes: %s", tutti_cuda_error(cuda, code));
+    *ret_token = token;
+    *ret_fd = fd;
+    return TUTTI_OK;
+}
+
+static int open_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, int fd,
+                        struct tutti_gpu_memory *memory)
+{
+    int code = cuda->memory_import(&memory->handle, (void *)(intptr_t)fd, TUTTI_CU_HANDLE_FILE);
+
+    if (code != TUTTI_CU_SUCCESS)
+        return code;
+    code = place(cuda, device, memory->handle, memory->size_bytes, &memory->address);
+    if (code != TUTTI_CU_SUCCESS)
+        cuda->memory_release(memory->handle);
+    return code;
+}
+
+static int open_host(const struct tutti_cuda *cuda, int fd, struct tutti_gpu_memory *memory)
+{
+    struct stat status;
+    int code;
+
+    /* Pages behind its end could be mapped, but not touched. */
+    if (fstat(fd, &status) != 0 || (uint64_t)status.st_size < memory->size_bytes)
+        return TUTTI_CU_INVALID_VALUE;
+    memory->host = mmap(NULL, memory->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory->host == MAP_FAILED)
+        return TUTTI_CU_OUT_OF_MEMORY;
+    code = cuda->host_register(memory->host, memory->size_bytes,
+                               TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
+    if (code == TUTTI_CU_SUCCESS) {
+        code = cuda->host_device_address(&memory->address, memory->host, 0);
+        if (code != TUTTI_CU_SUCCESS)
+            cuda->host_unregister(memory->host);
+    }
+    if (code != TUTTI_CU_SUCCESS)
+        munmap(memory->host, memory->size_bytes);
+    return code;
+}
+
+int tutti_gpu_memory_open(const struct tutti_cuda *cuda, tutti_cu_device device,
+                          const struct tutti_gpu_token *token, int fd,
+                          struct tutti_gpu_memory *ret_memory)
+{
+    struct tutti_gpu_memory memory = {.kind = token->kind, .size_bytes = token->size_bytes,
+                                      .is_borrowed = true, .fd = -1};
+    int code;
+
+    switch (memory.kind) {
+    case TUTTI_GPU_MEMORY_VIRTUAL: code = open_virtual(cuda, device, fd, &memory); break;
+    case TUTTI_GPU_MEMORY_PLAIN:
+        code = cuda->ipc_open(&memory.address, token->ipc, TUTTI_CU_IPC_LAZY_PEER_ACCESS);
+        break;
+    case TUTTI_GPU_MEMORY_HOST: code = open_host(cuda, fd, &memory); break;
+    default: return tutti_note(TUTTI_ERR_DEVICE, "memory of a kind %u", token->kind);
+    }
+    if (code != TUTTI_CU_SUCCESS)
+        return trouble(cuda, code, "another process's memory", memory.size_bytes, device);
+    *ret_memory = memory;
+    return TUTTI_OK;
+}
+
+void tutti_gpu_memory_free(const struct tutti_cuda *cuda, struct tutti_gpu_memory *memory)
+{
+    switch (memory->kind) {
+    case TUTTI_GPU_MEMORY_VIRTUAL:
+        if (memory->address != 0) {
+            cuda->memory_unmap(memory->address, memory->size_bytes);
+            cuda->address_free(memory->address, memory->size_bytes);
+        }
+        cuda->memory_release(memory->handle);
+        break;
+    case TUTTI_GPU_MEMORY_PLAIN:
+        if (memory->is_borrowed)
+            cuda->ipc_close(memory->address);
+        else
+            cuda->memory_free(memory->address);
+        break;
+    case TUTTI_GPU_MEMORY_HOST:
+        cuda->host_unregister(memory->host);
+        munmap(memory->host, memory->size_bytes);
+        if (memory->fd >= 0)
+            close(memory->fd);
+        break;
+    default: break;
+    }
+    *memory = (struct tutti_gpu_memory){.fd = -1};
+}

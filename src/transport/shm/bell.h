@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A bell wakes a member of a domain that sleeps on sockets as well: a futex
+ * cannot be polled together with them, a datagram can.
+ *
+ * Each member has a Unix datagram socket under an abstract name that only members can derive. */
+#ifndef TUTTI_TRANSPORT_SHM_BELL_H
+#define TUTTI_TRANSPORT_SHM_BELL_H
+
+#include "base/handshake.h"
+
+#include <stdint.h>
+
+#define TUTTI_BELL_NAME_BYTES 64
+
+struct tutti_bell {
+    int fd; /* -1: none */
+    char family[TUTTI_BELL_NAME_BYTES]; /* all members' names begin with it */
+};
+
+/* Open the bell of member `index`. On failure there is none, and sleeps are short instead. */
+int tutti_bell_open(struct tutti_bell *bell, const uint8_t secret[TUTTI_SECRET_BYTES],
+                    uint32_t index);
+
+/* Ring that of another member. Never blocks; a bell that cannot take more has been rung. */
+void tutti_bell_ring(const struct tutti_bell *bell, uint32_t index);
+
+/* Forget the rings so far. */
+void tutti_bell_quiet(const struct tutti_bell *bell);
+
+void tutti_bell_close(struct tutti_bell *bell);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rarer half of the FIFO: making, viewing in place, closing. */
+#include "transport/shm/fifo.h"
+
+/* A fresh FIFO has head 0; one that a test has moved on begins where that says. */
+void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo *fifo,
+                            size_t bytes)
+{
+    writer->fifo = fifo;
+    writer->bytes = bytes;
+    writer->tail = writer->head_seen = tutti_load_acquire(&fifo->head);
+    writer->filled = 0;
+}
+
+void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo *fifo,
+                            size_t bytes)
+{
+    reader->fifo = fifo;
+    reader->bytes = bytes;
+    reader->head = reader->released = tutti_load_relaxed(&fifo->head); /* our own */
+    reader->size = reader->taken = 0;
+}
+
+size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t most,
+                       const void **ret_data)
+{
+    size_t ready = tutti_fifo_ready(reader);
+    size_t usable = (ready < most ? ready : most) / least * least;
+    uint64_t position = reader->head + TUTTI_STAMP_BYTES + reader->taken;
+    size_t at = (size_t)(position & (reader->bytes - 1));
+    size_t straight = (size_t)reader->bytes - at;
+
+    if (usable == 0)
+        return 0;
+    if (straight >= least && at % tutti_peek_alignment(least) == 0) {
+        *ret_data = reader->fifo->data + at;
+        return usable <= straight ? usable : straight / least * least;
+    }
+
+    if (usable > sizeof reader->bounce)
+        usable = sizeof reader->bounce / least * least;
+    /* Far enough that the next view lies straight again, when only the end is in the way. */
+    if (at % tutti_peek_alignment(least) == 0)
+        usable = least;
+    tutti_fifo_look(reader, reader->bounce, usable);
+    *ret_data = reader->bounce;
+    return usable;
+}
+
+void tutti_fifo_close_writer(struct tutti_fifo_writer *writer)
+{
+    /* release: pairs with the acquire in tutti_fifo_is_ended, after the last stamp */
+    tutti_store_release(&writer->fifo->is_writer_closed, 1);
+}
+
+void tutti_fifo_close_reader(struct tutti_fifo_reader *reader)
+{
+    /* release: pairs with the acquire in tutti_fifo_is_refused */
+    tutti_store_release(&reader->fifo->is_reader_closed, 1);
+}
+
+bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader)
+{
+    /* acquire: a writer that has closed had published everything before, so look once more */
+    if (tutti_load_acquire(&reader->fifo->is_writer_closed) == 0)
+        return false;
+    return tutti_fifo_ready(reader) == 0;
+}
+
+bool tutti_fifo_is_refused(const struct tutti_fifo_writer *writer)
+{
+    return tutti_load_acquire(&writer->fifo->is_reader_closed) != 0;
+}

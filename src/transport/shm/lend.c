@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lending memory: the shelf of my own, and what is on those of others. */
+#include "transport/shm/lend.h"
+
+#include "base/log.h"
+#include "base/result.h"
+#include "transport/shm/memory.h"
+#include "transport/shm/segment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Memory of another member that I map. */
+struct borrowed {
+    uint32_t number; /* 0: nothing */
+    uint64_t begin, size_bytes;
+    uint8_t *here;
+};
+
+struct peer {
+    uint32_t last;             /* number up to which I have looked at its shelf */
+    struct borrowed *borrowed; /* [TUTTI_SHELF_PLACES], at first need */
+};
+
+struct tutti_lend {
+    struct tutti_domain *domain;
+    struct tutti_memory_part mine[TUTTI_SHELF_PLACES]; /* at place of their numbers */
+    uint32_t numbers[TUTTI_SHELF_PLACES];              /* 0: free */
+    uint32_t last, granted; /* the last number given; up to which all peers have come */
+    uint64_t generation;    /* of the process's memory, as my shelf shows it */
+    struct peer peers[];    /* [nmembers] */
+};
+
+static struct tutti_segment *segment_of(const struct tutti_lend *lend)
+{
+    return (struct tutti_segment *)lend->domain;
+}
+
+int tutti_lend_create(struct tutti_domain *domain, struct tutti_lend **ret_lend)
+{
+    struct tutti_lend *lend =
+        calloc(1, sizeof *lend + domain->nmembers * sizeof lend->peers[0]);
+
+    if (lend == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to know what %u ranks lend",
+                          domain->nmembers);
+    lend->domain = domain;
+    *ret_lend = lend;
+    return TUTTI_OK;
+}
+
+static void give_back(struct borrowed *borrowed)
+{
+    if (borrowed->number != 0)
+        tutti_memory_unmap(borrowed->here, (size_t)borrowed->size_bytes);
+    *borrowed = (struct borrowed){.number = 0};
+}
+
+void tutti_lend_destroy(struct tutti_lend *lend)
+{
+    if (lend == NULL)
+        return;
+    for (uint32_t index = 0; index < lend->domain->nmembers; index++) {
+        struct borrowed *borrowed = lend->peers[index].borrowed;
+
+        for (uint32_t place = 0; borrowed != NULL && place < TUTTI_SHELF_PLACES; place++)
+            give_back(&borrowed[place]);
+        free(borrowed);
+    }
+    free(lend);
+}
+
+size_t tutti_lend_bytes(const struct tutti_lend *lend)
+{
+    size_t bytes;
+
+    if (lend == NULL)
+        return 0;
+    bytes = sizeof *lend + lend->domain->nmembers * sizeof lend->peers[0];
+    for (uint32_t index = 0; index < lend->domain->nmembers; index++)
+        if (lend->peers[index].borrowed != NULL)
+            bytes += TUTTI_SHELF_PLACES * sizeof(struct borrowed);
+    return bytes;
+}
+
+/* ---- my shelf ------------------------------------------------------------------------ */
+
+static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
+{
+    uint32_t number = ++lend->last, place = number % TUTTI_SHELF_PLACES;
+    struct tutti_shelf_place *shown =
+        tutti_domain_shelf(lend->domain, lend->domain->me) + place;
+
+    lend->mine[place] = *part;
+    lend->numbers[place] = number;
+    /* release, all: a reader who sees a word sees the zero before it; pairs with read_place */
+    tutti_store_release(&shown->number, 0);
+    tutti_store_release(&shown->inode, part->inode);
+    tutti_store_release(&shown->begin, part->begin);
+    tutti_store_release(&shown->size_bytes, part->size_bytes);
+    tutti_store_release(&shown->fd, part->fd);
+    tutti_store_release(&shown->number, number);
+}
+
+static void take_down(struct tutti_lend *lend, uint32_t place)
+{
+    lend->numbers[place] = 0;
+    tutti_store_release(&tutti_domain_shelf(lend->domain, lend->domain->me)[place].number, 0);
+}
+
+static bool has(const struct tutti_memory_part *parts, size_t count, uint64_t inode)
+{
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].inode == inode)
+            return true;
+    return false;
+}
+
+static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
+{
+    for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++)
+        if (lend->numbers[place] != 0 && lend->mine[place].inode == inode)
+            return true;
+    return false;
+}
+
+/* What is freed comes down, then what is new goes up, the newest last. Half the places, so that the
+ * rest of what peers map is not overwritten at once. */
+static void tidy(struct tutti_lend *lend)
+{
+    struct tutti_memory_part parts[TUTTI_SHELF_PLACES / 2];
+    uint64_t generation = tutti_memory_generation();
+    size_t count = tutti_memory_list(parts, sizeof parts / sizeof *parts);
+
+    for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++)
+        if (lend->numbers[place] != 0 && !has(parts, count, lend->mine[place].inode))
+            take_down(lend, place);
+    while (count-- > 0)
+        if (!is_shown(lend, parts[count].inode))
+            show(lend, &parts[count]);
+    lend->generation = generation;
+    segment_of(lend)->lends = segment_of(lend)->lends || lend->last > 0;
+}
+
+/* Up to which number have all peers come? */
+static uint32_t ask_peers(const struct tutti_lend *lend)
+{
+    const struct tutti_domain *domain = lend->domain;
+    uint32_t least = lend->last;
+
+    for (uint32_t index = 0; index < domain->nmembers; index++) {
+        uint32_t come;
+
+        if (index == domain->me || domain->access[index] == TUTTI_ACCESS_STORE)
+            continue;
+        /* acquire: pairs with the release in tutti_lend_learn */
+        come = tutti_load_acquire(tutti_domain_come(domain, index, domain->me));
+        if (come < least)
+            least = come;
+    }
+    return least;
+}
+
+uint32_t tutti_lend_number(struct tutti_lend *lend, const void *buffer, size_t size_bytes)
+{
+    uint64_t begin = (uint64_t)(uintptr_t)buffer;
+
+    if (lend->generation != tutti_memory_generation())
+        tidy(lend);
+    if (lend->last == 0)
+        return 0;
+    for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++) {
+        const struct tutti_memory_part *part = &lend->mine[place];
+
+        if (lend->numbers[place] != 0 && begin >= part->begin &&
+            begin - part->begin <= part->size_bytes &&
+            size_bytes <= part->size_bytes - (begin - part->begin))
+            return lend->numbers[place];
+    }
+    return 0;
+}
+
+uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t size_bytes)
+{
+    uint32_t number = tutti_lend_number(lend, buffer, size_bytes);
+
+    if (lend->granted < lend->last)
+        lend->granted = ask_peers(lend);
+    return number <= lend->granted ? number : 0;
+}
+
+bool tutti_lend_has_come(const struct tutti_lend *lend, uint32_t index, uint32_t number)
+{
+    /* acquire: pairs with the release in tutti_lend_learn */
+    return tutti_load_acquire(tutti_domain_come(lend->domain, index, lend->domain->me)) >= number;
+}
+
+uint32_t tutti_lend_last(const struct tutti_lend *lend)
+{
+    return lend->last;
+}
+
+/* ---- the shelves of others ----------------------------------------------------------- */
+
+static bool read_place(const struct tutti_shelf_place *shown, struct tutti_shelf_place *ret_place)
+{
+    /* acquire, all: pairs with show */
+    ret_place->number = tutti_load_acquire(&shown->number);
+    ret_place->inode = tutti_load_acquire(&shown->inode);
+    ret_place->begin = tutti_load_acquire(&shown->begin);
+    ret_place->size_bytes = tutti_load_acquire(&shown->size_bytes);
+    ret_place->fd = tutti_load_acquire(&shown->fd);
+    return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
+}
+
+int tutti_fetch_descriptor(int pid, int fd)
+{
+    int process = (int)syscall(SYS_pidfd_open, pid, 0), ours, error;
+
+    if (process < 0)
+        return -1;
+    ours = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+    error = errno;
+    close(process);
+    errno = error;
+    return ours;
+}
+
+/* False: this process cannot map it. What the owner has freed meanwhile counts as mapped, since it
+ * is not offered any more: then its descriptor is closed, or another file's. */
+static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_shelf_place *place,
+                   struct borrowed *borrowed)
+{
+    struct tutti_segment *segment = segment_of(lend);
+    int fd = tutti_fetch_descriptor(segment->pids[index], place->fd);
+    struct stat status;
+    uint8_t *here;
+
+    give_back(borrowed);
+    if (fd < 0 && errno == EBADF)
+        return true;
+    if (fd < 0) {
+        tutti_log(TUTTI_LOG_INFO, "memory of rank %u is not shared: pidfd_getfd: %s",
+                  lend->domain->ranks[index], strerror(errno));
+        return false;
+    }
+    if (fstat(fd, &status) != 0 || (uint64_t)status.st_ino != place->inode ||
+        (uint64_t)status.st_size < place->size_bytes) {
+        close(fd);
+        return true;
+    }
+    here = tutti_memory_map(fd, (size_t)place->size_bytes);
+    close(fd);
+    if (here == NULL) {
+        tutti_log(TUTTI_LOG_INFO, "memory of rank %u is not shared: map %llu bytes: %s",
+                  lend->domain->ranks[index], (unsigned long long)place->size_bytes,
+                  strerror(errno));
+        return false;
+    }
+    *borrowed = (struct borrowed){.number = (uint32_t)place->number, .begin = place->begin,
+                                  .size_bytes = place->size_bytes, .here = here};
+    return true;
+}
+
+void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
+{
+    struct peer *peer = &lend->peers[index];
+    const struct tutti_shelf_place *shelf = tutti_domain_shelf(lend->domain, index);
+
+    if (peer->last == last || lend->domain->access[index] == TUTTI_ACCESS_STORE)
+        return;
+    peer->last = last;
+    if (peer->borrowed == NULL)
+        peer->borrowed = calloc(TUTTI_SHELF_PLACES, sizeof *peer->borrowed);
+    if (peer->borrowed == NULL || lend->domain->access[index] != TUTTI_ACCESS_READ)
+        return;
+    for (uint32_t i = 0; i < TUTTI_SHELF_PLACES; i++) {
+        struct tutti_shelf_place place;
+
+        if (!read_place(&shelf[i], &place))
+            give_back(&peer->borrowed[i]);
+        else if (place.number != peer->borrowed[i].number &&
+                 !borrow(lend, index, &place, &peer->borrowed[i]))
+            return; /* the owner will never hear that we have come */
+    }
+    /* release: pairs with the acquire in ask_peers */
+    tutti_store_release(tutti_domain_come(lend->domain, lend->domain->me, index), last);
+}
+
+uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
+                       uint64_t address, uint64_t size_bytes)
+{
+    const struct borrowed *borrowed = lend->peers[index].borrowed;
+    uint64_t offset;
+
+    if (number == 0 || number == TUTTI_NOT_THERE || borrowed == NULL)
+        return NULL;
+    borrowed += number % TUTTI_SHELF_PLACES;
+    offset = address - borrowed->begin;
+    if (borrowed->number != number || offset > borrowed->size_bytes ||
+        size_bytes > borrowed->size_bytes - offset)
+        return NULL;
+    return borrowed->here + offset;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that other processes can map: allocating, freeing, listing. */
+#include "transport/shm/memory.h"
+
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/memfd.h"
+#include "base/result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+/* Calls on less go through windows, so a descriptor would be wasted. */
+#define LEAST_BYTES ((size_t)64 << 10)
+/* Descriptors are scarce: a process may have 1024, and needs them for other things. */
+#define MOST_FILES 128
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+struct allocation {
+    struct tutti_memory_part part; /* fd -1: cannot be lent */
+    struct allocation *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct allocation *allocations; /* newest first */
+static int nfiles;
+static uint64_t generation;
+
+static size_t whole_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (size + page - 1) / page * page;
+}
+
+void *tutti_memory_map(int fd, size_t size_bytes)
+{
+    size_t size = whole_pages(size_bytes), align = size >= HUGE_PAGE ? HUGE_PAGE : 1;
+    int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    uint8_t *room, *at, *end;
+
+    /* More room than needed, of which what lies around the aligned part is given back. */
+    room = mmap(NULL, size + align - 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0);
+    if (room == MAP_FAILED)
+        return NULL;
+    at = (uint8_t *)(((uintptr_t)room + align - 1) / align * align);
+    end = room + whole_pages(size + align - 1);
+    if (mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        int error = errno;
+
+        munmap(room, (size_t)(end - room));
+        errno = error;
+        return NULL;
+    }
+    if (at > room)
+        munmap(room, (size_t)(at - room));
+    if (end > at + size)
+        munmap(at + size, (size_t)(end - at) - size);
+    return at;
+}
+
+void tutti_memory_unmap(void *address, size_t size_bytes)
+{
+    munmap(address, whole_pages(size_bytes));
+}
+
+/* A file for so much memory, or -1: then it is not lent. */
+static int make_file(size_t size, uint64_t *ret_inode)
+{
+    struct stat status = {.st_ino = 0};
+    int fd;
+
+    if (tutti_memfd_create("tutti-memory", whole_pages(size), &fd) != TUTTI_OK) {
+        tutti_log(TUTTI_LOG_WARN, "tuttiMemAlloc: other ranks cannot map these %zu bytes, which "
+                  "makes calls on them slower: %s", size, tutti_last_message());
+        return -1;
+    }
+    (void)fstat(fd, &status);
+    *ret_inode = status.st_ino;
+    return fd;
+}
+
+/* As a fraction of what the machine has in all, or has free. */
+static bool is_within(size_t size, int pages_name, size_t divisor)
+{
+    long pages = sysconf(pages_name);
+
+    return pages > 0 &&
+           whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
+}
+
+/* Wishes: without them, small pages. Shared memory seldom gets huge pages of the kernel's own
+ * accord, but what is there can be gathered into them. That commits it, so there must be plenty. */
+static void want_huge_pages(uint8_t *at, size_t size, bool is_shared)
+{
+    madvise(at, size, MADV_HUGEPAGE);
+    if (!is_shared || !is_within(size, _SC_AVPHYS_PAGES, 2))
+        return;
+    for (size_t page = 0; page + HUGE_PAGE <= size; page += HUGE_PAGE) {
+        *(volatile uint8_t *)(at + page) = 0; /* the kernel passes over what has no page yet */
+        if (madvise(at + page, HUGE_PAGE, MADV_COLLAPSE) != 0)
+            return;
+    }
+}
+
+int tutti_memory_alloc(size_t size_bytes, void **ret_address)
+{
+    struct allocation *allocation;
+    bool is_file;
+    uint8_t *at;
+
+    if (size_bytes > (size_t)PTRDIFF_MAX - 2 * HUGE_PAGE)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemAlloc: size %zu is negative or overflows",
+                          size_bytes);
+    allocation = malloc(sizeof *allocation);
+    if (allocation == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: no memory");
+    pthread_mutex_lock(&lock);
+    /* What cannot be had at all is for the kernel to refuse, which it does not do for files. */
+    is_file = size_bytes >= LEAST_BYTES && nfiles < MOST_FILES &&
+              is_within(size_bytes, _SC_PHYS_PAGES, 1);
+    nfiles += is_file;
+    pthread_mutex_unlock(&lock);
+
+    allocation->part = (struct tutti_memory_part){.size_bytes = size_bytes, .fd = -1};
+    if (is_file)
+        allocation->part.fd = make_file(size_bytes, &allocation->part.inode);
+    at = tutti_memory_map(allocation->part.fd, size_bytes);
+    if (at == NULL) {
+        int error = errno;
+
+        if (allocation->part.fd >= 0)
+            close(allocation->part.fd);
+        pthread_mutex_lock(&lock);
+        nfiles -= is_file;
+        pthread_mutex_unlock(&lock);
+        free(allocation);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: %zu bytes: %s", size_bytes,
+                          strerror(error));
+    }
+    if (size_bytes >= HUGE_PAGE)
+        want_huge_pages(at, size_bytes, allocation->part.fd >= 0);
+    allocation->part.begin = (uint64_t)(uintptr_t)at;
+
+    pthread_mutex_lock(&lock);
+    nfiles -= is_file && allocation->part.fd < 0;
+    allocation->next = allocations;
+    allocations = allocation;
+    if (allocation->part.fd >= 0)
+        (void)tutti_fetch_add(&generation, 1);
+    pthread_mutex_unlock(&lock);
+    *ret_address = at;
+    return TUTTI_OK;
+}
+
+int tutti_memory_free(void *address)
+{
+    struct allocation **at = &allocations;
+    struct allocation *found;
+
+    pthread_mutex_lock(&lock);
+    while (*at != NULL && (*at)->part.begin != (uint64_t)(uintptr_t)address)
+        at = &(*at)->next;
+    found = *at;
+    if (found != NULL) {
+        *at = found->next;
+        if (found->part.fd >= 0) {
+            nfiles--;
+            (void)tutti_fetch_add(&generation, 1);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (found == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemFree: %p is not from tuttiMemAlloc, or is "
+                          "free already", address);
+    tutti_memory_unmap(address, found->part.size_bytes);
+    if (found->part.fd >= 0) {
+        /* Others may map it for a while yet; the pages need not wait for that. */
+        (void)fallocate(found->part.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                        (off_t)whole_pages(found->part.size_bytes));
+        close(found->part.fd);
+    }
+    free(found);
+    return TUTTI_OK;
+}
+
+uint64_t tutti_memory_generation(void)
+{
+    /* relaxed: whoever passes memory on to another thread orders that himself */
+    return tutti_load_relaxed(&generation);
+}
+
+size_t tutti_memory_list(struct tutti_memory_part *ret_parts, size_t most)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&lock);
+    for (struct allocation *at = allocations; at != NULL && count < most; at = at->next)
+        if (at->part.fd >= 0)
+            ret_parts[count++] = at->part;
+    pthread_mutex_unlock(&lock);
+    return count;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Passing a descriptor around the host. */
+#include "transport/shm/pass.h"
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/socket.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GUESTS 16
+#define PATIENCE_NS (30 * TUTTI_NS_PER_S)
+/* A guest that has not proved itself for so long gives its place to another that waits. */
+#define GUEST_PATIENCE_NS (2 * TUTTI_NS_PER_S)
+/* Callers taken per step, so that a flood of them does not keep a rank inside. */
+#define ACCEPTS_PER_STEP 64
+
+/* One caller of the first member, or the caller itself. */
+struct guest {
+    int fd; /* -1: a free place */
+    bool is_proved;
+    uint64_t since_ns;
+    struct tutti_handshake shake;
+};
+
+struct tutti_pass {
+    struct tutti_pass_args args;
+    char name[64];
+    uint8_t key[TUTTI_SECRET_BYTES];
+    int fd; /* -1 with the first member: all are to be refused */
+    char refusal[TUTTI_MESSAGE_BYTES]; /* why, for the first member itself */
+    int listen_fd;
+    uint32_t nserved;
+    bool *is_served; /* [nmembers] */
+    struct guest guests[GUESTS];
+};
+
+static void derive_name(struct tutti_pass *pass)
+{
+    uint8_t hidden[TUTTI_SECRET_BYTES];
+    size_t length = (size_t)snprintf(pass->name, sizeof pass->name, "tutti-");
+
+    tutti_secret_derive(pass->args.secret, "segment name", 0, hidden);
+    tutti_secret_derive(pass->args.secret, "segment proof", 0, pass->key);
+    for (int i = 0; i < 16; i++)
+        length += (size_t)snprintf(pass->name + length, sizeof pass->name - length, "%02x",
+                                   hidden[i]);
+}
+
+uint64_t tutti_pass_deadline(uint64_t forming_deadline_ns)
+{
+    uint64_t now = tutti_now_ns();
+    uint64_t left = forming_deadline_ns > now ? forming_deadline_ns - now : 0;
+
+    return now + (left / 2 < PATIENCE_NS ? left / 2 : PATIENCE_NS);
+}
+
+int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **ret_pass)
+{
+    struct tutti_pass *pass = calloc(1, sizeof *pass);
+    int rc;
+
+    if (pass == NULL) {
+        if (args->me == 0 && args->fd >= 0)
+            close(args->fd);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass a descriptor");
+    }
+    pass->args = *args;
+    pass->fd = args->me == 0 ? args->fd : -1;
+    if (args->me == 0 && args->fd < 0)
+        snprintf(pass->refusal, sizeof pass->refusal, "%s", tutti_last_message());
+    pass->listen_fd = -1;
+    for (int i = 0; i < GUESTS; i++)
+        pass->guests[i].fd = -1;
+    derive_name(pass);
+
+    if (args->me == 0) {
+        pass->is_served = calloc(args->nmembers, sizeof *pass->is_served);
+        if (pass->is_served == NULL) {
+            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to pass a descriptor");
+            goto destroy;
+        }
+        TUTTI_TRY_OR(destroy, rc, tutti_socket_listen_unix(pass->name, &pass->listen_fd));
+    }
+    *ret_pass = pass;
+    return TUTTI_OK;
+
+destroy:
+    tutti_pass_destroy(pass);
+    return rc;
+}
+
+static void close_guest(struct guest *guest)
+{
+    if (guest->fd >= 0)
+        close(guest->fd);
+    guest->fd = -1;
+    guest->is_proved = false;
+}
+
+/* ---- the first member ---------------------------------------------------------------- */
+
+static uint32_t index_of(const struct tutti_handshake *shake)
+{
+    uint32_t index;
+
+    memcpy(&index, shake->purpose.bytes, sizeof index);
+    return index;
+}
+
+static void serve(struct tutti_pass *pass, struct guest *guest)
+{
+    uint32_t index;
+    int rc;
+
+    if (!guest->is_proved) {
+        rc = tutti_handshake_step(&guest->shake);
+        if (rc == TUTTI_AGAIN)
+            return;
+        index = index_of(&guest->shake);
+        if (rc != TUTTI_OK || index == 0 || index >= pass->args.nmembers) {
+            close_guest(guest);
+            return;
+        }
+        guest->is_proved = true;
+    }
+    rc = TUTTI_OK;
+    if (pass->fd >= 0)
+        rc = tutti_socket_send_fd(guest->fd, pass->fd);
+    if (rc == TUTTI_AGAIN)
+        return;
+    index = index_of(&guest->shake);
+    if (rc == TUTTI_OK && !pass->is_served[index]) {
+        pass->is_served[index] = true;
+        pass->nserved++;
+    }
+    close_guest(guest);
+}
+
+/* A free place, or that of a guest that has been silent for long; NULL: all are in good use. */
+static struct guest *find_place(struct tutti_pass *pass)
+{
+    struct guest *oldest = NULL;
+
+    for (int i = 0; i < GUESTS; i++) {
+        struct guest *guest = &pass->guests[i];
+
+        if (guest->fd < 0)
+            return guest;
+        if (!guest->is_proved && (oldest == NULL || guest->since_ns < oldest->since_ns))
+            oldest = guest;
+    }
+    if (oldest == NULL || tutti_now_ns() - oldest->since_ns < GUEST_PATIENCE_NS)
+        return NULL;
+    close_guest(oldest);
+    return oldest;
+}
+
+/* Everybody on the host can read the socket's name in /proc/net/unix. Only processes of our user
+ * get a place. */
+static int take_guests(struct tutti_pass *pass)
+{
+    struct guest *place = find_place(pass);
+
+    for (int i = 0; i < ACCEPTS_PER_STEP && place != NULL; i++) {
+        int fd, rc = tutti_socket_accept(pass->listen_fd, &fd);
+
+        if (rc == TUTTI_AGAIN)
+            return TUTTI_OK;
+        TUTTI_TRY(rc);
+        if (!tutti_socket_is_own_user(fd)) {
+            close(fd);
+            continue;
+        }
+        place->fd = fd;
+        place->since_ns = tutti_now_ns();
+        tutti_handshake_start(&place->shake, fd, true, pass->key, NULL, pass->args.deadline_ns);
+        serve(pass, place);
+        place = find_place(pass);
+    }
+    return TUTTI_OK;
+}
+
+static int step_first(struct tutti_pass *pass)
+{
+    for (int i = 0; i < GUESTS; i++)
+        if (pass->guests[i].fd >= 0)
+            serve(pass, &pass->guests[i]);
+    TUTTI_TRY(take_guests(pass));
+    if (pass->nserved + 1 < pass->args.nmembers)
+        return TUTTI_AGAIN;
+    if (pass->fd < 0)
+        return tutti_note(TUTTI_ERR_SYSTEM, "%s", pass->refusal);
+    return TUTTI_OK;
+}
+
+/* ---- the others ---------------------------------------------------------------------- */
+
+static int step_other(struct tutti_pass *pass)
+{
+    struct guest *self = &pass->guests[0];
+    int rc;
+
+    if (self->fd < 0) {
+        struct tutti_purpose purpose = {.bytes = {0}};
+
+        TUTTI_TRY(tutti_socket_connect_unix(pass->name, &self->fd));
+        memcpy(purpose.bytes, &pass->args.me, sizeof pass->args.me);
+        tutti_handshake_start(&self->shake, self->fd, false, pass->key, &purpose,
+                              pass->args.deadline_ns);
+    }
+    if (!self->is_proved) {
+        rc = tutti_handshake_step(&self->shake);
+        if (rc == TUTTI_ERR_REMOTE) { /* hung up on, since we were slow: call again */
+            close_guest(self);
+            return TUTTI_AGAIN;
+        }
+        TUTTI_TRY(rc);
+        self->is_proved = true;
+    }
+    return tutti_socket_recv_fd(self->fd, &pass->fd);
+}
+
+int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)
+{
+    int rc = pass->args.me == 0 ? step_first(pass) : step_other(pass);
+
+    if (rc == TUTTI_AGAIN && tutti_now_ns() >= pass->args.deadline_ns)
+        return tutti_note(TUTTI_ERR_TIMEOUT,
+                          "not all ranks of the host came for a shared descriptor");
+    TUTTI_TRY(rc);
+    *ret_fd = pass->fd;
+    pass->fd = -1;
+    return TUTTI_OK;
+}
+
+void tutti_pass_destroy(struct tutti_pass *pass)
+{
+    if (pass == NULL)
+        return;
+    for (int i = 0; i < GUESTS; i++)
+        close_guest(&pass->guests[i]);
+    if (pass->listen_fd >= 0)
+        close(pass->listen_fd);
+    if (pass->fd >= 0)
+        close(pass->fd);
+    free(pass->is_served);
+    free(pass);
+}

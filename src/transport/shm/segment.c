@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The shared segment of a host: its layout, its making, its mapping. */
+#include "transport/shm/segment.h"
+
+#include "base/memfd.h"
+#include "base/param.h"
+#include "base/result.h"
+#include "transport/fabric.h"
+#include "transport/shm/lend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x3247455349545554) /* "TUTISEG2" */
+#define PAGE 4096
+
+static size_t round_up(size_t size, size_t unit)
+{
+    return (size + unit - 1) / unit * unit;
+}
+
+/* ---- layout -------------------------------------------------------------------------- */
+
+struct layout {
+    size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride;
+    size_t shelves, come, come_stride, boards, counts, total;
+};
+
+static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
+{
+    struct layout at;
+
+    at.members = round_up(sizeof(struct tutti_segment_header), TUTTI_CACHE_LINE);
+    at.doors = at.members + n * sizeof(struct tutti_member);
+    at.activities = at.doors + n * sizeof(struct tutti_door);
+    at.posts = at.activities + n * sizeof(struct tutti_activities);
+    at.slots = round_up(at.posts + n * TUTTI_POSTS * sizeof(struct tutti_post), PAGE);
+    at.windows = at.slots + n * TUTTI_POSTS * TUTTI_SLOT_BYTES;
+    at.fifos = at.windows + n * 2 * half_bytes;
+    at.fifo_stride = round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
+    at.shelves = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
+    at.come = round_up(at.shelves + n * TUTTI_SHELF_PLACES * sizeof(struct tutti_shelf_place),
+                       TUTTI_CACHE_LINE);
+    at.come_stride = round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
+    at.boards = round_up(at.come + n * at.come_stride, PAGE);
+    at.counts = at.boards + n * TUTTI_BOARD_BYTES;
+    at.total = at.counts + n * TUTTI_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
+    return at;
+}
+
+static size_t power_of_two_from(size_t size)
+{
+    size_t power = TUTTI_CACHE_LINE;
+
+    while (power < size)
+        power *= 2;
+    return power;
+}
+
+int tutti_segment_create(uint32_t nmembers, int *ret_fd)
+{
+    struct tutti_segment_header header = {
+        .magic = MAGIC,
+        .half_bytes = round_up((size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2, PAGE),
+        .fifo_bytes = power_of_two_from((size_t)tutti_param_int(TUTTI_PARAM_FIFO_BYTES)),
+        .nmembers = nmembers};
+    int fd, rc;
+
+    header.total_bytes = lay_out(nmembers, header.half_bytes, header.fifo_bytes).total;
+    rc = tutti_memfd_create("tutti", header.total_bytes, &fd);
+    if (rc != TUTTI_OK)
+        return tutti_fail(rc, "%s", tutti_last_message());
+    if (pwrite(fd, &header, sizeof header, 0) != (ssize_t)sizeof header) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "write to the shared segment of %u ranks: %s", nmembers,
+                        strerror(errno));
+        close(fd);
+        return rc;
+    }
+    *ret_fd = fd;
+    return TUTTI_OK;
+}
+
+/* ---- descriptors --------------------------------------------------------------------- */
+
+/* POSIX locks belong to (process, file) and go when the process closes any descriptor of
+ * the file, even one that another rank of the process has received. So every descriptor
+ * is kept until the process's last segment of that file is destroyed. */
+struct tutti_kept_fd {
+    int fd;
+    struct tutti_kept_fd *next;
+};
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tutti_segment *list;
+
+static struct tutti_segment *find_relative(const struct tutti_segment *segment)
+{
+    for (struct tutti_segment *at = list; at != NULL; at = at->next)
+        if (at != segment && at->device == segment->device && at->inode == segment->inode)
+            return at;
+    return NULL;
+}
+
+static int set_lock(const struct tutti_segment *segment, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET,
+                         .l_start = (off_t)segment->domain.me, .l_len = 1};
+
+    return fcntl(segment->fd, F_SETLK, &lock);
+}
+
+/* Out of the list. Mapping and descriptors go to a relative, or away if there is none. */
+static void leave_list(struct tutti_segment *segment)
+{
+    struct tutti_segment **link = &list;
+    struct tutti_segment *heir;
+    struct tutti_kept_fd **end = &segment->kept;
+
+    pthread_mutex_lock(&list_lock);
+    while (*link != segment)
+        link = &(*link)->next;
+    *link = segment->next;
+    heir = find_relative(segment);
+
+    if (heir != NULL) {
+        (void)set_lock(segment, F_UNLCK);
+        while (*end != NULL)
+            end = &(*end)->next;
+        *end = heir->kept;
+        heir->kept = segment->kept;
+        segment->kept = NULL;
+    } else if (segment->header != NULL) {
+        munmap(segment->header, segment->header->total_bytes);
+    }
+    /* Closed under the lock: a relative that is just being mapped would lose its lock by it. */
+    while (segment->kept != NULL) {
+        struct tutti_kept_fd *kept = segment->kept;
+
+        segment->kept = kept->next;
+        close(kept->fd);
+        free(kept);
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- mapping ------------------------------------------------------------------------- */
+
+static int check_header(int fd, uint32_t nmembers, struct tutti_segment_header *ret_header,
+                        struct stat *ret_status)
+{
+    struct tutti_segment_header *header = ret_header;
+
+    *ret_status = (struct stat){.st_ino = 0};
+    if (fstat(fd, ret_status) != 0 || pread(fd, header, sizeof *header, 0) != sizeof *header)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "read the shared segment: %s", strerror(errno));
+    if (header->magic != MAGIC || header->nmembers != nmembers ||
+        header->half_bytes % PAGE != 0 || header->half_bytes > (UINT64_C(1) << 31) ||
+        header->fifo_bytes > (UINT64_C(1) << 31) ||
+        (header->fifo_bytes & (header->fifo_bytes - 1)) != 0 ||
+        header->fifo_bytes < TUTTI_CACHE_LINE ||
+        header->total_bytes != lay_out(nmembers, header->half_bytes, header->fifo_bytes).total ||
+        header->total_bytes != (uint64_t)ret_status->st_size)
+        return tutti_fail(TUTTI_ERR_SYSTEM,
+                          "the shared segment is not one of %u ranks of this version", nmembers);
+    return TUTTI_OK;
+}
+
+static void point_into(struct tutti_segment *segment, uint8_t *base,
+                       const struct tutti_segment_header *header)
+{
+    struct tutti_domain *domain = &segment->domain;
+    struct layout at = lay_out(header->nmembers, header->half_bytes, header->fifo_bytes);
+
+    segment->header = (struct tutti_segment_header *)(void *)base;
+    segment->members = (struct tutti_member *)(void *)(base + at.members);
+    segment->fifos = base + at.fifos;
+    segment->fifo_stride = at.fifo_stride;
+    domain->doors = (struct tutti_door *)(void *)(base + at.doors);
+    domain->activities = (struct tutti_activities *)(void *)(base + at.activities);
+    domain->posts = (struct tutti_post *)(void *)(base + at.posts);
+    domain->slots = base + at.slots;
+    domain->windows = base + at.windows;
+    domain->half_bytes = header->half_bytes;
+    domain->shelves = (struct tutti_shelf_place *)(void *)(base + at.shelves);
+    domain->come = (uint32_t *)(void *)(base + at.come);
+    domain->come_stride = at.come_stride / sizeof(uint32_t);
+    domain->boards = base + at.boards;
+    domain->counts = (uint64_t *)(void *)(base + at.counts);
+    domain->sleepers = &segment->header->sleepers;
+}
+
+static void free_segment(struct tutti_segment *segment)
+{
+    free(segment->ranks);
+    free(segment->pids);
+    free(segment->access);
+    free(segment->kept);
+    free(segment);
+}
+
+static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmembers,
+                                           const uint32_t *ranks)
+{
+    struct tutti_segment *segment = calloc(1, sizeof *segment);
+
+    if (segment == NULL)
+        return NULL;
+    segment->fd = fd;
+    segment->bell.fd = -1;
+    segment->ranks = calloc(nmembers, sizeof *segment->ranks);
+    segment->pids = calloc(nmembers, sizeof *segment->pids);
+    segment->access = calloc(nmembers, sizeof *segment->access);
+    segment->kept = calloc(1, sizeof *segment->kept);
+    if (!segment->ranks || !segment->pids || !segment->access || !segment->kept) {
+        free_segment(segment);
+        return NULL;
+    }
+    memcpy(segment->ranks, ranks, nmembers * sizeof *ranks);
+    segment->kept->fd = fd;
+    segment->domain = (struct tutti_domain){.nmembers = nmembers, .me = me,
+                                            .ranks = segment->ranks, .access = segment->access};
+    return segment;
+}
+
+/* One mapping per process: its ranks share page tables, and tools that watch threads see that
+ * they look at the same memory. */
+static int map_or_share(struct tutti_segment *segment, const struct tutti_segment_header *header)
+{
+    struct tutti_segment *relative = find_relative(segment);
+    void *base;
+
+    if (relative != NULL && relative->header != NULL) {
+        point_into(segment, (uint8_t *)relative->header, header);
+        return TUTTI_OK;
+    }
+    base = mmap(NULL, header->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                segment->fd, 0);
+    if (base == MAP_FAILED)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "map the shared segment of %llu bytes: %s",
+                          (unsigned long long)header->total_bytes, strerror(errno));
+    point_into(segment, base, header);
+    return TUTTI_OK;
+}
+
+int tutti_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
+                      struct tutti_segment **ret_segment)
+{
+    struct tutti_segment_header header;
+    struct tutti_segment *segment = alloc_segment(fd, me, nmembers, ranks);
+    struct stat status;
+    int rc;
+
+    if (segment == NULL) {
+        close(fd);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the segment of %u ranks", nmembers);
+    }
+    rc = check_header(fd, nmembers, &header, &status);
+
+    pthread_mutex_lock(&list_lock);
+    segment->device = status.st_dev;
+    segment->inode = status.st_ino;
+    if (rc == TUTTI_OK)
+        rc = map_or_share(segment, &header);
+    segment->next = list;
+    list = segment;
+    pthread_mutex_unlock(&list_lock);
+
+    if (rc == TUTTI_OK && set_lock(segment, F_WRLCK) != 0)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "lock byte %u of the shared segment: %s", me,
+                        strerror(errno));
+    if (rc != TUTTI_OK) {
+        tutti_segment_destroy(segment);
+        return rc;
+    }
+    *ret_segment = segment;
+    return TUTTI_OK;
+}
+
+void tutti_segment_destroy(struct tutti_segment *segment)
+{
+    if (segment == NULL)
+        return;
+    tutti_bell_close(&segment->bell);
+    leave_list(segment);
+    free_segment(segment);
+}
+
+bool tutti_segment_is_alive(const struct tutti_segment *segment, uint32_t index)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)index,
+                         .l_len = 1};
+
+    return fcntl(segment->fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/* ---- report -------------------------------------------------------------------------- */
+
+static size_t resident_bytes(uint8_t *begin, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *at = (uint8_t *)((uintptr_t)begin / page * page);
+    uint8_t *end = begin + size;
+    unsigned char pages[1024];
+    size_t bytes = 0;
+
+    while (at < end) {
+        size_t most = (size_t)(end - at) < sizeof pages * page ? (size_t)(end - at)
+                                                               : sizeof pages * page;
+
+        if (mincore(at, most, pages) != 0)
+            return bytes;
+        for (size_t i = 0; i * page < most; i++)
+            bytes += (pages[i] & 1) * page;
+        at += most;
+    }
+    return bytes;
+}
+
+size_t tutti_segment_touched(const struct tutti_segment *segment)
+{
+    const struct tutti_domain *domain = &segment->domain;
+    size_t bytes = sizeof(struct tutti_door) + sizeof(struct tutti_member) +
+                   TUTTI_POSTS * sizeof(struct tutti_post);
+
+    bytes += resident_bytes(tutti_domain_slot(domain, domain->me, 0),
+                            TUTTI_POSTS * TUTTI_SLOT_BYTES);
+    bytes += resident_bytes(tutti_domain_window(domain, domain->me, 0), 2 * domain->half_bytes);
+    for (int channel = 0; channel < TUTTI_CHANNEL_COUNT; channel++)
+        bytes += resident_bytes((uint8_t *)tutti_segment_fifo(segment, channel, domain->me, 0),
+                                domain->nmembers * segment->fifo_stride);
+    return bytes;
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transports "shm" and "cma": a FIFO of records (fifo.h) in the host's segment per
+ * direction. Two copies, no system call; an end of a FIFO that sleeps is roused.
+ *
+ * Between ranks that can read each other's memory, "cma" offers what is large as an
+ * address instead, which the receiver reads from, straight into its destination, by
+ * one system call; or by plain loads, in one process and in memory that is lent
+ * (lend.h). The receiver counts what it has copied; the sender reports that as taken.
+ * "shm" is the same without that.
+ *
+ *   | DATA bytes ... | EXPOSED size address | DATA ...
+ */
+#include "transport/carry.h"
+#include "transport/fabric_private.h"
+#include "transport/shm/fifo.h"
+
+#include "base/param.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A long message is published piece by piece, so that the reader copies while the writer does: as
+ * much as the reader gives back at a time, at most this, and always a multiple of 64 bytes. */
+#define PIECE_BYTES 16384
+/* By plain loads a copy costs no system call; but who lends has to wait for it. */
+#define LOADS_THRESHOLD 16384
+#define CROWDED_LOADS_THRESHOLD 65536
+/* Through the FIFO both ends copy at the same time, which is best when one would have nothing else
+ * to do. When messages go both ways at once, one copy is better than two from here on. */
+#define MUTUAL_THRESHOLD (256 * 1024)
+/* Two copies at a time are no faster than one after the other where their ranks share cores. */
+#define CROWDED_THRESHOLD (256 * 1024)
+/* Copied between two looks of the sender at what it may reuse. */
+#define COPY_BYTES (512 * 1024)
+#define BOUNCE_BYTES 65536
+
+/* The content of an EXPOSED record. */
+struct loan {
+    uint64_t size;
+    uint64_t address;
+    uint32_t number; /* of the memory it lies in, if the peer has come to that; else 0 */
+    uint32_t last;   /* the last number that the sender's memory has */
+};
+
+struct shm_conn {
+    struct tutti_conn base;
+    struct tutti_domain *domain;
+    uint32_t peer_index;
+    bool is_one_process;
+    /* Bytes from which on they are exposed; if they are lent. */
+    size_t threshold, mutual_threshold, lent_threshold;
+    size_t piece;
+
+    /* Sending: the exposed offer, of which the peer has copied up to `seen`. */
+    struct tutti_fifo_writer out;
+    size_t exposed;
+    uint64_t seen;
+    uint32_t told; /* the last number of lent memory that the peer has heard of */
+
+    /* Receiving: what is left of the peer's exposed offer comes before the record at the front. */
+    struct tutti_fifo_reader in;
+    struct loan loan;
+    uint64_t copied;
+    struct tutti_carry carry;
+    bool is_carry_shown;
+    uint8_t *bounce; /* copies of exposed memory, for peek */
+};
+
+static bool shm_reach(const struct tutti_fabric *fabric, int peer)
+{
+    return (fabric->mine.uses & TUTTI_USE_SHM) != 0 && tutti_route_shm(fabric, fabric->rank, peer);
+}
+
+static bool cma_reach(const struct tutti_fabric *fabric, int peer)
+{
+    return tutti_route_cma(fabric, fabric->rank, peer);
+}
+
+/* From which sizes on does a connection of "cma" expose its bytes? */
+static void set_thresholds(struct shm_conn *shm)
+{
+    size_t threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
+
+    if (shm->is_one_process && threshold > LOADS_THRESHOLD)
+        threshold = LOADS_THRESHOLD;
+    if (shm->base.fabric->is_crowded && threshold > CROWDED_THRESHOLD)
+        threshold = CROWDED_THRESHOLD;
+    shm->threshold = threshold;
+    shm->mutual_threshold = threshold < MUTUAL_THRESHOLD ? threshold : MUTUAL_THRESHOLD;
+    if (!shm->is_one_process)
+        shm->lent_threshold =
+            shm->base.fabric->is_crowded ? CROWDED_LOADS_THRESHOLD : LOADS_THRESHOLD;
+}
+
+static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric *fabric, int peer,
+                      int channel, struct tutti_conn **conn)
+{
+    struct tutti_segment *segment = fabric->segment;
+    size_t fifo_bytes = segment->header->fifo_bytes;
+    uint32_t me = fabric->my_index, other = tutti_member_index(fabric, peer);
+    struct shm_conn *shm = tutti_conn_create(fabric, ops, peer, channel, sizeof *shm);
+
+    if (shm == NULL)
+        return TUTTI_ERR_SYSTEM;
+    shm->domain = &segment->domain;
+    shm->peer_index = other;
+    shm->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
+    shm->threshold = shm->mutual_threshold = shm->lent_threshold = SIZE_MAX;
+    if (ops == &tutti_cma_ops)
+        set_thresholds(shm);
+    shm->piece = (fifo_bytes / 4 < PIECE_BYTES ? fifo_bytes / 4 : PIECE_BYTES) - TUTTI_CACHE_LINE;
+    tutti_fifo_writer_init(&shm->out, tutti_segment_fifo(segment, channel, me, other), fifo_bytes);
+    tutti_fifo_reader_init(&shm->in, tutti_segment_fifo(segment, channel, other, me), fifo_bytes);
+    *conn = &shm->base;
+    return TUTTI_OK;
+}
+
+static int shm_connect(struct tutti_fabric *fabric, int peer, int channel,
+                       struct tutti_conn **conn)
+{
+    return connect_by(&tutti_shm_ops, fabric, peer, channel, conn);
+}
+
+static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
+                       struct tutti_conn **conn)
+{
+    return connect_by(&tutti_cma_ops, fabric, peer, channel, conn);
+}
+
+/* The ringer's half of the sleeping protocol (fabric_wait.c), for one peer. */
+static inline void rouse(struct shm_conn *shm)
+{
+    tutti_fence_before_look(shm->domain->has_joint_fences);
+    if (tutti_load_relaxed(&shm->domain->doors[shm->peer_index].is_sleeping) != 0)
+        tutti_domain_ring(shm->domain, shm->peer_index);
+}
+
+static int fail_gone(struct shm_conn *shm)
+{
+    return tutti_fabric_blame(shm->base.fabric, shm->base.peer, "closed its connection");
+}
+
+/* ---- sending ------------------------------------------------------------------------- */
+
+/* A record of what of `head` and then `data` goes into one piece, and into the ring. Only the last
+ * record of an offer ends at an odd place, so elements lie aligned in the ring. */
+static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size, const void *data,
+                       size_t size)
+{
+    size_t wanted = head_size + size < shm->piece ? head_size + size : shm->piece;
+    size_t room = tutti_fifo_room(&shm->out, wanted) & ~(size_t)7;
+
+    if (room < head_size + 8 && room < wanted)
+        return 0;
+    if (wanted > room)
+        wanted = room;
+    if (head_size > 0)
+        tutti_fifo_put(&shm->out, head, head_size);
+    if (wanted > head_size)
+        tutti_fifo_put(&shm->out, data, wanted - head_size);
+    tutti_fifo_publish(&shm->out, TUTTI_RECORD_DATA);
+    return wanted;
+}
+
+/* The number by which the peer can load it; 0: it cannot, perhaps since it has not heard of it
+ * yet. */
+static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
+                            bool *ret_is_news)
+{
+    struct tutti_lend *lend = shm->base.fabric->lend;
+    uint32_t number = tutti_lend_number(lend, data, size);
+
+    *ret_is_news = number > shm->told;
+    return tutti_lend_has_come(lend, shm->peer_index, number) ? number : 0;
+}
+
+/* Is it better exposed than copied twice? */
+static bool is_exposed(const struct shm_conn *shm, const void *data, size_t size)
+{
+    bool is_news;
+
+    if (size >= (shm->base.is_mutual ? shm->mutual_threshold : shm->threshold))
+        return true;
+    return size >= shm->lent_threshold && (lent_number(shm, data, size, &is_news) != 0 || is_news);
+}
+
+static bool expose(struct shm_conn *shm, const uint8_t *data, size_t size)
+{
+    struct loan loan = {.size = size, .address = (uint64_t)(uintptr_t)data};
+    bool is_news;
+
+    if (tutti_fifo_room(&shm->out, sizeof loan) < sizeof loan)
+        return false;
+    if (!shm->is_one_process) {
+        loan.number = lent_number(shm, data, size, &is_news);
+        loan.last = shm->told = tutti_lend_last(shm->base.fabric->lend);
+    }
+    tutti_fifo_put(&shm->out, &loan, sizeof loan);
+    tutti_fifo_publish(&shm->out, TUTTI_RECORD_EXPOSED);
+    shm->exposed = size;
+    return true;
+}
+
+/* How much more of the exposed offer has the peer copied? */
+static size_t collect(struct shm_conn *shm)
+{
+    /* acquire: pairs with the release in note_copied; the peer is done with these bytes */
+    uint64_t copied = tutti_load_acquire(&shm->out.fifo->copied);
+    size_t taken = (size_t)(copied - shm->seen);
+
+    if (taken > shm->exposed) /* only if the peer is out of its mind */
+        taken = shm->exposed;
+    shm->seen = copied;
+    shm->exposed -= taken;
+    return taken;
+}
+
+/* `head`, if any, and data of up to the threshold, as far as the ring has room. */
+static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, const uint8_t *data,
+                      size_t size)
+{
+    size_t taken = put_data(shm, head, head_size, data, size), piece = taken;
+
+    while (piece > 0 && taken < head_size + size) {
+        piece = put_data(shm, NULL, 0, data + (taken - head_size), head_size + size - taken);
+        taken += piece;
+    }
+    return taken;
+}
+
+/* Has the peer gone without having copied what is exposed to it? Who closes has copied before. */
+static bool is_refused(const struct shm_conn *shm)
+{
+    return tutti_fifo_is_refused(&shm->out) &&
+           tutti_load_acquire(&shm->out.fifo->copied) == shm->seen;
+}
+
+/* The end of a send. Nothing taken of something: is the peer still there? */
+static int conclude(struct shm_conn *shm, bool has_news, bool is_stuck)
+{
+    if (has_news)
+        rouse(shm);
+    else if (is_stuck && is_refused(shm))
+        return fail_gone(shm);
+    return TUTTI_OK;
+}
+
+static int shm_send(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken)
+{
+    struct shm_conn *shm = (struct shm_conn *)conn;
+    const uint8_t *from = data;
+    size_t taken = 0, put = 0;
+    bool has_news = false;
+
+    if (shm->exposed > 0)
+        taken = collect(shm);
+    if (shm->exposed == 0 && taken < size) {
+        if (is_exposed(shm, from + taken, size - taken)) {
+            has_news = expose(shm, from + taken, size - taken);
+        } else {
+            put = put_all(shm, NULL, 0, from + taken, size - taken);
+            has_news = put > 0;
+        }
+    }
+    *ret_taken = taken + put;
+    return conclude(shm, has_news, *ret_taken == 0 && size > 0);
+}
+
+static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_size,
+                        const void *data, size_t size, size_t *ret_taken)
+{
+    struct shm_conn *shm = (struct shm_conn *)conn;
+
+    if (shm->exposed > 0) { /* by a call before, for which all was in one place */
+        *ret_taken = collect(shm);
+        return conclude(shm, false, *ret_taken == 0);
+    }
+    /* What is to be exposed follows in a call of its own. */
+    *ret_taken = put_all(shm, head, head_size, data, is_exposed(shm, data, size) ? 0 : size);
+    return conclude(shm, *ret_taken > 0, *ret_taken == 0);
+}
+
+/* ---- receiving ----------------------------------------------------------------------- */
+
+/* Have bytes at the front. False: nothing has arrived. */
+static bool have_front(struct shm_conn *shm)
+{
+    if (shm->loan.size > 0)
+        return true;
+    if (tutti_fifo_ready(&shm->in) == 0)
+        return false;
+    if (shm->in.kind == TUTTI_RECORD_DATA)
+        return true;
+    tutti_fifo_look(&shm->in, &shm->loan, sizeof shm->loan);
+    if (tutti_fifo_drop(&shm->in, shm->in.size))
+        rouse(shm);
+    if (!shm->is_one_process)
+        tutti_lend_learn(shm->base.fabric->lend, shm->peer_index, shm->loan.last);
+    return shm->loan.size > 0;
+}
+
+static size_t left_at_front(const struct shm_conn *shm)
+{
+    return shm->loan.size > 0 ? (size_t)shm->loan.size : shm->in.size - shm->in.taken;
+}
+
+/* `size` bytes at the front have been used. */
+static void advance(struct shm_conn *shm, size_t size)
+{
+    if (shm->loan.size == 0) {
+        if (tutti_fifo_drop(&shm->in, size))
+            rouse(shm);
+        return;
+    }
+    shm->loan.size -= size;
+    shm->loan.address += size;
+    shm->copied += size;
+    /* release: pairs with the acquire in collect; we have read these bytes */
+    tutti_store_release(&shm->in.fifo->copied, shm->copied);
+    rouse(shm);
+}
+
+/* Where exposed bytes at the front are to be loaded from; NULL: they are not. Asked anew each time:
+ * what the peer lends may change meanwhile. */
+static const uint8_t *find_lent(const struct shm_conn *shm)
+{
+    if (shm->is_one_process)
+        return (const uint8_t *)(uintptr_t)shm->loan.address;
+    return tutti_lend_at(shm->base.fabric->lend, shm->peer_index, shm->loan.number,
+                         shm->loan.address, shm->loan.size);
+}
+
+/* Copy from the front without advancing. TUTTI_AGAIN: somebody has given up, and memory that is
+ * lent may be touched no more; the caller's next look at the peers will say so. */
+static int copy_front(struct shm_conn *shm, void *data, size_t size)
+{
+    struct tutti_fabric *fabric = shm->base.fabric;
+    const uint8_t *lent;
+    int rc = TUTTI_OK;
+
+    if (shm->loan.size == 0) {
+        tutti_fifo_look(&shm->in, data, size);
+        return TUTTI_OK;
+    }
+    if (!tutti_fabric_enter(fabric))
+        return TUTTI_AGAIN;
+    lent = find_lent(shm);
+    if (lent != NULL && shm->base.copy != NULL)
+        shm->base.copy(data, lent, size);
+    else if (lent != NULL)
+        memcpy(data, lent, size);
+    else
+        rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->loan.address, size);
+    if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)
+        return TUTTI_AGAIN;
+    if (rc == TUTTI_OK)
+        return TUTTI_OK;
+    return tutti_fabric_blame(fabric, shm->base.peer, "has memory that cannot be read any more");
+}
+
+static size_t front_piece(const struct shm_conn *shm, size_t size)
+{
+    size_t left = left_at_front(shm);
+
+    left = left < COPY_BYTES ? left : COPY_BYTES;
+    return size < left ? size : left;
+}
+
+static int pull(struct shm_conn *shm, uint8_t *to, size_t size, size_t *ret_got)
+{
+    size_t got = 0;
+
+    while (got < size && have_front(shm)) {
+        size_t piece = front_piece(shm, size - got);
+        int rc = copy_front(shm, to + got, piece);
+
+        if (rc == TUTTI_AGAIN)
+            break;
+        TUTTI_TRY(rc);
+        advance(shm, piece);
+        got += piece;
+    }
+    *ret_got = got;
+    return TUTTI_OK;
+}
+
+/* What was carried comes before what has arrived since. */
+static int take(struct shm_conn *shm, void *data, size_t size, size_t *ret_got)
+{
+    size_t carried = 0, got;
+
+    if (shm->carry.have > 0)
+        carried = tutti_carry_take(&shm->carry, data, size);
+    TUTTI_TRY(pull(shm, (uint8_t *)data + carried, size - carried, &got));
+    *ret_got = carried + got;
+    return TUTTI_OK;
+}
+
+static int shm_recv(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got)
+{
+    struct shm_conn *shm = (struct shm_conn *)conn;
+
+    TUTTI_TRY(take(shm, data, size, ret_got));
+    if (*ret_got == 0 && size > 0 && tutti_fifo_is_ended(&shm->in))
+        return fail_gone(shm);
+    return TUTTI_OK;
+}
+
+static int shm_recv_two(struct tutti_conn *conn, void *head, size_t head_size, void *data,
+                        size_t size, size_t *ret_got)
+{
+    size_t got = 0, more = 0;
+
+    TUTTI_TRY(shm_recv(conn, head, head_size, &got));
+    if (got == head_size && size > 0 && data != NULL)
+        TUTTI_TRY(take((struct shm_conn *)conn, data, size, &more));
+    *ret_got = got + more;
+    return TUTTI_OK;
+}
+
+/* ---- showing in place ---------------------------------------------------------------- */
+
+/* An element across two records, put together. */
+static int show_carry(struct shm_conn *shm, size_t least, const void **ret_data, size_t *ret_size)
+{
+    struct tutti_carry *carry = &shm->carry;
+    size_t got = 0;
+
+    if (carry->have < least)
+        TUTTI_TRY(pull(shm, carry->bytes + carry->have, least - carry->have, &got));
+    carry->have += got;
+    shm->is_carry_shown = true;
+    *ret_data = carry->bytes;
+    *ret_size = carry->have < least ? 0 : least;
+    return TUTTI_OK;
+}
+
+/* At the first need: most connections never look into exposed memory piece by piece. */
+static int need_bounce(struct shm_conn *shm)
+{
+    if (shm->bounce != NULL)
+        return TUTTI_OK;
+    shm->bounce = aligned_alloc(TUTTI_CACHE_LINE, BOUNCE_BYTES);
+    if (shm->bounce == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to receive from rank %d", shm->base.peer);
+    shm->base.private_bytes += BOUNCE_BYTES;
+    return TUTTI_OK;
+}
+
+static int show_exposed(struct shm_conn *shm, size_t least, size_t usable, const void **ret_data,
+                        size_t *ret_size)
+{
+    const uint8_t *lent = find_lent(shm);
+    int rc;
+
+    if (lent != NULL && (uintptr_t)lent % tutti_peek_alignment(least) == 0) {
+        *ret_data = lent;
+        *ret_size = usable;
+        return TUTTI_OK;
+    }
+    if (usable > BOUNCE_BYTES)
+        usable = BOUNCE_BYTES / least * least;
+    TUTTI_TRY(need_bounce(shm));
+    rc = copy_front(shm, shm->bounce, usable);
+    if (rc == TUTTI_AGAIN)
+        return TUTTI_OK;
+    TUTTI_TRY(rc);
+    *ret_data = shm->bounce;
+    *ret_size = usable;
+    return TUTTI_OK;
+}
+
+static int shm_peek(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
+                    size_t *ret_size)
+{
+    struct shm_conn *shm = (struct shm_conn *)conn;
+    size_t left, usable;
+
+    *ret_size = 0;
+    if (most < least)
+        return TUTTI_OK;
+    if (shm->carry.have > 0)
+        return show_carry(shm, least, ret_data, ret_size);
+    if (!have_front(shm))
+        return tutti_fifo_is_ended(&shm->in) ? fail_gone(shm) : TUTTI_OK;
+    left = left_at_front(shm);
+    if (left < least)
+        return show_carry(shm, least, ret_data, ret_size);
+
+    shm->is_carry_shown = false;
+    usable = (left < most ? left : most) / least * least;
+    if (shm->loan.size > 0)
+        return show_exposed(shm, least, usable, ret_data, ret_size);
+    *ret_size = tutti_fifo_view(&shm->in, least, usable, ret_data);
+    return TUTTI_OK;
+}
+
+static void shm_consume(struct tutti_conn *conn, size_t size)
+{
+    struct shm_conn *shm = (struct shm_conn *)conn;
+
+    if (shm->is_carry_shown)
+        tutti_carry_drop(&shm->carry, size);
+    else
+        advance(shm, size);
+}
+
+static void shm_close(struct tutti_conn *conn)
+{
+    struct shm_conn *shm = (struct shm_conn *)conn;
+
+    if (shm == NULL)
+        return;
+    tutti_fifo_close_writer(&shm->out);
+    tutti_fifo_close_reader(&shm->in);
+    rouse(shm);
+    free(shm->bounce);
+    free(shm);
+}
+
+/* What a connection can do once it is made. */
+#define STREAM_OPS                                                                                 \
+    .send = shm_send, .send_two = shm_send_two, .recv = shm_recv, .recv_two = shm_recv_two,        \
+    .peek = shm_peek, .consume = shm_consume, .close = shm_close
+
+const struct tutti_transport_ops tutti_shm_ops = {
+    .name = "shm", .reach = shm_reach, .connect = shm_connect, STREAM_OPS};
+
+const struct tutti_transport_ops tutti_cma_ops = {
+    .name = "cma", .reach = cma_reach, .connect = cma_connect, STREAM_OPS};

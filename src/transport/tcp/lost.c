@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Noticing that a connection is lost, also one that nobody waits on just now.
+ *
+ * A peer that ends resets its connections or closes them. Where the network is cut or a host is
+ * down nothing comes any more, and there are two cases. On a connection without unacknowledged
+ * bytes the kernel asks the other end now and then (keepalive). Otherwise it sends the bytes
+ * again for a quarter of an hour. TCP_USER_TIMEOUT would shorten that, but it also ends a
+ * connection whose other end lives and has left its buffer full for as long, as a rank does that
+ * computes. So we look ourselves which connections have bytes under way that are not answered. */
+#include "transport/tcp/tcp.h"
+
+#include "base/clock.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Sockets that one system call looks at. */
+enum { AT_ONCE = 64 };
+
+/* How often to look for silent ones, as a part of the time that they have. */
+enum { LOOKS_PER_TIMEOUT = 16 };
+#define MOST_PAUSE_NS TUTTI_NS_PER_S
+
+static bool is_network_error(int error)
+{
+    return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ||
+           error == ENETDOWN || error == EHOSTDOWN;
+}
+
+const char *tutti_tcp_describe_loss(struct tutti_tcp_conn *conn, int error, const char *verb)
+{
+    char address[TUTTI_ADDRESS_TEXT_BYTES];
+
+    if (is_network_error(error))
+        snprintf(conn->reason, sizeof conn->reason,
+                 "(%s): no answer for %.3g s: the network is cut or its host is down "
+                 "(TUTTI_NETWORK_TIMEOUT_MS)",
+                 tutti_address_format(&conn->far_end, address),
+                 (double)tutti_param_int(TUTTI_PARAM_NETWORK_TIMEOUT) / 1000);
+    else
+        snprintf(conn->reason, sizeof conn->reason, "%s its connection (it aborted or died)", verb);
+    return conn->reason;
+}
+
+/* ---- resets -------------------------------------------------------------------------- */
+
+struct polled_socket {
+    struct tutti_tcp_conn *conn;
+    int fd;
+};
+
+/* Both ends shut or an error: a reset. A peer that has merely left shows as neither. */
+static struct tutti_tcp_conn *find_among(const struct polled_socket *sockets, size_t count,
+                                         int *ret_error)
+{
+    struct pollfd polled[AT_ONCE];
+    socklen_t size = sizeof *ret_error;
+
+    for (size_t i = 0; i < count; i++)
+        polled[i] = (struct pollfd){.fd = sockets[i].fd};
+    if (count == 0 || poll(polled, count, 0) <= 0)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if ((polled[i].revents & (POLLERR | POLLHUP)) == 0)
+            continue;
+        if (getsockopt(sockets[i].fd, SOL_SOCKET, SO_ERROR, ret_error, &size) != 0)
+            *ret_error = 0;
+        return sockets[i].conn;
+    }
+    return NULL;
+}
+
+/* ---- silence ------------------------------------------------------------------------- */
+
+/* True if bytes on this socket have not been answered for as long as may be. */
+static bool is_silent(struct tutti_tcp_conn *conn, int index, uint64_t now_ns, uint64_t timeout_ns)
+{
+    struct tcp_info info = {.tcpi_unacked = 0};
+    socklen_t size = sizeof info;
+    uint64_t *since_ns = &conn->silent_ns[index];
+
+    if (getsockopt(conn->fds[index], IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return false;
+    if (info.tcpi_unacked == 0 && info.tcpi_probes == 0)
+        *since_ns = 0;
+    else if (*since_ns == 0 ||
+             info.tcpi_last_ack_recv * TUTTI_NS_PER_MS < now_ns - *since_ns)
+        *since_ns = now_ns;
+    return *since_ns != 0 && now_ns - *since_ns >= timeout_ns;
+}
+
+/* True once in a while. */
+static bool is_time_to_look(struct tutti_tcp *tcp, uint64_t now_ns, uint64_t timeout_ns)
+{
+    uint64_t pause_ns = timeout_ns / LOOKS_PER_TIMEOUT;
+
+    if (timeout_ns == 0 || now_ns < tcp->next_look_ns)
+        return false;
+    tcp->next_look_ns = now_ns + (pause_ns < MOST_PAUSE_NS ? pause_ns : MOST_PAUSE_NS);
+    return true;
+}
+
+/* ---- both ---------------------------------------------------------------------------- */
+
+int tutti_tcp_find_lost(struct tutti_fabric *fabric, const char **ret_what)
+{
+    uint64_t timeout_ns =
+        (uint64_t)tutti_param_int(TUTTI_PARAM_NETWORK_TIMEOUT) * TUTTI_NS_PER_MS;
+    uint64_t now_ns = tutti_now_ns();
+    struct polled_socket sockets[AT_ONCE];
+    struct tutti_tcp_conn *lost = NULL;
+    bool looks_for_silence;
+    size_t count = 0;
+    int error = 0;
+
+    if (fabric->tcp == NULL || fabric->tcp->nsockets_open == 0)
+        return -1;
+    looks_for_silence = is_time_to_look(fabric->tcp, now_ns, timeout_ns);
+    for (size_t i = 0; i < (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT && lost == NULL; i++) {
+        struct tutti_tcp_conn *conn = (struct tutti_tcp_conn *)fabric->conns[i];
+
+        if (conn == NULL || fabric->routes[conn->base.peer] != &tutti_tcp_ops)
+            continue;
+        for (int index = 0; index < conn->nsockets && lost == NULL; index++) {
+            if (conn->fds[index] < 0)
+                continue;
+            if (looks_for_silence && !tutti_tcp_is_near(fabric, conn->base.peer) &&
+                is_silent(conn, index, now_ns, timeout_ns)) {
+                error = ETIMEDOUT;
+                lost = conn;
+                break;
+            }
+            sockets[count++] = (struct polled_socket){conn, conn->fds[index]};
+            if (count < AT_ONCE)
+                continue;
+            lost = find_among(sockets, count, &error);
+            count = 0;
+        }
+    }
+    if (lost == NULL)
+        lost = find_among(sockets, count, &error);
+    if (lost == NULL)
+        return -1;
+    *ret_what = tutti_tcp_describe_loss(lost, error, "reset");
+    return lost->base.peer;
+}

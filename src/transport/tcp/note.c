@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A rank that gives up tells its peers why, before it resets its connections. The stream of a
+ * connection cannot carry that: it may be in the middle of somebody's data. So the rank calls its
+ * peers once more, sends a note that is signed with the communicator's secret, and hangs up.
+ *
+ *     rank that gives up                    peer
+ *       connect                               (its kernel takes the call)
+ *       note, end
+ *       reset all connections                 accepts the call, greets, reads the note
+ *
+ * It does not wait for the peer's greeting. So the peer may compute meanwhile, and this process may
+ * end at once: the note lies in the peer's kernel.
+ *
+ * The first rank that gives up tells all ranks, also those that have yet to connect to it. Each of
+ * them passes on the note that it was told, not its own error, to the ranks that it has met. So all
+ * learn what the first has seen, also where these are too many for one rank to tell. */
+#include "transport/tcp/tcp.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* For all peers together, and so much only where some do not answer or there is no descriptor for
+ * a call to them. */
+#define PATIENCE_NS (300 * TUTTI_NS_PER_MS)
+/* Calls on their way at a time. */
+enum { AT_ONCE = 32 };
+/* Above so many ranks, even the first tells only those that it has met. */
+enum { MOST_RANKS_TOLD = 256 };
+
+static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
+
+#define SIGNED_BYTES offsetof(struct tutti_tcp_note, mac)
+
+/* ---- sending ------------------------------------------------------------------------- */
+
+struct errand {
+    int fd, peer;
+    struct tutti_address address;
+};
+
+static void note_secret(const struct tutti_fabric *fabric, int called,
+                        uint8_t ret_secret[TUTTI_SECRET_BYTES])
+{
+    uint8_t secret[TUTTI_SECRET_BYTES];
+
+    tutti_tcp_secret(fabric, called, secret);
+    tutti_secret_derive(secret, "note", 0, ret_secret);
+}
+
+/* Where the peer listens: at the other end of a connection to it, else where it is called first. */
+static bool find_address(const struct tutti_fabric *fabric, int peer,
+                         struct tutti_address *ret_address)
+{
+    struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
+
+    for (size_t i = 0; i < fabric->nheld; i++) {
+        if (fabric->held_fds[i].peer != peer)
+            continue;
+        tutti_socket_peer(fabric->held_fds[i].fd, ret_address);
+        ret_address->port_be = fabric->records[peer].port_be;
+        if (ret_address->family != 0)
+            return true;
+    }
+    if (tutti_route_candidates(fabric, fabric->rank, peer, candidates) == 0)
+        return false;
+    *ret_address = candidates[0];
+    return true;
+}
+
+static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
+                          int peer)
+{
+    if (tutti_load_relaxed(&fabric->tcp->has_met[peer]) != 0)
+        return true;
+    return cause->rank == fabric->rank && fabric->nranks <= MOST_RANKS_TOLD &&
+           fabric->routes[peer] == &tutti_tcp_ops;
+}
+
+/* TUTTI_OK: told. TUTTI_AGAIN: call again, also where the call has no descriptor yet. Another
+ * result: it cannot be told. */
+static int run_errand(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
+                      struct errand *errand)
+{
+    struct tutti_tcp_note note = {.code = cause->code, .rank = cause->rank};
+    uint8_t secret[TUTTI_SECRET_BYTES];
+    size_t done;
+    int rc = tutti_socket_connect(&errand->address, &errand->fd);
+
+    if (rc == TUTTI_ERR_SYSTEM && errand->fd < 0)
+        return TUTTI_AGAIN;
+    TUTTI_TRY(rc);
+    memcpy(note.magic, magic, sizeof magic);
+    memcpy(note.reason, cause->reason, sizeof note.reason);
+    note_secret(fabric, errand->peer, secret);
+    tutti_secret_sign(secret, &note, SIGNED_BYTES, note.mac);
+    /* The first bytes of a connection: there is room. */
+    return tutti_socket_send(errand->fd, &note, sizeof note, &done);
+}
+
+/* Go on with all of them; those that are over make room. */
+static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
+                          struct errand *errands, size_t count)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (run_errand(fabric, cause, &errands[i]) == TUTTI_AGAIN)
+            errands[left++] = errands[i];
+        else if (errands[i].fd >= 0)
+            close(errands[i].fd);
+    }
+    return left;
+}
+
+/* False: not a single call is under way, since none has a descriptor. */
+static bool wait_for_any(const struct errand *errands, size_t count, uint64_t until_ns)
+{
+    struct pollfd polled[AT_ONCE];
+    uint64_t now_ns = tutti_now_ns();
+    bool is_any_under_way = false;
+
+    for (size_t i = 0; i < count; i++) {
+        polled[i] = (struct pollfd){.fd = errands[i].fd, .events = POLLOUT};
+        is_any_under_way |= errands[i].fd >= 0;
+    }
+    if (is_any_under_way && now_ns < until_ns)
+        (void)poll(polled, count, (int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1);
+    return is_any_under_way;
+}
+
+void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause)
+{
+    uint64_t until_ns = tutti_now_ns() + PATIENCE_NS;
+    char message[TUTTI_MESSAGE_BYTES];
+    struct errand errands[AT_ONCE];
+    size_t count = 0;
+
+    if (fabric->tcp == NULL || !fabric->tcp->takes_calls)
+        return;
+    /* A rank that has no descriptor left has to tell that, too: its calls share this one. */
+    if (fabric->tcp->spare_fd >= 0)
+        close(fabric->tcp->spare_fd);
+    fabric->tcp->spare_fd = -1;
+    /* The caller wants its own message, not one about these calls. */
+    snprintf(message, sizeof message, "%s", tutti_last_message());
+    for (int peer = 0; peer < fabric->nranks; peer++) {
+        struct errand errand = {.fd = -1, .peer = peer};
+
+        if (!is_to_be_told(fabric, cause, peer) ||
+            !find_address(fabric, peer, &errand.address))
+            continue;
+        while (count == AT_ONCE && tutti_now_ns() < until_ns &&
+               wait_for_any(errands, count, until_ns))
+            count = run_errands(fabric, cause, errands, count);
+        if (count == AT_ONCE)
+            break;
+        errands[count++] = errand;
+        count = run_errands(fabric, cause, errands, count);
+    }
+    while (count > 0 && tutti_now_ns() < until_ns && wait_for_any(errands, count, until_ns))
+        count = run_errands(fabric, cause, errands, count);
+    for (size_t i = 0; i < count; i++)
+        if (errands[i].fd >= 0)
+            close(errands[i].fd);
+    tutti_set_last_message(message);
+}
+
+/* ---- taking -------------------------------------------------------------------------- */
+
+bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller)
+{
+    const struct tutti_handshake *shake = &caller->shake;
+    size_t size = shake->wire_done;
+
+    /* The handshake has refused what came in place of a greeting. */
+    if (shake->phase != 1 || size < 4 || memcmp(shake->wire, magic, 4) != 0)
+        return false;
+    memcpy(&caller->note, shake->wire, size);
+    caller->note_bytes = size;
+    caller->brings_note = true;
+    return true;
+}
+
+static int check_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
+{
+    struct tutti_cause cause = {.code = note->code, .rank = note->rank};
+    uint8_t secret[TUTTI_SECRET_BYTES];
+
+    note_secret(fabric, fabric->rank, secret);
+    if (!tutti_secret_signed(secret, note, SIGNED_BYTES, note->mac) || note->rank < 0 ||
+        note->rank >= fabric->nranks)
+        return tutti_note(TUTTI_ERR_REMOTE, "a note that no rank has signed");
+    for (size_t i = 0; i + 1 < sizeof cause.reason && note->reason[i] != '\0'; i++)
+        cause.reason[i] = note->reason[i] >= ' ' && note->reason[i] <= '~' ? note->reason[i] : '?';
+    tutti_fabric_hear(fabric, &cause);
+    return TUTTI_ERR_REMOTE; /* and there is nothing more to be done with this caller */
+}
+
+int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
+{
+    uint8_t *bytes = (uint8_t *)&caller->note;
+
+    while (caller->note_bytes < sizeof caller->note) {
+        size_t done;
+
+        TUTTI_TRY(tutti_socket_recv(caller->fd, bytes + caller->note_bytes,
+                                    sizeof caller->note - caller->note_bytes, &done));
+        if (done == 0)
+            return tutti_now_ns() < caller->shake.deadline_ns ? TUTTI_AGAIN : TUTTI_ERR_TIMEOUT;
+        caller->note_bytes += done;
+    }
+    return check_note(fabric, &caller->note);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Waiting to be called. The rank that is to call us may compute for hours, or be gone: a process
+ * that was never connected to leaves no trace when it ends. So we look whether it still listens, as
+ * every rank does until it is destroyed.
+ *
+ * Connecting is enough, its system answers for it. Only a refusal by all of its addresses that
+ * answer at all, a few times in a row, means that it has ended; silence or an unreachable network
+ * means nothing, since the other direction may well work. */
+#include "transport/tcp/tcp.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FIRST_PAUSE_NS (100 * TUTTI_NS_PER_MS)
+/* Each look waits in the other's queue of callers until it next looks at that. */
+#define MOST_PAUSE_NS (20 * TUTTI_NS_PER_S)
+#define PATIENCE_NS TUTTI_NS_PER_S
+#define REFUSED_ROUNDS 3
+
+static void hang_up(struct tutti_tcp_probe *probe)
+{
+    if (probe->fd >= 0)
+        close(probe->fd);
+    probe->fd = -1;
+}
+
+static void rest(struct tutti_tcp_probe *probe, uint64_t now)
+{
+    hang_up(probe);
+    probe->candidate = 0;
+    probe->is_refused = false;
+    probe->until_ns = now + probe->pause_ns;
+}
+
+/* It listens: look again, ever more rarely. */
+static void note_alive(struct tutti_tcp_probe *probe, uint64_t now)
+{
+    probe->refused_rounds = 0;
+    if (probe->pause_ns < MOST_PAUSE_NS)
+        probe->pause_ns *= 2;
+    rest(probe, now);
+}
+
+static void end_round(struct tutti_tcp_probe *probe, uint64_t now)
+{
+    probe->refused_rounds = probe->is_refused ? probe->refused_rounds + 1 : 0;
+    if (probe->refused_rounds > 0)
+        probe->pause_ns = FIRST_PAUSE_NS;
+    rest(probe, now);
+}
+
+void tutti_tcp_probe_init(struct tutti_tcp_probe *probe)
+{
+    *probe = (struct tutti_tcp_probe){.fd = -1, .pause_ns = FIRST_PAUSE_NS};
+}
+
+void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe)
+{
+    hang_up(probe);
+}
+
+int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
+{
+    struct tutti_fabric *fabric = conn->base.fabric;
+    struct tutti_tcp_probe *probe = &conn->probe;
+    struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
+    uint64_t now = tutti_now_ns();
+    size_t count;
+    int rc;
+
+    if (probe->until_ns == 0)
+        rest(probe, now);
+    if (probe->fd < 0 && now < probe->until_ns)
+        return TUTTI_OK;
+    count = tutti_route_candidates(fabric, fabric->rank, conn->base.peer, candidates);
+    if (probe->fd < 0)
+        probe->until_ns = now + PATIENCE_NS;
+    rc = tutti_socket_connect(&candidates[probe->candidate], &probe->fd);
+    if (rc == TUTTI_AGAIN && now < probe->until_ns)
+        return TUTTI_OK;
+    if (rc == TUTTI_OK) {
+        note_alive(probe, now);
+        return TUTTI_OK;
+    }
+    if (rc == TUTTI_ERR_REMOTE && errno == ECONNREFUSED)
+        probe->is_refused = true;
+    hang_up(probe);
+    probe->until_ns = 0;
+    if (++probe->candidate < count) {
+        probe->until_ns = now;
+        return TUTTI_OK;
+    }
+    end_round(probe, now);
+    if (probe->refused_rounds < REFUSED_ROUNDS)
+        return TUTTI_OK;
+    snprintf(conn->reason, sizeof conn->reason,
+             "does not listen any more: it has ended before it was connected to");
+    return TUTTI_ERR_REMOTE;
+}

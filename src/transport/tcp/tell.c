@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Telling the next rank. Who has waited for long without a word from anybody calls the rank after
+ * it, says in the handshake how far it is, and hangs up:
+ *
+ *     rank 0 --> rank 1 --> rank 2 --> ... --> rank n - 1
+ *
+ * So of ranks that all wait, since they called different things, two neighbours that differ learn
+ * it, though no message goes from one to the other. By a socket of its own: the other may leave at
+ * any time, and bytes that it has not read would turn its end of the pair's stream into a reset. */
+#include "transport/tcp/tcp.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_NS (2 * TUTTI_NS_PER_S)
+#define ANSWER_PATIENCE_NS (20 * TUTTI_NS_PER_S) /* of a rank that computes */
+
+bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS])
+{
+    struct tutti_tcp_tell *tell;
+
+    if (fabric->tcp == NULL || !fabric->tcp->takes_calls || fabric->tcp->tell.is_active ||
+        fabric->rank + 1 == fabric->nranks)
+        return false;
+    tell = &fabric->tcp->tell;
+    *tell = (struct tutti_tcp_tell){.fd = -1, .is_active = true};
+    memcpy(tell->words, words, sizeof tell->words);
+    return true;
+}
+
+bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS])
+{
+    if (fabric->tcp == NULL || !fabric->tcp->was_told)
+        return false;
+    memcpy(ret_words, fabric->tcp->told, sizeof fabric->tcp->told);
+    return true;
+}
+
+static void hang_up(struct tutti_tcp_tell *tell)
+{
+    if (tell->fd >= 0)
+        close(tell->fd);
+    tell->fd = -1;
+}
+
+static void start_shake(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell)
+{
+    struct tutti_tcp_purpose purpose = {.rank = fabric->rank, .channel = TUTTI_TCP_TELLS};
+    struct tutti_purpose sealed = {.bytes = {0}};
+    uint8_t secret[TUTTI_SECRET_BYTES];
+
+    memcpy(purpose.words, tell->words, sizeof purpose.words);
+    memcpy(sealed.bytes, &purpose, sizeof purpose);
+    tutti_tcp_secret(fabric, fabric->rank + 1, secret);
+    tutti_handshake_start(&tell->shake, tell->fd, false, secret, &sealed,
+                          tutti_now_ns() + ANSWER_PATIENCE_NS);
+    tell->is_connected = true;
+}
+
+/* TUTTI_OK: connected. Another error than TUTTI_AGAIN: at none of its addresses. */
+static int reach_out(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell)
+{
+    struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
+    size_t count = tutti_route_candidates(fabric, fabric->rank, fabric->rank + 1, candidates);
+    int rc = TUTTI_ERR_REMOTE;
+
+    while (tell->candidate < count) {
+        if (tell->fd < 0)
+            tell->until_ns = tutti_now_ns() + PATIENCE_NS;
+        rc = tutti_socket_connect(&candidates[tell->candidate], &tell->fd);
+        if (rc == TUTTI_OK || (rc == TUTTI_AGAIN && tutti_now_ns() < tell->until_ns))
+            return rc;
+        hang_up(tell);
+        tell->candidate++;
+    }
+    return rc;
+}
+
+void tutti_tcp_tell_step(struct tutti_fabric *fabric)
+{
+    struct tutti_tcp_tell *tell = &fabric->tcp->tell;
+    int rc = TUTTI_OK;
+
+    if (!tell->is_connected) {
+        rc = reach_out(fabric, tell);
+        if (rc == TUTTI_OK)
+            start_shake(fabric, tell);
+    }
+    if (rc == TUTTI_OK)
+        rc = tutti_handshake_step(&tell->shake);
+    /* Told, or not to be reached: then its silence is for others to explain. */
+    if (rc != TUTTI_AGAIN)
+        tutti_tcp_tell_stop(fabric->tcp);
+}
+
+void tutti_tcp_tell_stop(struct tutti_tcp *tcp)
+{
+    if (tcp->tell.is_active) {
+        hang_up(&tcp->tell);
+        tutti_handshake_forget(&tcp->tell.shake);
+    }
+    tcp->tell.is_active = false;
+}

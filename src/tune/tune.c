@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tuttiCommTune: rank 0 says what is measured, all measure, rank 0 makes a table of it, and all get
+ * the policy that has this table in it. */
+#include "tune/tune.h"
+#include "queue/group.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const function = "tuttiCommTune";
+
+enum { SIZES = 24, STEP = 4 };
+
+/* Bytes of ordinary numbers of every type. Zeros some processors store past their caches twice as
+ * fast. */
+enum { FILL = 0x3c };
+
+/* Rank 0's order to all; the message is that of a failed one. */
+struct order {
+    int32_t result;
+    uint32_t collectives; /* bits 1 << collective */
+    uint64_t min_bytes, max_bytes, budget_ns;
+    char message[TUTTI_MESSAGE_BYTES];
+};
+
+/* What rank 0 alone has. */
+struct desk {
+    const char *file;  /* NULL: none */
+    char *old_file;    /* its text */
+    FILE *lines;       /* of the new section */
+    char *text;
+    size_t text_size;
+};
+
+/* ---- the order ----------------------------------------------------------------------------- */
+
+static int parse_collectives(const char *names, uint32_t *ret_collectives)
+{
+    uint32_t collectives = 0;
+
+    if (names == NULL)
+        collectives = (1u << TUTTI_COLLECTIVE_COUNT) - 1;
+    while (names != NULL && *names != '\0') {
+        size_t length = strcspn(names, ",");
+        enum tutti_collective found = tutti_collective_find(names, length);
+
+        if (found == TUTTI_COLLECTIVE_COUNT)
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.*s\" is no collective; they are "
+                              "allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, "
+                              "gather, scatter, barrier", function,
+                              (int)(length < 60 ? length : 60), names);
+        collectives |= 1u << found;
+        names += length + (names[length] == ',');
+    }
+    if (collectives == 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.collectives is empty; NULL means all",
+                          function);
+    *ret_collectives = collectives;
+    return TUTTI_OK;
+}
+
+static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
+{
+    tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;
+    struct order order = {.result = TUTTI_OK};
+
+    if (given != NULL && (given->size < sizeof given->size || given->size > 4096))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config is not initialised (size %zu); start "
+                          "from TUTTI_TUNE_CONFIG_INITIALIZER", function, given->size);
+    if (given != NULL)
+        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+    TUTTI_TRY(parse_collectives(config.collectives, &order.collectives));
+    order.min_bytes = config.minBytes ? config.minBytes : sizeof(float);
+    order.max_bytes = config.maxBytes ? config.maxBytes : (size_t)4 << 20;
+    order.budget_ns = (uint64_t)(config.budgetMs > 0 ? config.budgetMs : 10000) * 1000000;
+    if (order.min_bytes > order.max_bytes || order.max_bytes > (size_t)1 << 30)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sizes from %llu to %llu bytes; minBytes must "
+                          "not be above maxBytes, nor that above 1 GiB", function,
+                          (unsigned long long)order.min_bytes, (unsigned long long)order.max_bytes);
+    if (config.budgetMs < 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.budgetMs is %d; it must be at least 1, "
+                          "or 0 for the default", function, config.budgetMs);
+    *ret_order = order;
+    return TUTTI_OK;
+}
+
+/* Read the file, and see now whether it can be written, not after minutes of measuring. */
+static int open_file(const char *file, struct desk *desk)
+{
+    struct tutti_rules rules;
+
+    if (file == NULL)
+        return TUTTI_OK;
+    if (*file == '\0' || strpbrk(file, " \t\n;") != NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.60s\" is no name of a table; it must not "
+                          "have blanks or ';' in it", function, file);
+    if (access(file, F_OK) == 0) {
+        TUTTI_TRY(tutti_policy_load(function, file, &desk->old_file));
+        TUTTI_TRY(tutti_rules_parse(file, desk->old_file, &rules));
+        tutti_rules_fini(&rules);
+    }
+    desk->file = file;
+    return tutti_table_write(file, desk->old_file ? desk->old_file : "");
+}
+
+static int open_desk(const char *file, const tuttiTuneConfig_t *config, struct desk *desk,
+                     struct order *order)
+{
+    TUTTI_TRY(read_config(config, order));
+    TUTTI_TRY(open_file(file, desk));
+    desk->lines = open_memstream(&desk->text, &desk->text_size);
+    return desk->lines ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
+}
+
+static void close_desk(struct desk *desk)
+{
+    if (desk->lines != NULL)
+        fclose(desk->lines);
+    free(desk->text);
+    free(desk->old_file);
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b)
+{
+    const struct tutti_choice *one = &a->choices[a->winner], *other = &b->choices[b->winner];
+
+    return one->algorithm == other->algorithm &&
+           memcmp(&one->options, &other->options, sizeof one->options) == 0;
+}
+
+/* Where one choice ends and the next begins: half way between two sizes, by factor. */
+static size_t border(const struct tutti_trial *below, const struct tutti_trial *above)
+{
+    return (size_t)sqrt((double)below->bytes * (double)above->bytes);
+}
+
+/* One line per run of sizes that the same choice won, with the times beside it. */
+static void write_lines(FILE *file, const struct tutti_trial *trials, size_t count)
+{
+    for (size_t first = 0, next; first < count; first = next) {
+        const struct tutti_choice *choice = &trials[first].choices[trials[first].winner];
+        size_t low = first > 0 ? border(&trials[first - 1], &trials[first]) + 1
+                               : trials[0].bytes, high;
+
+        for (next = first + 1; next < count && same_choice(&trials[first], &trials[next]);)
+            next++;
+        high = next < count ? border(&trials[next - 1], &trials[next]) : trials[next - 1].bytes;
+        fprintf(file, "%s %zu-%zu %s", tutti_collective_name(trials[first].collective), low, high,
+                choice->algorithm->name);
+        for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
+            if (choice->options.value[i] != choice->algorithm->options[i].usual)
+                fprintf(file, " %s=%u", tutti_option_name((enum tutti_option)i),
+                        choice->options.value[i]);
+        fprintf(file, "  # us:");
+        for (size_t i = first; i < next; i++)
+            fprintf(file, " %.1f at %zu", 1e6 * trials[i].seconds[trials[i].winner],
+                    trials[i].bytes);
+        fprintf(file, "\n");
+    }
+}
+
+/* ---- measuring ----------------------------------------------------------------------------- */
+
+struct bench {
+    struct tutti_comm *comm;
+    const struct order *order;
+    struct desk *desk;        /* NULL but on rank 0 */
+    struct tutti_trial trials[SIZES];
+    void *input, *output;
+    uint64_t end_ns;
+    size_t left;              /* trials to come */
+};
+
+/* The size after `bytes`, 0: none. The last is the greatest: beyond it nothing is claimed. */
+static uint64_t size_after(const struct order *order, uint64_t bytes)
+{
+    if (bytes >= order->max_bytes)
+        return 0;
+    return bytes * STEP < order->max_bytes ? bytes * STEP : order->max_bytes;
+}
+
+/* Sizes of a collective, each once: small ones may come to the same number of elements. */
+static int prepare(struct bench *bench, enum tutti_collective collective, size_t *ret_count)
+{
+    size_t count = 0;
+
+    for (uint64_t bytes = bench->order->min_bytes; bytes != 0 && count < SIZES;
+         bytes = size_after(bench->order, bytes)) {
+        struct tutti_trial *trial = &bench->trials[count];
+
+        TUTTI_TRY(tutti_trial_prepare(bench->comm, collective, bytes, trial));
+        count += count == 0 || trial->bytes > trial[-1].bytes;
+    }
+    *ret_count = count;
+    return TUTTI_OK;
+}
+
+static int measure(struct bench *bench, enum tutti_collective collective)
+{
+    size_t count, measured = 0;
+
+    TUTTI_TRY(prepare(bench, collective, &count));
+    while (measured < count) {
+        uint64_t now_ns = tutti_now_ns();
+        uint64_t left_ns = bench->end_ns > now_ns ? bench->end_ns - now_ns : 0;
+        struct tutti_trial *trial = &bench->trials[measured];
+
+        TUTTI_TRY(tutti_trial_run(bench->comm, trial, bench->input, bench->output,
+                                  now_ns + left_ns / bench->left));
+        /* The programs refer to this trial's choices. */
+        tutti_cache_forget(bench->comm->cache);
+        bench->left -= bench->left > 1;
+        if (trial->is_over)
+            break;
+        measured++;
+    }
+    if (bench->desk != NULL)
+        write_lines(bench->desk->lines, bench->trials, measured);
+    return TUTTI_OK;
+}
+
+static int measure_all(struct bench *bench)
+{
+    size_t most = bench->order->max_bytes, least = sizeof(float) * (size_t)bench->comm->nranks;
+    size_t sizes = 0;
+    struct tutti_call barrier;
+
+    for (uint64_t bytes = bench->order->min_bytes; bytes != 0;
+         bytes = size_after(bench->order, bytes))
+        sizes++;
+    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
+        if (bench->order->collectives >> i & 1)
+            bench->left += i == TUTTI_BARRIER ? 1 : sizes;
+    most = most > least ? most : least;
+    bench->input = malloc(most);
+    bench->output = malloc(most);
+    if (bench->input == NULL || bench->output == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "rank %d: no memory for two buffers of %zu bytes to "
+                          "measure with; lower config.maxBytes", bench->comm->rank, most);
+
+    /* Pages of its own: what was never written to is one page of zeros, and faster than memory. */
+    memset(bench->input, FILL, most);
+    memset(bench->output, FILL, most);
+
+    /* What was issued on streams before has its turn first; then the communicator is ours. */
+    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &barrier);
+    TUTTI_TRY(tutti_batch_run_now(bench->comm, &barrier, NULL));
+    bench->end_ns = tutti_now_ns() + bench->order->budget_ns;
+    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
+        if (bench->order->collectives >> i & 1)
+            TUTTI_TRY(measure(bench, (enum tutti_collective)i));
+    return TUTTI_OK;
+}
+
+/* ---- the outcome --------------------------------------------------------------------------- */
+
+/* On rank 0: the policy with the new table, and the file. */
+static int conclude(struct tutti_comm *comm, const struct order *order, struct desk *desk,
+                    struct tutti_policy **ret_policy)
+{
+    const char *text[TUTTI_POLICY_TEXTS] = {NULL};
+    char host[TUTTI_HOST_BYTES], fingerprint[TUTTI_FINGERPRINT_BYTES];
+    char *table = NULL, *file = NULL;
+    int rc;
+
+    for (int i = 0; comm->policy != NULL && i < TUTTI_POLICY_TEXTS; i++)
+        text[i] = comm->policy->text[i];
+    if (text[TUTTI_POLICY_HOST] == NULL || *text[TUTTI_POLICY_HOST] == '\0') {
+        tutti_host_describe(host);
+        text[TUTTI_POLICY_HOST] = host;
+    }
+    tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->view, tutti_choices_transports(comm),
+                      fingerprint);
+    if (fflush(desk->lines) != 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
+    TUTTI_TRY(tutti_table_replace(text[TUTTI_POLICY_TABLE] ? text[TUTTI_POLICY_TABLE] : "",
+                                  fingerprint, order->collectives, desk->text, &table));
+    text[TUTTI_POLICY_TABLE] = table;
+    TUTTI_TRY_OR(done, rc, tutti_policy_create(text, ret_policy));
+    if (desk->file != NULL) {
+        TUTTI_TRY_OR(done, rc, tutti_table_replace(desk->old_file ? desk->old_file : "",
+                                                   fingerprint, order->collectives, desk->text,
+                                                   &file));
+        TUTTI_TRY_OR(done, rc, tutti_table_write(desk->file, file));
+        tutti_log(TUTTI_LOG_INFO, "tuning table for %s written to %s", fingerprint, desk->file);
+    }
+done:
+    if (rc != TUTTI_OK && *ret_policy != NULL) {
+        tutti_policy_release(*ret_policy);
+        *ret_policy = NULL;
+    }
+    free(table);
+    free(file);
+    return rc;
+}
+
+static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
+{
+    struct tutti_call call;
+
+    tutti_call_of_bytes(TUTTI_BROADCAST, TUTTI_FOR_TUNE, bytes, bytes, size, &call);
+    return tutti_batch_run_now(comm, &call, NULL);
+}
+
+/* A failure of rank 0 that all shall have; the communicator is as before. */
+static int share_result(struct tutti_comm *comm, struct order *order, int rc)
+{
+    order->result = rc;
+    snprintf(order->message, sizeof order->message, "%s", rc ? tutti_last_message() : "");
+    TUTTI_TRY(broadcast(comm, order, sizeof *order));
+    order->message[sizeof order->message - 1] = '\0';
+    return TUTTI_OK;
+}
+
+static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
+{
+    uint64_t size = mine ? mine->size : 0;
+    struct tutti_policy *policy = NULL;
+    char *bytes;
+    int rc;
+
+    TUTTI_TRY(broadcast(comm, &size, sizeof size));
+    bytes = size <= TUTTI_POLICY_MOST_BYTES ? malloc(size) : NULL;
+    if (bytes == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %llu bytes of tuning rules",
+                          (unsigned long long)size);
+    if (mine != NULL)
+        memcpy(bytes, mine->bytes, size);
+    rc = broadcast(comm, bytes, size);
+    if (rc == TUTTI_OK)
+        rc = tutti_policy_unpack(bytes, size, &policy);
+    if (rc == TUTTI_OK)
+        rc = tutti_choices_use(comm, policy);
+    free(bytes);
+    return rc;
+}
+
+/* What fails here fails for this rank alone: the others must be told. */
+static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    struct tutti_policy *policy = NULL;
+    int rc;
+
+    if (bench == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to measure with");
+    bench->comm = comm;
+    bench->order = order;
+    bench->desk = comm->rank == 0 ? desk : NULL;
+    rc = measure_all(bench);
+    free(bench->input);
+    free(bench->output);
+    free(bench);
+    TUTTI_TRY(rc);
+    if (comm->rank == 0)
+        rc = conclude(comm, order, desk, &policy);
+    TUTTI_TRY(share_result(comm, order, rc));
+    if (order->result == TUTTI_OK)
+        TUTTI_TRY(share_policy(comm, policy));
+    tutti_policy_release(policy);
+    return TUTTI_OK;
+}
+
+static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneConfig_t *config)
+{
+    struct desk desk = {.file = NULL};
+    struct order order = {.result = TUTTI_OK};
+    int rc = TUTTI_OK;
+
+    if (tutti_group_is_open())
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group; call it after tuttiGroupEnd",
+                          function);
+    if (comm->rank == 0)
+        rc = open_desk(file, config, &desk, &order);
+    rc = share_result(comm, &order, rc);
+    if (rc == TUTTI_OK && order.result == TUTTI_OK)
+        rc = tune(comm, &order, &desk);
+    close_desk(&desk);
+    if (rc != TUTTI_OK)
+        return tutti_comm_fail(comm, rc, tutti_last_message());
+    if (order.result == TUTTI_OK)
+        return TUTTI_OK;
+    return tutti_fail(order.result == TUTTI_ERR_ARGUMENT ? TUTTI_ERR_ARGUMENT : TUTTI_ERR_USAGE,
+                      "rank 0: %s", order.message);
+}
+
+tuttiResult_t tuttiCommTune(tuttiComm_t handle, const char *file, const tuttiTuneConfig_t *config)
+{
+    struct tutti_comm *comm;
+    int rc = tutti_handle_enter_ready(handle, function, &comm);
+
+    if (rc == TUTTI_OK) {
+        rc = tune_comm(comm, file, config);
+        tutti_comm_leave(comm);
+    }
+    return tutti_public(tutti_group_note(rc));
+}
