@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who may include whom: each room only what stands below it, rooms of one level never one another,
- * and the programs for users only the public header. Reads the include lines of the source tree. */
+ * The order of include lines: a room includes only what stands below it, and rooms of one level never
+ * include one another. Programs for users include only the public header. Inside a room no folders
+ * include each other in a circle. This reads the include lines of the source tree. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,11 +14,14 @@
 
 #include <cmocka.h>
 
-#define LEVEL_API 4
+/* The parts of a communicator: its life, its queue, its tuning and its GPU. Each refers to the others,
+ * so these rooms may include one another. */
+#define LEVEL_COMMUNICATOR 4
+#define LEVEL_API 5
 /* Outside the library: sees the public header, and its own files. */
-#define LEVEL_USER 5
+#define LEVEL_USER 6
 /* As a user, but may look into some rooms. */
-#define LEVEL_TOOL 6
+#define LEVEL_TOOL 7
 
 struct room {
     const char *path; /* below the root of the tree */
@@ -30,7 +34,9 @@ static const struct room rooms[] = {
     {"src/algorithms", 2}, {"src/topology", 2}, {"src/transport", 2}, {"src/bootstrap", 2},
     {"src/device", 2},
     {"src/executor", 3}, {"src/mail", 3}, {"src/simulator", 3}, {"src/tuner", 3}, {"src/fault", 3},
-    {"src", LEVEL_API}, /* and src/api: whatever no room above claims */
+    {"src/comm", LEVEL_COMMUNICATOR}, {"src/queue", LEVEL_COMMUNICATOR},
+    {"src/tune", LEVEL_COMMUNICATOR}, {"src/gpu", LEVEL_COMMUNICATOR},
+    {"src/api", LEVEL_API},
     {"perf", LEVEL_USER}, {"examples", LEVEL_USER},
     {"tools", LEVEL_TOOL},
 };
@@ -52,8 +58,11 @@ static const char *objection(const char *from, const char *to)
 {
     const struct room *room = room_of(from), *other = room_of(to);
 
+    if (room == NULL)
+        return "a file of no room";
     if (strcmp(to, "include/tutti.h") == 0)
-        return room->level < LEVEL_API ? "rooms below the API do not see the public header" : NULL;
+        return room->level < LEVEL_COMMUNICATOR
+                   ? "rooms below the communicator do not see the public header" : NULL;
     if (other == room)
         return NULL;
     if (other == NULL)
@@ -69,8 +78,65 @@ static const char *objection(const char *from, const char *to)
                    ? NULL
                    : "tools see base, schedule, algorithms, device, topology, simulator and tuner";
     if (other->level == room->level)
-        return "rooms of one level do not see each other";
+        return room->level == LEVEL_COMMUNICATOR ? NULL : "rooms of one level do not see each other";
     return other->level > room->level ? "the header stands above" : NULL;
+}
+
+/* ---- folders inside a room --------------------------------------------------------------------- */
+
+#define MAX_FOLDERS 64
+
+/* The folders below the rooms, and which of them include which. Files that lie in a room itself, in none
+ * of its folders, belong to all of its folders and are left out. */
+struct folders {
+    char name[MAX_FOLDERS][128];
+    int includes[MAX_FOLDERS][MAX_FOLDERS];
+    size_t count;
+};
+
+/* The number of the file's folder, a new one if need be; -1: it lies in a room itself, or in none. */
+static int folder_of(struct folders *folders, const char *path)
+{
+    const struct room *room = room_of(path);
+    const char *below = room != NULL ? strchr(path + strlen(room->path) + 1, '/') : NULL;
+    size_t length = below != NULL ? (size_t)(below - path) : 0;
+
+    if (length == 0)
+        return -1;
+    for (size_t i = 0; i < folders->count; i++)
+        if (strlen(folders->name[i]) == length && memcmp(folders->name[i], path, length) == 0)
+            return (int)i;
+    assert_true(folders->count < MAX_FOLDERS && length < sizeof(folders->name[0]));
+    memcpy(folders->name[folders->count], path, length);
+    return (int)folders->count++;
+}
+
+static void note_include(struct folders *folders, const char *from, const char *to)
+{
+    int a = folder_of(folders, from), b = folder_of(folders, to);
+
+    if (a >= 0 && b >= 0 && a != b)
+        folders->includes[a][b] = 1;
+}
+
+/* How many folders reach themselves along include lines; names each. */
+static size_t count_circles(const struct folders *folders)
+{
+    static int reaches[MAX_FOLDERS][MAX_FOLDERS];
+    size_t n = folders->count, circles = 0;
+
+    memcpy(reaches, folders->includes, sizeof(reaches));
+    for (size_t via = 0; via < n; via++)
+        for (size_t a = 0; a < n; a++)
+            for (size_t b = 0; b < n; b++)
+                reaches[a][b] |= reaches[a][via] && reaches[via][b];
+    for (size_t a = 0; a < n; a++) {
+        if (!reaches[a][a])
+            continue;
+        print_error("%s includes itself by way of other folders\n", folders->name[a]);
+        circles++;
+    }
+    return circles;
 }
 
 /* ---- reading the tree ------------------------------------------------------------------------ */
@@ -78,6 +144,7 @@ static const char *objection(const char *from, const char *to)
 struct scan {
     const char *root;
     size_t files, includes, objections;
+    struct folders folders;
 };
 
 static int exists(const char *root, const char *path)
@@ -152,6 +219,8 @@ static void scan_file(struct scan *scan, const char *path)
         if (why != NULL) {
             print_error("%s includes %s: %s\n", path, name, why);
             scan->objections++;
+        } else {
+            note_include(&scan->folders, path, header);
         }
     }
     fclose(file);
@@ -161,7 +230,12 @@ static int is_source(const char *name)
 {
     const char *dot = strrchr(name, '.');
 
-    return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".h") == 0);
+    static const char *const endings[] = {".c", ".h", ".cu", ".cuh"};
+
+    for (size_t i = 0; dot != NULL && i < sizeof(endings) / sizeof(endings[0]); i++)
+        if (strcmp(dot, endings[i]) == 0)
+            return 1;
+    return 0;
 }
 
 static void scan_folder(struct scan *scan, const char *path)
@@ -192,7 +266,7 @@ static void scan_folder(struct scan *scan, const char *path)
 
 static void every_include_of_the_tree_goes_down(void **state)
 {
-    struct scan scan = {.root = TUTTI_SOURCE_DIR};
+    static struct scan scan = {.root = TUTTI_SOURCE_DIR};
     static const char *const tops[] = {"src", "perf", "examples", "tools"};
 
     (void)state;
@@ -201,7 +275,37 @@ static void every_include_of_the_tree_goes_down(void **state)
     /* A reader that finds nothing would find nothing wrong. */
     assert_true(scan.files > 30);
     assert_true(scan.includes > 60);
+    assert_true(scan.folders.count > 10);
     assert_int_equal(scan.objections, 0);
+    assert_int_equal(count_circles(&scan.folders), 0);
+}
+
+static void every_file_of_the_library_lies_in_a_room(void **state)
+{
+    struct dirent *entry;
+    DIR *folder = opendir(TUTTI_SOURCE_DIR "/src");
+
+    (void)state;
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL)
+        if (is_source(entry->d_name))
+            fail_msg("src/%s lies in no room", entry->d_name);
+    closedir(folder);
+}
+
+static void folders_that_include_each_other_in_a_circle_are_found(void **state)
+{
+    static struct folders folders;
+
+    (void)state;
+    note_include(&folders, "src/topology/graph/a.h", "src/topology/machine/b.h");
+    note_include(&folders, "src/topology/search/c.h", "src/topology/graph/a.h");
+    note_include(&folders, "src/topology/graph/a.h", "src/topology/graph/d.h");
+    note_include(&folders, "src/transport/fabric.h", "src/transport/shm/fifo.h");
+    assert_int_equal(folders.count, 4);
+    assert_int_equal(count_circles(&folders), 0);
+    note_include(&folders, "src/topology/machine/b.h", "src/topology/search/c.h");
+    assert_int_equal(count_circles(&folders), 3);
 }
 
 static void an_include_that_goes_up_or_sideways_is_objected_to(void **state)
@@ -218,21 +322,25 @@ static void an_include_that_goes_up_or_sideways_is_objected_to(void **state)
         {"src/schedule/bind.c", "src/algorithms/algorithm.h", 0},
         {"src/algorithms/ring.c", "src/schedule/build.h", 1},
         {"src/algorithms/ring.c", "src/topology/graph.h", 0},
-        {"src/transport/tcp.c", "src/bootstrap/bootstrap.h", 0},
+        {"src/transport/tcp/tcp.c", "src/bootstrap/bootstrap.h", 0},
         {"src/device/cpu/cpu.c", "src/device/cpu/cpu.h", 1},
         {"src/device/cpu/cpu.c", "src/transport/transport.h", 0},
-        {"src/executor/host_run.c", "src/transport/transport.h", 1},
-        {"src/executor/host_run.c", "src/tuner/tuner.h", 0},
-        {"src/executor/host_run.c", "src/comm.h", 0},
-        {"src/comm_form.c", "src/executor/plan.h", 1},
-        {"src/comm_form.c", "include/tutti.h", 1},
-        {"src/api/collectives.c", "src/comm.h", 1},
+        {"src/device/cuda/ll.cuh", "src/executor/cuda/gpu.h", 0},
+        {"src/executor/host/run.c", "src/transport/transport.h", 1},
+        {"src/executor/host/run.c", "src/tuner/tuner.h", 0},
+        {"src/executor/host/run.c", "src/comm/comm.h", 0},
+        {"src/comm/form.c", "src/executor/plan.h", 1},
+        {"src/comm/form.c", "include/tutti.h", 1},
+        {"src/comm/end.c", "src/queue/group.h", 1},
+        {"src/queue/group.c", "src/api/api.h", 0},
+        {"src/api/collectives.c", "src/comm/comm.h", 1},
+        {"src/loose.c", "src/comm/comm.h", 0},
         {"perf/main.c", "perf/launch.h", 1},
         {"perf/main.c", "include/tutti.h", 1},
         {"perf/main.c", "src/base/clock.h", 0},
         {"examples/01_threads.c", "src/base/clock.h", 0},
         {"tools/tutti_params.c", "src/base/param.h", 1},
-        {"tools/tutti_params.c", "src/comm.h", 0},
+        {"tools/tutti_params.c", "src/comm/comm.h", 0},
     };
 
     (void)state;
@@ -276,6 +384,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_include_of_the_tree_goes_down),
+        cmocka_unit_test(every_file_of_the_library_lies_in_a_room),
+        cmocka_unit_test(folders_that_include_each_other_in_a_circle_are_found),
         cmocka_unit_test(an_include_that_goes_up_or_sideways_is_objected_to),
         cmocka_unit_test(include_lines_are_found_in_all_their_forms),
     };
