@@ -196,6 +196,14 @@ test_fetch_content()
     "$cmake" -B build -DCMAKE_C_COMPILER="$CC" -DTUTTI_CUDA_ARCHITECTURES= \
         -DTUTTI_ARCHIVE="file://$work/archive.tar"
     expect_only_the_library
+    # Settings that a project makes for its own code leave the library as it is: its files are compiled
+    # one by one, and users of libtutti.a need no link-time optimisation.
+    "$cmake" -B other -G "Unix Makefiles" -DCMAKE_C_COMPILER="$CC" -DTUTTI_CUDA_ARCHITECTURES= \
+        -DTUTTI_ARCHIVE="file://$work/archive.tar" -DCMAKE_BUILD_TYPE=Debug \
+        -DCMAKE_UNITY_BUILD=ON -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON >log || { cat log; exit 1; }
+    rules=other/_deps/tutti-build/CMakeFiles/tutti-objects.dir
+    grep -q 'base/log\.c' "$rules/build.make" || fail "CMAKE_UNITY_BUILD reaches the library"
+    ! grep -e '-flto' "$rules/flags.make" || fail "CMAKE_INTERPROCEDURAL_OPTIMIZATION reaches the library"
 }
 
 test_build_type()
