@@ -147,6 +147,19 @@ END
         fail "find_package(tutti 1.0) accepts 0.1"
     fi
     grep -q 'requested version "1.0"' log || { cat log; exit 1; }
+    # So is a component that does not exist, and the message says what there is.
+    sed -i 's/COMPONENTS shared static/COMPONENTS fast/' other/CMakeLists.txt
+    if "$cmake" -S other -B fast -DCMAKE_PREFIX_PATH="$prefix" >log 2>&1; then
+        fail "find_package(tutti COMPONENTS fast) succeeds"
+    fi
+    grep -q 'tutti has no component "fast", only shared and static' log || { cat log; exit 1; }
+    # And the static library, where pkg-config does not find what it needs.
+    sed -i 's/COMPONENTS fast/COMPONENTS static/' other/CMakeLists.txt
+    if PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH=/nowhere \
+        "$cmake" -S other -B without -DCMAKE_PREFIX_PATH="$prefix" >log 2>&1; then
+        fail "find_package finds tutti::static without the libraries that it needs"
+    fi
+    tr -s '\n ' ' ' <log | grep -q 'needs pkg-config and its modules' || { cat log; exit 1; }
 }
 
 # The source as one gets it, without what was built in it.
