@@ -68,6 +68,14 @@ test_install()
         share/doc/tutti/docs/installing.md share/doc/tutti/examples/01_threads.c; do
         [ -s "$prefix/$file" ] || fail "$file is not installed"
     done
+    # The pictures that pages show, and the examples that their tables list, are installed with them.
+    find "$prefix/share/doc/tutti" -name '*.md' | while IFS= read -r page; do
+        sed -n -e 's/.*!\[[^]]*\](\([^):]*\)).*/\1/p' -e 's/^| `\([a-z0-9_]*\.\(c\|py\)\)` .*/\1/p' "$page" |
+            while IFS= read -r file; do
+                [ -s "$(dirname "$page")/$file" ] || echo "$page: $file"
+            done
+    done >absent
+    ! [ -s absent ] || { cat absent; fail "these files are not installed"; }
     find "$prefix" \( -name '*.pc' -o -name '*.cmake' \) -print0 |
         xargs -0 grep -lE "/opt/tutti|$build|$source" && fail "these files name a place"
     # The installed programs find the library that is installed with them.
