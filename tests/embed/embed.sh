@@ -267,6 +267,13 @@ test_setup()
         fail "a missing package is not told by the exit status"
     fi
     grep -q 'missing:.* no-such-package' log || { cat log; exit 1; }
+    # The page lists what it looks for.
+    # shellcheck disable=SC2016 # text of the script
+    sed -n 's/.*missing="$missing \([a-z0-9+-]*\)".*/\1/p' "$source/scripts/setup" >packages
+    [ "$(wc -l <packages)" -ge 12 ] || { cat packages; fail "no packages found in scripts/setup"; }
+    while read -r package; do
+        grep -qF "\`$package\`" "$source/docs/installing.md" || fail "docs/installing.md does not list $package"
+    done <packages
 }
 
 test_ctypes()
