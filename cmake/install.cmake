@@ -72,9 +72,15 @@ foreach(page README.md CHANGELOG.md SECURITY.md LICENSE)
     endif()
 endforeach()
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
-    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN reference EXCLUDE)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
-    FILES_MATCHING PATTERN "*.c" PATTERN "*.md")
+    FILES_MATCHING PATTERN "*.c" PATTERN "*.py" PATTERN "*.md")
+# The pictures of measurements that the pages show.
+foreach(picture latest/shm2-ratios optimum pytorch)
+    set(picture bench/results/${picture}.svg)
+    get_filename_component(folder ${picture} DIRECTORY)
+    install(FILES ${picture} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT development)
+endforeach()
 
 # ---- what `make install` builds ------------------------------------------------------------------
 # Tools and measuring programs say in their own folders where they go.

@@ -68,6 +68,14 @@ test_install()
         share/doc/tutti/docs/installing.md share/doc/tutti/examples/01_threads.c; do
         [ -s "$prefix/$file" ] || fail "$file is not installed"
     done
+    # The pictures that pages show, and the examples that their tables list, are installed with them.
+    find "$prefix/share/doc/tutti" -name '*.md' | while IFS= read -r page; do
+        sed -n -e 's/.*!\[[^]]*\](\([^):]*\)).*/\1/p' -e 's/^| `\([a-z0-9_]*\.\(c\|py\)\)` .*/\1/p' "$page" |
+            while IFS= read -r file; do
+                [ -s "$(dirname "$page")/$file" ] || echo "$page: $file"
+            done
+    done >absent
+    ! [ -s absent ] || { cat absent; fail "these files are not installed"; }
     find "$prefix" \( -name '*.pc' -o -name '*.cmake' \) -print0 |
         xargs -0 grep -lE "/opt/tutti|$build|$source" && fail "these files name a place"
     # The installed programs find the library that is installed with them.
@@ -147,6 +155,19 @@ END
         fail "find_package(tutti 1.0) accepts 0.1"
     fi
     grep -q 'requested version "1.0"' log || { cat log; exit 1; }
+    # So is a component that does not exist, and the message says what there is.
+    sed -i 's/COMPONENTS shared static/COMPONENTS fast/' other/CMakeLists.txt
+    if "$cmake" -S other -B fast -DCMAKE_PREFIX_PATH="$prefix" >log 2>&1; then
+        fail "find_package(tutti COMPONENTS fast) succeeds"
+    fi
+    grep -q 'tutti has no component "fast", only shared and static' log || { cat log; exit 1; }
+    # And the static library, where pkg-config does not find what it needs.
+    sed -i 's/COMPONENTS fast/COMPONENTS static/' other/CMakeLists.txt
+    if PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH=/nowhere \
+        "$cmake" -S other -B without -DCMAKE_PREFIX_PATH="$prefix" >log 2>&1; then
+        fail "find_package finds tutti::static without the libraries that it needs"
+    fi
+    tr -s '\n ' ' ' <log | grep -q 'needs pkg-config and its modules' || { cat log; exit 1; }
 }
 
 # The source as one gets it, without what was built in it.
@@ -196,6 +217,14 @@ test_fetch_content()
     "$cmake" -B build -DCMAKE_C_COMPILER="$CC" -DTUTTI_CUDA_ARCHITECTURES= \
         -DTUTTI_ARCHIVE="file://$work/archive.tar"
     expect_only_the_library
+    # Settings that a project makes for its own code leave the library as it is: its files are compiled
+    # one by one, and users of libtutti.a need no link-time optimisation.
+    "$cmake" -B other -G "Unix Makefiles" -DCMAKE_C_COMPILER="$CC" -DTUTTI_CUDA_ARCHITECTURES= \
+        -DTUTTI_ARCHIVE="file://$work/archive.tar" -DCMAKE_BUILD_TYPE=Debug \
+        -DCMAKE_UNITY_BUILD=ON -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON >log || { cat log; exit 1; }
+    rules=other/_deps/tutti-build/CMakeFiles/tutti-objects.dir
+    grep -q 'base/log\.c' "$rules/build.make" || fail "CMAKE_UNITY_BUILD reaches the library"
+    ! grep -e '-flto' "$rules/flags.make" || fail "CMAKE_INTERPROCEDURAL_OPTIMIZATION reaches the library"
 }
 
 test_build_type()
@@ -238,6 +267,13 @@ test_setup()
         fail "a missing package is not told by the exit status"
     fi
     grep -q 'missing:.* no-such-package' log || { cat log; exit 1; }
+    # The page lists what it looks for.
+    # shellcheck disable=SC2016 # text of the script
+    sed -n 's/.*missing="$missing \([a-z0-9+-]*\)".*/\1/p' "$source/scripts/setup" >packages
+    [ "$(wc -l <packages)" -ge 12 ] || { cat packages; fail "no packages found in scripts/setup"; }
+    while read -r package; do
+        grep -qF "\`$package\`" "$source/docs/installing.md" || fail "docs/installing.md does not list $package"
+    done <packages
 }
 
 test_ctypes()
