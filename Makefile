@@ -30,10 +30,13 @@ nightly: build-nightly build-asan build-tsan
 	ctest --test-dir build/asan --output-on-failure -j$(JOBS)
 	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE "network|schedule|simulator"
 
+# Rows whose code other rows run under a sanitizer, too: all transports together, and TCP that encrypts.
+SHARED_ROWS := test_(groups|mailbox)\.(cma.shm|tcp)$$
+
 # Without what only computes for long: the same code runs in shorter tests.
 ASAN_WITHOUT := test_mutants|test_(4096|16384)_ranks|test_algorithms\.(mixed|threads|.*\.524288)
 ASAN_WITHOUT := $(ASAN_WITHOUT)|test_collectives\.sizes\..*=[^o]|test_gpu_collectives\.sizes
-ASAN_WITHOUT := $(ASAN_WITHOUT)|test_gpu_copies\.(sizes|streams|graphs)
+ASAN_WITHOUT := $(ASAN_WITHOUT)|test_gpu_copies\.(sizes|streams|graphs)|$(SHARED_ROWS)
 asan: build-asan
 	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly -E "$(ASAN_WITHOUT)"
 
@@ -42,7 +45,7 @@ asan: build-asan
 TSAN_WITHOUT := test_(collectives|gpu_collectives|gpu_algorithms|gpu_copies)\..*processes|test_two_jobs
 TSAN_WITHOUT := $(TSAN_WITHOUT)|test_collectives\..*(ipv6|mixed\.(shm|cma|tcp\.(ipv4|TUTTI_S)))
 TSAN_WITHOUT := $(TSAN_WITHOUT)|bench_gpu|perf_gpu|gpu_check|test_kernel_arithmetic
-TSAN_WITHOUT := $(TSAN_WITHOUT)|test_(costs|cost_functions|cpu_reduce|fuse_random)$$
+TSAN_WITHOUT := $(TSAN_WITHOUT)|test_(costs|cost_functions|cpu_reduce|fuse_random)$$|$(SHARED_ROWS)
 tsan: build-tsan
 	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
 	    -LE "slow|network|schedule|simulator|tools|topology|arithmetic|nightly" -E "$(TSAN_WITHOUT)"
