@@ -9,6 +9,7 @@
 #include "transport/tcp.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -60,14 +61,22 @@ static bool open_all(struct tutti_fabric *fabrics[NRANKS])
 
 /* ---- callers ------------------------------------------------------------------------------ */
 
+/* -1: the system has no port left for a call. Calls that are reset when they are closed leave their
+ * ports at once. */
 static int call(const struct tutti_fabric *fabric)
 {
+    static const struct linger none = {.l_onoff = 1, .l_linger = 0};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = fabric->mine.port_be,
                              .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    fuzz_require(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0,
-                 "the rank listens");
+    fuzz_require(fd >= 0, "there is a socket");
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
+        fuzz_require(errno == EADDRNOTAVAIL, "the rank listens");
+        close(fd);
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     fcntl(fd, F_SETFL, O_NONBLOCK);
     return fd;
 }
@@ -143,6 +152,8 @@ static void play(struct tutti_fabric *fabric, struct fuzz_input *input)
         uint8_t manner = fuzz_byte(input);
         int fd = call(fabric);
 
+        if (fd < 0)
+            break;
         go_on(fabric);
         switch (manner % 3) {
         case 0: say_anything(fabric, fd, input); break;
@@ -150,8 +161,11 @@ static void play(struct tutti_fabric *fabric, struct fuzz_input *input)
         default: sign_anything(fabric, fd, input); break;
         }
         fds[count++] = fd;
-        if (manner >= 128)
+        if (manner >= 128) {
+            shutdown(fd, SHUT_WR);
+            go_on(fabric);
             close(fds[--count]);
+        }
     }
     go_on(fabric);
     (void)tutti_fabric_check(fabric);
