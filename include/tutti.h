@@ -585,7 +585,8 @@ TUTTI_API tuttiResult_t tuttiRecv(void *recvbuff, size_t count, tuttiDataType_t 
  * of a group progress at the same time; collectives of one communicator run in the order of
  * their calls. Until the group has ended its communicators and host streams cannot be destroyed,
  * and its buffers must stay valid. A group that is never ended runs nothing: when its thread or
- * the process ends, one line at log level `error` names the calls that it held. */
+ * the process ends, one line at log level `error` names the calls that it held, or says that
+ * another thread was still in a group. */
 TUTTI_API tuttiResult_t tuttiGroupStart(void);
 
 /* Run the group. With stream NULL everything is complete at return. If a call

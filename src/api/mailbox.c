@@ -39,7 +39,7 @@ static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
         return tutti_fail(TUTTI_ERR_USAGE, "tuttiMailboxCreate: inside a group; call it outside");
     TUTTI_TRY(name_child(parent, &config, name));
     TUTTI_TRY(-(int)tuttiCommUserRank(parent, &rank));
-    TUTTI_TRY(-(int)tuttiCommSplit(parent, 0, rank, &child, &config));
+    TUTTI_TRY(tutti_comm_split(parent, 0, rank, TUTTI_FOR_MAILBOX, &config, &child));
     rc = tutti_handle_enter_ready(child, "tuttiMailboxCreate", &comm);
     if (rc != TUTTI_OK) {
         (void)tuttiCommDestroy(child);

@@ -14,6 +14,8 @@
 /* How long a root that has failed goes on telling members why, and how long a
  * member whose deadline has passed waits for the root to say who is missing. */
 #define TUTTI_EXCHANGE_LINGER_NS (UINT64_C(1000) * 1000 * 1000)
+/* The same of a root without descriptors, which can tell only few ranks at a time. */
+#define TUTTI_EXCHANGE_LONG_LINGER_NS (UINT64_C(5) * 1000 * 1000 * 1000)
 
 /* How long the root at a place that does not tell the job waits whether ranks that do not look akin
  * (kin.c), and could be another job's, are claimed by others as well. */

@@ -172,21 +172,6 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
     put_welcome(boot, rank, head.nonce);
 }
 
-/* Ranks of this host that have ended. */
-static void look_for_dead(struct file_boot *boot)
-{
-    if (!tutti_file_is_liveness_due(boot))
-        return;
-    for (int rank = 1; rank < boot->base.nranks; rank++) {
-        const struct known *known = &boot->leader->known[rank];
-
-        if (known->pid != 0 && !known->has_record && !tutti_file_is_alive(known->pid))
-            fail(boot, TUTTI_ERR_REMOTE,
-                 "rank %d of %d (process %u) ended while the communicator was formed", rank,
-                 boot->base.nranks, known->pid);
-    }
-}
-
 static void see_record(struct file_boot *boot, const char *name, uint32_t rank)
 {
     struct file_leader *leader = boot->leader;
@@ -247,6 +232,25 @@ static void see(void *context, const char *name, uint64_t inode)
         see_record(boot, name, rank);
     } else if (what != NULL && tutti_file_number(what, "left.", &rank)) {
         see_left(boot, name, rank);
+    }
+}
+
+/* Ranks of this host that have ended, also those that have given a record: they wait for our answer
+ * as long as we wait for the records of others. */
+static void look_for_dead(struct file_boot *boot)
+{
+    if (!tutti_file_is_liveness_due(boot))
+        return;
+    for (int rank = 1; rank < boot->base.nranks; rank++) {
+        const struct known *known = &boot->leader->known[rank];
+
+        if (known->pid == 0 || tutti_file_is_alive(known->pid))
+            continue;
+        /* It may have said why it ends after we have looked last. */
+        (void)tutti_directory_visit(&boot->dir, see, boot);
+        fail(boot, TUTTI_ERR_REMOTE,
+             "rank %d of %d (process %u) ended while the communicator was formed", rank,
+             boot->base.nranks, known->pid);
     }
 }
 

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS) /* before the next address is tried as well */
 #define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
@@ -90,6 +91,29 @@ static int connect_unix(struct member *member, struct attempt *attempt)
     return tutti_note(TUTTI_ERR_REMOTE, "another user's process listens there");
 }
 
+static bool is_under_way(const struct member *member)
+{
+    for (size_t i = 0; i < member->attempt_count; i++)
+        if (member->attempts[i].fd >= 0)
+            return true;
+    return false;
+}
+
+static int call_root(struct member *member, struct attempt *attempt)
+{
+    int rc;
+
+    for (;;) {
+        rc = member->unix_name[0] != '\0' ? connect_unix(member, attempt)
+                                          : tutti_socket_connect(&attempt->address, &attempt->fd);
+        if (rc != TUTTI_ERR_SYSTEM || member->spare_fd < 0)
+            return rc;
+        /* No descriptor is left. The root hears of that from a rank that has joined it. */
+        close(member->spare_fd);
+        member->spare_fd = -1;
+    }
+}
+
 /* TUTTI_OK: a connection, and we have begun to shake hands. */
 static int attempt_connect(struct member *member, struct attempt *attempt)
 {
@@ -100,11 +124,10 @@ static int attempt_connect(struct member *member, struct attempt *attempt)
 
     if (is_new)
         attempt->begun_ns = tutti_now_ns();
-    rc = is_unix ? connect_unix(member, attempt)
-                 : tutti_socket_connect(&attempt->address, &attempt->fd);
+    rc = call_root(member, attempt);
     if (rc == TUTTI_OK)
         attempt->is_refused = attempt->is_out_of_reach = false;
-    if (rc == TUTTI_ERR_SYSTEM)
+    if (rc == TUTTI_ERR_SYSTEM && !is_under_way(member))
         return tutti_fail(rc, "rank %d: %s", member->base.rank, tutti_last_message());
     if (rc < 0) {
         attempt->is_refused = errno == ECONNREFUSED;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 static struct member *member_of(struct tutti_bootstrap *boot)
 {
@@ -220,6 +222,8 @@ static void member_destroy(struct tutti_bootstrap *boot, const char *reason)
         tutti_watch_close(&member->watch, &member->fd);
     }
     tutti_watch_fini(&member->watch);
+    if (member->spare_fd >= 0)
+        close(member->spare_fd);
     free(member->inbox.body);
     sodium_memzero(member, sizeof *member);
     free(member);
@@ -267,6 +271,7 @@ int tutti_exchange_join(const struct tutti_address *candidates, size_t count, co
         free(member);
         return rc;
     }
+    member->spare_fd = eventfd(0, EFD_CLOEXEC);
     *ret_boot = &member->base;
     return TUTTI_OK;
 }

@@ -23,6 +23,7 @@ struct attempt {
 struct member {
     struct tutti_bootstrap base;
     struct tutti_watch watch;
+    int spare_fd;        /* given up to call the root when no descriptor is left; -1: none */
     char where[128];
     char unix_name[108]; /* "": the attempts have addresses */
     struct tutti_place place; /* but for its texts */

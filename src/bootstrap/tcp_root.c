@@ -20,6 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* How often a root without descriptors looks whether one has become free. */
+#define FULL_PAUSE_NS (10 * TUTTI_NS_PER_MS)
 
 static struct root *root_of(struct tutti_bootstrap *boot)
 {
@@ -209,6 +214,8 @@ static void set_alarm(struct root *root)
         wake_ns = doubt_end_ns(root);
     if (root->callers.oldest != NULL && root->callers.oldest->shake.deadline_ns < wake_ns)
         wake_ns = root->callers.oldest->shake.deadline_ns;
+    if (root->is_full && tutti_now_ns() + FULL_PAUSE_NS < wake_ns)
+        wake_ns = tutti_now_ns() + FULL_PAUSE_NS;
     tutti_watch_alarm(&root->watch, wake_ns);
 }
 
@@ -254,9 +261,11 @@ static void root_destroy(struct tutti_bootstrap *boot, const char *reason)
     if (reason != NULL)
         tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %.*s", root->base.rank,
                         root->base.nranks, TUTTI_MESSAGE_BYTES / 2, reason);
-    if (root->is_listening)
+    if (root->is_listening && !root->is_full)
         tutti_watch_remove(&root->watch, tutti_door_fd(root->door));
     tutti_root_free_seats(root);
+    if (root->spare_fd >= 0)
+        close(root->spare_fd);
     tutti_door_close(root->door);
     tutti_claim_release(root->base.claim);
     tutti_watch_fini(&root->watch);
@@ -290,6 +299,7 @@ int tutti_exchange_serve(struct tutti_door *door, const struct tutti_place *plac
     *root = (struct root){
         .base = {.ops = &root_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns},
         .watch = {.epoll_fd = -1, .timer_fd = -1},
+        .spare_fd = -1,
         .door = door,
         .is_of_id = place->is_of_id,
         .is_same_user = place->is_same_user,
@@ -312,6 +322,7 @@ int tutti_exchange_serve(struct tutti_door *door, const struct tutti_place *plac
         goto destroy;
     }
     TUTTI_TRY_OR(destroy, rc, tutti_watch_init(&root->watch));
+    root->spare_fd = eventfd(0, EFD_CLOEXEC);
     TUTTI_TRY_OR(destroy, rc, tutti_door_enter(door, root));
     TUTTI_TRY_OR(destroy, rc, tutti_watch_add(&root->watch, tutti_door_fd(door), EPOLLIN, root));
     root->is_listening = true;

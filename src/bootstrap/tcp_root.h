@@ -33,6 +33,8 @@ struct root {
     struct tutti_watch watch;
     struct tutti_door *door;
     bool is_listening;
+    bool is_full;        /* no descriptor is left for another caller: the listener is not watched */
+    int spare_fd;        /* given up to tell a caller that none is left; -1: none */
     char where[128];
     char name[64];
     uint8_t forming[TUTTI_FORMING_BYTES];

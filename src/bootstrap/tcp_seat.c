@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 /* Most events handled in one call, so that strangers cannot keep us inside. */
 #define EVENTS_PER_CALL 4096
@@ -18,6 +19,8 @@
 /* Callers that have not proved themselves: for how long, and how many beside the ranks due. */
 #define HANDSHAKE_NS  (10 * TUTTI_NS_PER_S)
 #define STRANGERS_MAX 64
+/* What a rank needs to prove itself at most, where few can do so at a time. */
+#define PROOF_NS (500 * TUTTI_NS_PER_MS)
 
 /* ---- lists of seats --------------------------------------------------------------- */
 
@@ -369,6 +372,67 @@ static struct seat *seat_caller(struct root *root, int fd)
     return seat;
 }
 
+/* Nothing is left for another caller. The root gives up, and needs a descriptor to tell the ranks
+ * that have yet to come: its spare one, and those of ranks that have been told. */
+static void run_out(struct root *root, int rc)
+{
+    tutti_root_fail(root, rc, "rank %d of %d, whom the others join, has no descriptor left for "
+                    "them: %s", root->base.rank, root->base.nranks, tutti_last_message());
+    root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LONG_LINGER_NS;
+}
+
+static bool free_descriptors(struct root *root)
+{
+    bool is_any_free = root->spare_fd >= 0;
+
+    if (root->spare_fd >= 0)
+        close(root->spare_fd);
+    root->spare_fd = -1;
+    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer) {
+        if (seat->fd < 0 || !seat->is_told || seat->outbox.size > 0)
+            continue;
+        tutti_exchange_hang_up(seat->fd);
+        tutti_watch_close(&root->watch, &seat->fd);
+        is_any_free = true;
+    }
+    return is_any_free;
+}
+
+/* The listener would wake us for ever, so it is not watched for a while. */
+static void stop_watching(struct root *root)
+{
+    tutti_watch_remove(&root->watch, tutti_door_fd(root->door));
+    root->is_full = true;
+}
+
+static void watch_again(struct root *root)
+{
+    if (!root->is_full ||
+        tutti_watch_add(&root->watch, tutti_door_fd(root->door), EPOLLIN, root) != TUTTI_OK)
+        return;
+    root->is_full = false;
+}
+
+/* No descriptor for a caller. True: there is one now. */
+static bool make_room(struct root *root, int rc)
+{
+    const struct seat *oldest = root->callers.oldest;
+    bool has_failed = root->failure != TUTTI_OK;
+
+    if (oldest != NULL &&
+        (!has_failed || oldest->shake.deadline_ns + PROOF_NS < tutti_now_ns() + HANDSHAKE_NS)) {
+        /* One that has not proved itself makes room for another. */
+        drop_stranger(root, root->callers.oldest);
+        return true;
+    }
+    if (!has_failed)
+        run_out(root, rc);
+    if (free_descriptors(root))
+        return true;
+    stop_watching(root);
+    return false;
+}
+
 static void accept_callers(struct root *root)
 {
     int fd, rc = TUTTI_OK;
@@ -377,10 +441,10 @@ static void accept_callers(struct root *root)
         struct seat *seat;
 
         rc = tutti_socket_accept(tutti_door_fd(root->door), &fd);
-        if (rc == TUTTI_ERR_SYSTEM && root->callers.oldest != NULL) {
-            /* Out of descriptors: one that has not proved itself makes room for another. */
-            drop_stranger(root, root->callers.oldest);
-            continue;
+        if (rc == TUTTI_ERR_SYSTEM) {
+            if (make_room(root, rc))
+                continue;
+            return;
         }
         if (rc != TUTTI_OK)
             break;
@@ -412,6 +476,7 @@ static void free_gone(struct root *root)
 void tutti_root_handle_events(struct root *root)
 {
     take_handed_over(root);
+    watch_again(root);
     for (int i = 0; i < EVENTS_PER_CALL; i++) {
         void *owner = tutti_watch_next(&root->watch);
         struct seat *seat = owner;

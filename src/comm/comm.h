@@ -183,6 +183,12 @@ static inline int tutti_comm_timeout_ms(const struct tutti_comm *comm)
 }
 int tutti_comm_set_timeout(struct tutti_comm *comm, const char *function, int timeout_ms);
 
+/* ---- splitting (split.c) ----------------------------------------------------------------- */
+
+/* tuttiCommSplit on behalf of the public function `caller`, which messages name. */
+int tutti_comm_split(tuttiComm_t handle, int color, int key, enum tutti_caller caller,
+                     const tuttiConfig_t *config, tuttiComm_t *ret_child);
+
 /* ---- log lines (report.c): rank 0 tells the facts that are alike on all ranks --------------- */
 
 /* Call it before forming. */

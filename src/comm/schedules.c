@@ -274,7 +274,8 @@ int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint3
 {
     struct tutti_schedules *list = NULL;
     size_t size;
-    const char *at = tutti_share_bytes(share, TUTTI_SHARE_SCHEDULES, &size), *end = at + size;
+    const char *at = tutti_share_bytes(share, TUTTI_SHARE_SCHEDULES, &size);
+    const char *end = at != NULL ? at + size : NULL;
     int rc = TUTTI_OK;
 
     while (rc == TUTTI_OK && at != NULL && at < end) {

@@ -16,6 +16,7 @@ struct choice {
 struct over_parent {
     struct tutti_bootstrap boot;
     struct tutti_comm *parent;
+    enum tutti_caller caller;   /* the public function that splits it */
     struct choice *choices;     /* [parent's nranks] */
     int *members;               /* the child's ranks, as the parent's */
     struct tutti_batch *batch;  /* of the round on its way */
@@ -30,7 +31,7 @@ static int parent_allgather(struct over_parent *over, const void *mine, size_t s
     int rc;
 
     if (over->batch == NULL) {
-        tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_SPLIT, mine, all, size, &call);
+        tutti_call_of_bytes(TUTTI_ALLGATHER, (uint8_t)over->caller, mine, all, size, &call);
         TUTTI_TRY(tutti_batch_create(over->parent, &over->batch));
         TUTTI_TRY(tutti_batch_add(over->batch, &call));
         tutti_batch_issue(over->batch);
@@ -207,8 +208,8 @@ static int close_split(struct tutti_job *job, int rc)
     return rc;
 }
 
-static int open_over_parent(struct tutti_comm *parent, uint64_t deadline_ns,
-                            struct over_parent **ret_over)
+static int open_over_parent(struct tutti_comm *parent, enum tutti_caller caller,
+                            uint64_t deadline_ns, struct over_parent **ret_over)
 {
     struct over_parent *over = calloc(1, sizeof *over);
 
@@ -217,6 +218,7 @@ static int open_over_parent(struct tutti_comm *parent, uint64_t deadline_ns,
     over->boot.ops = &over_parent_ops;
     over->boot.deadline_ns = deadline_ns;
     over->parent = parent;
+    over->caller = caller;
     over->choices = malloc((size_t)parent->nranks * sizeof *over->choices);
     over->members = malloc((size_t)parent->nranks * sizeof *over->members);
     if (over->choices == NULL || over->members == NULL) {
@@ -227,11 +229,10 @@ static int open_over_parent(struct tutti_comm *parent, uint64_t deadline_ns,
     return TUTTI_OK;
 }
 
-static const char *const function = "tuttiCommSplit";
-
-static int split_comm(struct tutti_comm *parent, int color, int key, tuttiComm_t *newcomm,
-                      const tuttiConfig_t *config)
+static int split_comm(struct tutti_comm *parent, int color, int key, enum tutti_caller caller,
+                      const tuttiConfig_t *config, tuttiComm_t *newcomm)
 {
+    const char *function = tutti_caller_name((uint8_t)caller);
     struct tutti_settings settings;
     struct split *split;
 
@@ -250,23 +251,30 @@ static int split_comm(struct tutti_comm *parent, int color, int key, tuttiComm_t
         .settings = settings, .newcomm = newcomm, .mine = {.color = color, .key = key}};
     /* A split ends before its call does. */
     split->settings.is_blocking = true;
-    if (open_over_parent(parent, tutti_deadline_ns(settings.init_timeout_ms), &split->over) !=
-        TUTTI_OK) {
+    if (open_over_parent(parent, caller, tutti_deadline_ns(settings.init_timeout_ms),
+                         &split->over) != TUTTI_OK) {
         free(split);
         return TUTTI_ERR_SYSTEM;
     }
     return tutti_group_job(&split->job);
 }
 
+int tutti_comm_split(tuttiComm_t handle, int color, int key, enum tutti_caller caller,
+                     const tuttiConfig_t *config, tuttiComm_t *ret_child)
+{
+    struct tutti_comm *parent;
+    int rc;
+
+    TUTTI_TRY(tutti_handle_enter_ready(handle, tutti_caller_name((uint8_t)caller), &parent));
+    rc = split_comm(parent, color, key, caller, config, ret_child);
+    tutti_comm_leave(parent);
+    return rc;
+}
+
 tuttiResult_t tuttiCommSplit(tuttiComm_t handle, int color, int key, tuttiComm_t *newcomm,
                              const tuttiConfig_t *config)
 {
-    struct tutti_comm *parent;
-    int rc = tutti_handle_enter_ready(handle, function, &parent);
+    int rc = tutti_comm_split(handle, color, key, TUTTI_FOR_SPLIT, config, newcomm);
 
-    if (rc == TUTTI_OK) {
-        rc = split_comm(parent, color, key, newcomm, config);
-        tutti_comm_leave(parent);
-    }
     return tutti_public(tutti_group_note(rc));
 }

@@ -27,11 +27,12 @@ static const char *op_name(uint8_t op)
     return op <= TUTTI_OP_PREMULTIPLIED ? names[op] : NULL;
 }
 
-static const char *caller_name(uint8_t caller)
+const char *tutti_caller_name(uint8_t caller)
 {
     static const char *const names[TUTTI_CALLER_COUNT] = {
         [TUTTI_FOR_FORMING] = "forming of the communicator", [TUTTI_FOR_SPLIT] = "tuttiCommSplit",
-        [TUTTI_FOR_TUNE] = "tuttiCommTune", [TUTTI_FOR_FINALIZE] = "tuttiCommFinalize"};
+        [TUTTI_FOR_TUNE] = "tuttiCommTune", [TUTTI_FOR_FINALIZE] = "tuttiCommFinalize",
+        [TUTTI_FOR_MAILBOX] = "tuttiMailboxCreate"};
 
     return caller < TUTTI_CALLER_COUNT ? names[caller] : NULL;
 }
@@ -51,7 +52,7 @@ bool tutti_signature_has_pairs(const struct tutti_signature *signature)
 static const char *format(const struct tutti_signature *signature, const char *counts,
                           char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
-    const char *suffix, *op = op_name(signature->op), *caller = caller_name(signature->caller);
+    const char *suffix, *op = op_name(signature->op), *caller = tutti_caller_name(signature->caller);
     const char *name = call_name(signature->call, &suffix);
     char root[24] = "";
 

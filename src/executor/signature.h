@@ -20,8 +20,12 @@ enum tutti_caller {
     TUTTI_FOR_SPLIT,
     TUTTI_FOR_TUNE,
     TUTTI_FOR_FINALIZE,
+    TUTTI_FOR_MAILBOX,
     TUTTI_CALLER_COUNT
 };
+
+/* Its name, as in messages; NULL: the user's own call. */
+const char *tutti_caller_name(uint8_t caller);
 
 struct tutti_signature {
     uint16_t magic;

@@ -164,6 +164,15 @@ int tutti_mail_waits_for(const struct tutti_mail *mail)
     return TUTTI_MAIL_ANY;
 }
 
+const struct tutti_mail_request *tutti_mail_oldest_receive(const struct tutti_mail *mail, int rank)
+{
+    const struct tutti_mail_request *at = mail->posted.first;
+
+    while (at != NULL && rank != TUTTI_MAIL_ANY && at->peer != rank && at->peer != TUTTI_MAIL_ANY)
+        at = at->next;
+    return at;
+}
+
 int tutti_mail_leave(struct tutti_mail *mail)
 {
     int left = TUTTI_OK;

@@ -164,6 +164,9 @@ void tutti_mail_fail(struct tutti_mail *mail, int rc);
 /* A rank that some pending request waits for; TUTTI_MAIL_ANY: any, or there is none. */
 int tutti_mail_waits_for(const struct tutti_mail *mail);
 
+/* The oldest receive that waits for a message of `rank`, or of any rank; NULL: there is none. */
+const struct tutti_mail_request *tutti_mail_oldest_receive(const struct tutti_mail *mail, int rank);
+
 /* Say BYE; no request may be pending. TUTTI_OK: it is on its way to all that can be told. */
 int tutti_mail_leave(struct tutti_mail *mail);
 

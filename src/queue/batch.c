@@ -195,8 +195,13 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
     const struct tutti_comm *comm = batch->comm;
     uint64_t number = comm->engine.history.sequence;
 
-    if (comm->engine.run.is_active)
+    if (comm->engine.run.is_active) {
         tutti_call_format(comm->engine.run.call, comm->nranks, call);
+    } else if (batch->collective_position < batch->collective_count) {
+        /* It has not begun, so it has no number yet. */
+        tutti_call_format(&batch->collectives[batch->collective_position], comm->nranks, call);
+        number++;
+    }
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
         const struct tutti_message *message = &batch->messages[i];
 

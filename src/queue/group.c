@@ -22,12 +22,47 @@ static pthread_once_t group_once = PTHREAD_ONCE_INIT;
 /* The same while a group is open, else NULL. Every call asks. */
 static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
 
+/* All threads' groups, for a report when the process ends. */
+static struct group *groups;
+static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void abandon(void *group);
+
+static void lock_groups(void)
+{
+    pthread_mutex_lock(&groups_lock);
+}
+
+static void unlock_groups(void)
+{
+    pthread_mutex_unlock(&groups_lock);
+}
 
 static void make_key(void)
 {
     group_key_code = pthread_key_create(&group_key, abandon);
+    if (group_key_code == 0)
+        group_key_code = pthread_atfork(lock_groups, unlock_groups, unlock_groups);
     has_group_key = group_key_code == 0;
+}
+
+static void enlist(struct group *group)
+{
+    lock_groups();
+    group->next = groups;
+    groups = group;
+    unlock_groups();
+}
+
+static void strike_off(struct group *group)
+{
+    struct group **at = &groups;
+
+    lock_groups();
+    while (*at != group)
+        at = &(*at)->next;
+    *at = group->next;
+    unlock_groups();
 }
 
 static int this_group(struct group **ret_group)
@@ -45,6 +80,7 @@ static int this_group(struct group **ret_group)
             free(group);
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
         }
+        enlist(group);
     }
     *ret_group = group;
     return TUTTI_OK;
@@ -98,6 +134,7 @@ static int part_of(struct group *group, struct tutti_comm *comm, struct part **r
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu communicators",
                           group->part_count + 1);
     parts[group->part_count] = (struct part){.comm = comm};
+    tutti_store_relaxed(&group->is_waiting, 1);
     comm->groups++; /* the thread is inside */
     *ret_part = &parts[group->part_count++];
     return TUTTI_OK;
@@ -226,6 +263,7 @@ static int keep_job(struct group *group, struct tutti_job *job)
         part->call_count++;
     }
     jobs[group->job_count++] = job;
+    tutti_store_relaxed(&group->is_waiting, 1);
     return TUTTI_OK;
 }
 
@@ -426,7 +464,26 @@ static void abandon(void *argument)
         report_unrun(group, "a thread ended");
         forget(group, TUTTI_ERR_USAGE);
     }
+    strike_off(group);
     free(group);
+}
+
+/* Their threads still live and may be adding calls, so only their number is told. */
+static void report_other_threads(void)
+{
+    size_t count = 0;
+
+    lock_groups();
+    for (const struct group *at = groups; at != NULL; at = at->next)
+        if (at != open_group && at->fork_generation == tutti_fork_generation() &&
+            tutti_load_relaxed(&at->is_waiting) != 0)
+            count++;
+    unlock_groups();
+    if (count > 0)
+        tutti_log(TUTTI_LOG_ERROR, "the process ended inside a group that tuttiGroupStart had "
+                  "opened on %s. Its calls never ran, and their results were not computed; call "
+                  "tuttiGroupEnd before the process ends", count == 1 ? "another thread"
+                                                                      : "each of several threads");
 }
 
 /* The process ends, or unloads the library: then no thread may call abandon any more. */
@@ -434,6 +491,7 @@ __attribute__((destructor)) static void unload(void)
 {
     if (open_group != NULL)
         report_unrun(open_group, "the process ended");
+    report_other_threads();
     if (has_group_key)
         pthread_key_delete(group_key);
 }
@@ -477,6 +535,7 @@ tuttiResult_t tuttiGroupEnd(void)
     if (--group->depth > 0)
         return tuttiSuccess;
     open_group = NULL;
+    tutti_store_relaxed(&group->is_waiting, 0);
     rc = group->error;
     if (rc != TUTTI_OK)
         tutti_set_last_message(group->error_text);

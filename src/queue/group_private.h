@@ -44,6 +44,9 @@ struct group {
      * have no other, and allocate nothing. */
     struct part first;
     struct tutti_batch batch;
+
+    struct group *next;  /* of another thread */
+    uint32_t is_waiting; /* it has calls and has not ended; atomic: others look when all ends */
 };
 
 /* Run it; the thread is inside all of its communicators. */

@@ -165,18 +165,38 @@ static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
     return rc;
 }
 
+/* "tuttiMailboxRecv(count 4, int32, tag 7)"; a request that has its message, or gives one, is
+ * called a message. */
+static void name_call(const struct tuttiMailbox *box, int rank, char *ret_text, size_t size)
+{
+    const struct tutti_mail_request *receive = tutti_mail_oldest_receive(&box->mail, rank);
+    char tag[24] = "any tag";
+
+    if (receive == NULL) {
+        snprintf(ret_text, size, "a message");
+        return;
+    }
+    if (receive->tag != TUTTI_MAIL_ANY)
+        snprintf(tag, sizeof tag, "tag %lld", (long long)receive->tag);
+    snprintf(ret_text, size, "tuttiMailboxRecv(count %zu, %s, %s)", receive->count,
+             tutti_type_name(receive->type), tag);
+}
+
 static void warn_of_wait(struct tuttiMailbox *box, uint64_t now_ns)
 {
     int rank = tutti_mail_waits_for(&box->mail);
-    char whom[32] = "any rank";
+    char whom[32] = "any rank", call[96], others[40] = "";
     double seconds;
 
     if (!tutti_long_wait_is_due(&box->wait, now_ns, &seconds))
         return;
     if (rank >= 0)
         snprintf(whom, sizeof whom, "rank %d", rank);
-    tutti_log(TUTTI_LOG_WARN, "messages: %zu have been waiting for %s for %.1f s",
-              box->mail.pending, whom, seconds);
+    if (box->mail.pending > 1)
+        snprintf(others, sizeof others, " (with %zu more)", box->mail.pending - 1);
+    name_call(box, rank, call, sizeof call);
+    tutti_log(TUTTI_LOG_WARN, "%s%s: has been waiting for %s for %.1f s", call, others, whom,
+              seconds);
 }
 
 /* Once in a while: has anything happened that ends all waits? */

@@ -301,6 +301,46 @@ static void a_process_that_ends_in_a_group_says_what_never_ran(void **state)
         fail_msg("%s", said);
 }
 
+static void *stay_in_a_group(void *argument)
+{
+    pthread_barrier_t *opened = argument;
+    tuttiComm_t own = NULL;
+
+    if (tuttiCommInitAll(&own, 1, NULL) != tuttiSuccess || tuttiGroupStart() != tuttiSuccess ||
+        reduce_on(own, NULL) != tuttiSuccess)
+        return NULL;
+    pthread_barrier_wait(opened);
+    for (;;)
+        pause();
+}
+
+/* The thread is in its group when the process ends. */
+static tuttiResult_t leave_a_thread_in_a_group(struct crew_seat *seat)
+{
+    static pthread_barrier_t opened;
+    pthread_t thread;
+
+    pthread_barrier_init(&opened, NULL, 2);
+    if (pthread_create(&thread, NULL, stay_in_a_group, &opened) != 0)
+        return tuttiSystemError;
+    pthread_barrier_wait(&opened);
+    EXPECT(tuttiSuccess, tuttiGroupStart());
+    EXPECT(tuttiSuccess, reduce_on(seat->comm, NULL));
+    EXPECT(tuttiSuccess, tuttiGroupEnd());
+    return check_sum(seat->nranks);
+}
+
+static void a_process_that_ends_while_another_thread_is_in_a_group_says_so(void **state)
+{
+    const char *said = lines_of(leave_a_thread_in_a_group);
+
+    (void)state;
+    if (count_lines_with(said, "ERROR") != 1 ||
+        strstr(said, "the process ended inside a group that tuttiGroupStart had opened on another "
+                     "thread") == NULL)
+        fail_msg("%s", said);
+}
+
 static tuttiResult_t form_in_a_group(struct crew_seat *seat)
 {
     static tuttiComm_t own;
@@ -480,6 +520,7 @@ int main(void)
         cmocka_unit_test(a_group_of_another_thread_holds_a_communicator_too),
         cmocka_unit_test(a_thread_that_ends_in_a_group_is_reported_and_lets_go),
         cmocka_unit_test(a_process_that_ends_in_a_group_says_what_never_ran),
+        cmocka_unit_test(a_process_that_ends_while_another_thread_is_in_a_group_says_so),
         cmocka_unit_test(a_process_that_ends_before_its_communicators_are_formed_says_so),
         cmocka_unit_test(a_forked_child_does_not_report_its_parents_group),
         cmocka_unit_test(a_forked_child_cannot_run_its_parents_group),

@@ -92,6 +92,61 @@ static void a_rank_without_descriptors_names_the_cause_and_its_peers_name_it(voi
     }
 }
 
+/* ---- while the communicator forms ------------------------------------------------------------ */
+
+/* How many more descriptors the root may have, in a job of NRANKS. */
+struct shortage {
+    int rank, left;
+};
+
+static tuttiResult_t form_with_few_descriptors(struct crew_seat *seat)
+{
+    const struct shortage *shortage = seat->crew->context;
+    tuttiUniqueId id = crew_share_id(seat);
+    tuttiResult_t result;
+    struct rlimit limit;
+
+    if (seat->rank == shortage->rank) {
+        limit.rlim_cur = limit.rlim_max = (rlim_t)first_after_all_fds() + (rlim_t)shortage->left;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    result = tuttiCommInitRank(&seat->comm, seat->nranks, id, seat->rank);
+    return result == tuttiSuccess ? exchange_with_all(seat) : result;
+}
+
+/* Rank 0 has some room for its own sockets, and none or too little for those of the others. */
+static void a_root_without_descriptors_tells_all_ranks_that_come(void **state)
+{
+    static const int rooms[] = {6, 7, 8, 9, 10};
+    int failed = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        struct shortage shortage = {.rank = 0, .left = rooms[i]};
+        struct crew_board *board = crew_run(&(struct crew){
+            .nranks = NRANKS, .run = form_with_few_descriptors, .forms_itself = true,
+            .context = &shortage,
+            .environment = (const char *const[]){"TUTTI_TRANSPORTS", "tcp", "TUTTI_INIT_TIMEOUT_MS",
+                                                 "60000", NULL}});
+
+        for (int rank = 0; rank < NRANKS; rank++) {
+            const struct crew_report *report = &board->reports[rank];
+
+            /* It may have had all that it needed before. */
+            if (rank != 0 && report->result == tuttiSuccess)
+                continue;
+            if (report->result != (rank == 0 ? tuttiSystemError : tuttiRemoteError) ||
+                strstr(report->text, "rank 0") == NULL ||
+                strstr(report->text, "Too many open files") == NULL)
+                fail_msg("room for %d: rank %d: %d: %s", rooms[i], rank, (int)report->result,
+                         report->text);
+            failed++;
+        }
+        crew_clear(board);
+    }
+    assert_true(failed >= 2 * NRANKS);
+}
+
 /* ---- the soft limit -------------------------------------------------------------------------- */
 
 static tuttiResult_t exchange_below_a_soft_limit(struct crew_seat *seat)
@@ -138,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_without_descriptors_names_the_cause_and_its_peers_name_it),
+        cmocka_unit_test(a_root_without_descriptors_tells_all_ranks_that_come),
         cmocka_unit_test(a_soft_limit_is_raised_unless_that_is_switched_off),
     };
 

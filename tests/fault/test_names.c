@@ -38,8 +38,18 @@ static tuttiResult_t finalize(struct crew_seat *seat)
     return tuttiCommFinalize(seat->comm);
 }
 
+static tuttiResult_t make_mailbox(struct crew_seat *seat)
+{
+    tuttiMailbox_t mailbox = NULL;
+    tuttiResult_t result = tuttiMailboxCreate(seat->comm, &mailbox);
+
+    tuttiMailboxDestroy(mailbox);
+    return result;
+}
+
 static const struct meeting meetings[] = {
-    {"tuttiCommSplit", split}, {"tuttiCommTune", tune}, {"tuttiCommFinalize", finalize}};
+    {"tuttiCommSplit", split}, {"tuttiCommTune", tune}, {"tuttiCommFinalize", finalize},
+    {"tuttiMailboxCreate", make_mailbox}};
 
 static tuttiResult_t meet(struct crew_seat *seat)
 {
@@ -80,6 +90,44 @@ static void what_the_user_called_is_named_and_not_what_is_inside_it(void **state
     for (int i = 0; i < crew_way_count; i++)
         for (size_t k = 0; k < sizeof meetings / sizeof *meetings; k++)
             check_meeting(&crew_ways[i], &meetings[k]);
+}
+
+/* ---- a call that fails before it begins ------------------------------------------------------ */
+
+/* Rank 0 has aborted when the others make their first call. */
+static tuttiResult_t call_after_an_abort(struct crew_seat *seat)
+{
+    static const struct crew_call call = {CREW_ALLREDUCE, 9, tuttiFloat32, tuttiSum, 0};
+
+    if (seat->rank == 0) {
+        crew_await(&seat->board->marks[0], NRANKS - 1); /* all are formed */
+        tuttiCommAbort(seat->comm);
+        crew_add(&seat->board->marks[1]);
+        return tuttiSuccess;
+    }
+    crew_add(&seat->board->marks[0]);
+    if (!crew_await(&seat->board->marks[1], 1))
+        return tuttiInternalError;
+    return crew_call(seat, &call);
+}
+
+static void a_call_that_fails_before_it_begins_is_named(void **state)
+{
+    static const char named[] = ", allreduce(count 9, float32, sum), number 1: ";
+
+    (void)state;
+    for (int i = 0; i < crew_way_count; i++) {
+        struct crew_board *board = crew_run(&(struct crew){
+            .nranks = NRANKS, .environment = crew_ways[i].environment,
+            .run = call_after_an_abort, .timeout_ms = TIMEOUT_MS});
+
+        for (int rank = 1; rank < NRANKS; rank++)
+            if (board->reports[rank].result == tuttiSuccess ||
+                strstr(board->reports[rank].text, named) == NULL)
+                fail_msg("%s: rank %d got %d: %s", crew_ways[i].name, rank,
+                         (int)board->reports[rank].result, board->reports[rank].text);
+        crew_clear(board);
+    }
 }
 
 /* ---- an all-to-all-v that waits -------------------------------------------------------------- */
@@ -164,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_user_called_is_named_and_not_what_is_inside_it),
+        cmocka_unit_test(a_call_that_fails_before_it_begins_is_named),
         cmocka_unit_test(an_all_to_all_v_that_waits_says_how_much_it_moves_and_for_whom),
         cmocka_unit_test(what_a_peer_says_arrives_whole_whatever_the_names_are),
     };

@@ -60,7 +60,9 @@ static int reserve_arena(struct tutti_engine *engine, const struct tutti_program
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);
         engine->arena_bytes = bytes;
     }
-    run->staged_input = engine->arena;
+    run->staged_input = run->staged_output = run->scratch = engine->arena;
+    if (bytes == 0) /* and perhaps no arena */
+        return TUTTI_OK;
     run->staged_output = engine->arena + program->staged_input_bytes;
     run->scratch = engine->arena + staged;
     return TUTTI_OK;

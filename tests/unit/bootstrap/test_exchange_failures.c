@@ -219,6 +219,47 @@ static void expect_notice_of_death(enum meeting meeting, int dying)
     crew_close(&crew);
 }
 
+/* Rank 1 has joined and given its record. It dies while rank 2 is still missing. */
+static void a_process_that_dies_while_others_are_missing_is_noticed_at_once(void **state)
+{
+    (void)state;
+    for (enum meeting meeting = BY_TCP; meeting <= BY_FILE; meeting++) {
+        uint64_t until_ns = tutti_now_ns() + 10 * TUTTI_NS_PER_S;
+        int status;
+        pid_t child;
+
+        crew_open(&crew, meeting);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            crew_add(&crew, 3, 1, plenty(), "secret");
+            for (;;)
+                crew_step(&crew, 16);
+        }
+        crew_add(&crew, 3, 0, plenty(), "secret");
+        for (int i = 0; i < 200; i++) {
+            crew_step(&crew, 16);
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        assert_int_equal(crew.rc[0], TUTTI_AGAIN);
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        while (crew.rc[0] == TUTTI_AGAIN && tutti_now_ns() < until_ns) {
+            crew_step(&crew, 16);
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        crew_expect(&crew, TUTTI_ERR_REMOTE, "rank 1 of 3");
+        if (meeting == BY_FILE) { /* what the dead rank has left goes when the next crew has met */
+            crew_leave(&crew, 0, "it failed");
+            crew.count = 0;
+            crew_fill(&crew, 2, plenty());
+            crew_round(&crew, 16);
+            crew_expect(&crew, TUTTI_OK, "");
+        }
+        crew_close(&crew);
+    }
+}
+
 static void a_process_that_dies_is_noticed_at_once(void **state)
 {
     (void)state;
@@ -528,6 +569,7 @@ int main(void)
         cmocka_unit_test(a_member_that_vanishes_is_named_at_once),
         cmocka_unit_test(a_root_that_leaves_is_noticed_by_all),
         cmocka_unit_test(a_process_that_dies_is_noticed_at_once),
+        cmocka_unit_test(a_process_that_dies_while_others_are_missing_is_noticed_at_once),
         cmocka_unit_test(a_rank_that_comes_after_the_root_has_given_up_is_told),
         cmocka_unit_test(an_id_that_is_used_again_is_named),
         cmocka_unit_test(a_root_whom_nobody_calls_asks_for_the_id),
