@@ -248,6 +248,30 @@ def test_a_failure_writes_the_flight_recorder(traces):
     made.close()
 
 
+def fail_again(rank: int, size: int, victim: int) -> float:
+    dist.all_reduce(torch.ones(1))
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # threads of the backend run when this one waits
+    dist.group.WORLD.register_abort_hook(7, lambda: time.sleep(4))
+    begun = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(dist.DistBackendError, match=f"rank {victim}"):
+            dist.recv(torch.ones(1), victim)
+        with pytest.raises(dist.DistBackendError, match=f"rank {victim}"):
+            dist.all_reduce(torch.ones(1))
+    return time.monotonic() - begun
+
+
+def test_calls_after_a_failure_do_not_wait_for_the_flight_recorder():
+    if not hasattr(torch._C._distributed_c10d, "FlightRecorderHook"):
+        pytest.skip("this PyTorch records the calls of its own backends only")
+    made = World(2)
+    made._pipes[1].send(("test_life", "fail_again", (1,)))
+    assert made.run(fail_again, 1, ranks=[0])[0] < 2
+    made.close()
+
+
 def a_limit_of_one_call(rank: int, size: int) -> None:
     group = dist.new_group()
     limits = dist.AllreduceOptions()
