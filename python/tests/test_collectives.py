@@ -365,7 +365,8 @@ def functional(rank: int, size: int) -> None:
              [total, float(size)])):
         for result, value, count in zip(results, wanted, (2, 3)):
             equal(result + 0, torch.full((count,), value))
-    for result, count in zip(funcol.all_gather_into_tensor_coalesced([mine, torch.full((3,), float(rank))], group), (2, 3)):
+    tensors = [mine, torch.full((3,), float(rank))]
+    for result, count in zip(funcol.all_gather_into_tensor_coalesced(tensors, group), (2, 3)):
         equal(result + 0, torch.tensor(each).repeat_interleave(count).float())
 
 

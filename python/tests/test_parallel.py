@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch builds on process groups: device meshes, DTensor, FSDP, tensor and pipeline parallelism, checkpoints.
 
-PyTorch's own tests of them are in its source only, they are not installed. Each function here runs with four ranks over Gloo and over
-Tutti, and has the same results. Numbers are whole where the order of a sum would matter.
+PyTorch's own tests of them are in its source only, they are not installed. Each function here runs with four
+ranks over Gloo and over Tutti, and has the same results. DTensor's numbers are whole, so that sums are exact.
 """
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def meshes(rank: int, size: int) -> List[Any]:
     by_hand = DeviceMesh("cpu", torch.tensor([[3, 1], [2, 0]]), mesh_dim_names=("a", "b"))
     of_group = DeviceMesh.from_group(grid.get_group("columns"), "cpu")
     cube = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("x", "y", "z"))
-    groups = [grid.get_group(0), grid.get_group("columns"), flat.get_group(), by_hand.get_group("a"), of_group.get_group(),
+    groups = [grid.get_group(0), grid.get_group("columns"), flat.get_group(), by_hand.get_group("a"),
+              of_group.get_group(),
               cube["x", "z"]._flatten().get_group(), cube.get_group("y"), *cube["y", "z"].get_all_groups()]
     for group in groups:
         gathered = torch.empty(group.size(), dtype=torch.int64)
