@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own tests of a CPU backend, over Tutti or over Gloo.
 
-Runs the tests that PyTorch installs (torch.testing._internal.distributed.distributed_test), or those of a
-file of its source, with WORLD_SIZE ranks (4 by default), and writes how each ended. scripts/pytorch-tests
-runs it for both backends and makes the table.
+Runs the tests that PyTorch installs (torch.testing._internal.distributed.distributed_test, or those of RPC
+that form a process group), or those of a file of its source, with WORLD_SIZE ranks (4 by default), and writes
+how each ended. scripts/pytorch-tests runs it for both backends and makes the table.
 """
 from __future__ import annotations
 
 import argparse
 import importlib
 import importlib.util
+import inspect
 import json
 import multiprocessing
 import os
@@ -94,6 +95,23 @@ def make_suite(backend: str) -> unittest.TestSuite:
     return unittest.defaultTestLoader.loadTestsFromTestCase(OverBackend)
 
 
+def forms_a_process_group(test: unittest.TestCase) -> bool:
+    method = inspect.unwrap(getattr(test, test._testMethodName))
+    return "Ddp" in type(test).__name__ or "init_process_group" in inspect.getsource(method)
+
+
+def make_suite_of_rpc(backend: str) -> unittest.TestSuite:
+    """The tests of RPC and distributed autograd that also form a process group, which is Gloo's in them."""
+    from torch.testing._internal.distributed import rpc_utils
+    from torch.testing._internal.distributed.rpc.tensorpipe_rpc_agent_test_fixture import TensorPipeRpcAgentTestFixture
+
+    if backend == "tutti":
+        take_place_of_gloo()
+    classes = rpc_utils.generate_tests("", TensorPipeRpcAgentTestFixture, rpc_utils.GENERIC_TESTS, __name__)
+    tests = [test for kind in classes.values() for test in unittest.defaultTestLoader.loadTestsFromTestCase(kind)]
+    return unittest.TestSuite(filter(forms_a_process_group, tests))
+
+
 def make_suite_of_file(backend: str, path: str) -> unittest.TestSuite:
     folder, name = os.path.split(os.path.abspath(path))
     sys.path.insert(0, folder)
@@ -144,6 +162,7 @@ def main() -> int:
     parser.add_argument("backend", choices=("tutti", "gloo"))
     parser.add_argument("results", help="a file for them, JSON")
     parser.add_argument("--pattern", default="", help="only tests whose name it matches, a regular expression")
+    parser.add_argument("--rpc", action="store_true", help="the tests of RPC that form a process group")
     parser.add_argument("--file", help="a file of tests, from PyTorch's source; by default distributed_test")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tutti-test-") as scratch:
@@ -153,7 +172,8 @@ def main() -> int:
 
         torch.set_num_threads(1)
         start_ranks_by_fork()
-        suite = make_suite_of_file(options.backend, options.file) if options.file else make_suite(options.backend)
+        suite = make_suite_of_file(options.backend, options.file) if options.file else \
+            make_suite_of_rpc(options.backend) if options.rpc else make_suite(options.backend)
         tests = [test for test in flatten(suite) if re.search(options.pattern, test.id())]
         results = Results(len(tests))
         unittest.TestSuite(tests).run(results)

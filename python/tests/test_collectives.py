@@ -95,8 +95,20 @@ def complex_numbers(rank: int, size: int) -> None:
         equal(gathered[other], torch.full((2,), complex(other, 2), dtype=torch.complex128))
 
 
+def complex_numbers_of_16_bit_parts(rank: int, size: int) -> None:
+    mine = torch.full((2 * size,), complex(rank, -1), dtype=torch.complex64).to(torch.complex32)
+    wanted = torch.full((2 * size,), complex(size * (size - 1) / 2, -size), dtype=torch.complex64)
+    tensor, part, of_root = mine.clone(), mine[:2].clone(), mine.clone()
+    dist.all_reduce(tensor)
+    dist.reduce_scatter_tensor(part, mine)
+    dist.reduce(of_root, dst=0)
+    for result in (tensor, part, *([of_root] if rank == 0 else [])):
+        equal(result.to(torch.complex64), wanted[:result.numel()])
+
+
 def test_complex(world):
     world.run(complex_numbers)
+    world.run(complex_numbers_of_16_bit_parts)
 
 
 def premultiplied(rank: int, size: int) -> None:
@@ -333,14 +345,73 @@ def test_works_and_futures(world):
 def functional(rank: int, size: int) -> None:
     import torch.distributed._functional_collectives as funcol
 
-    summed = funcol.all_reduce(torch.ones(4), "sum", dist.group.WORLD)
-    equal(summed + 0, torch.full((4,), float(size)))
-    gathered = funcol.all_gather_tensor(torch.full((2,), float(rank)), 0, dist.group.WORLD)
-    equal(gathered + 0, torch.arange(size).repeat_interleave(2).float())
+    group, each = dist.group.WORLD, list(range(size))
+    mine, total = torch.full((2,), float(rank)), size * (size - 1) / 2
+    equal(funcol.all_reduce(torch.ones(4), "sum", group) + 0, torch.full((4,), float(size)))
+    equal(funcol.all_reduce(mine, "max", group) + 0, torch.full((2,), size - 1.0))
+    equal(funcol.broadcast(mine, size - 1, group) + 0, torch.full((2,), size - 1.0))
+    equal(funcol.all_gather_tensor(mine, 0, group) + 0, torch.tensor(each).repeat_interleave(2).float())
+    equal(funcol.all_gather_tensor(mine.reshape(2, 1), 1, group) + 0, torch.tensor(each).float().expand(2, size) + 0)
+    equal(funcol.reduce_scatter_tensor(mine.repeat(size), "sum", 0, group) + 0, torch.full((2,), total))
+    equal(funcol.permute_tensor(mine, each[1:] + [0], group) + 0, torch.full((2,), float((rank - 1) % size)))
+    equal(funcol.all_to_all_single(torch.arange(size) + rank, [1] * size, [1] * size, group) + 0,
+          torch.arange(size) + rank)
+    equal(funcol.all_to_all_single(torch.full((total_rows(size),), rank), [rank + 1] * size,
+                                   [other + 1 for other in each], group) + 0,
+          torch.tensor(each).repeat_interleave(rank + 1))
+    for results, wanted in (
+            (funcol.all_reduce_coalesced([mine, torch.ones(3)], "sum", group), [total, float(size)]),
+            (funcol.reduce_scatter_tensor_coalesced([mine.repeat(size), torch.ones(3 * size)], "sum", [0, 0], group),
+             [total, float(size)])):
+        for result, value, count in zip(results, wanted, (2, 3)):
+            equal(result + 0, torch.full((count,), value))
+    tensors = [mine, torch.full((3,), float(rank))]
+    for result, count in zip(funcol.all_gather_into_tensor_coalesced(tensors, group), (2, 3)):
+        equal(result + 0, torch.tensor(each).repeat_interleave(count).float())
+
+
+def total_rows(size: int) -> int:
+    return size * (size + 1) // 2
+
+
+def with_gradients(rank: int, size: int) -> None:
+    import torch.distributed._functional_collectives as funcol
+
+    tensor = torch.ones(size, requires_grad=True)
+    parts = funcol.all_to_all_single_autograd(tensor * rank, [1] * size, [1] * size, dist.group.WORLD)
+    (parts * (rank + 1)).sum().backward()
+    equal(tensor.grad, torch.arange(1.0, size + 1) * rank)
 
 
 def test_functional_collectives(world):
     world.run(functional)
+    world.run(with_gradients)
+
+
+def compiled(rank: int, size: int, backend: str) -> None:
+    import torch.distributed._functional_collectives as funcol
+
+    def compute(tensor: torch.Tensor) -> torch.Tensor:
+        total = funcol.all_reduce(tensor * 2, "sum", dist.group.WORLD)
+        rows = funcol.all_gather_tensor(total + rank, 0, dist.group.WORLD)
+        return funcol.reduce_scatter_tensor(rows, "sum", 0, dist.group.WORLD).sin()
+
+    def compute_in_place(tensor: torch.Tensor) -> torch.Tensor:
+        total, rows = tensor * 2, tensor.new_empty(size * tensor.numel())
+        dist.all_reduce(total)
+        dist.all_gather_into_tensor(rows, total + rank)
+        return rows.sin()
+
+    tensor = torch.arange(6.0) + rank
+    for function in (compute, compute_in_place):
+        fast = torch.compile(function, backend=backend, fullgraph=True)
+        torch.testing.assert_close(fast(tensor), function(tensor))
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiled_collectives(pair, backend):
+    pair.run(compiled, backend)
 
 
 def operator(rank: int, size: int) -> None:
@@ -364,6 +435,15 @@ def test_the_operator(world):
 
 def test_tutti_may_be_imported_before_torch():
     subprocess.run([sys.executable, "-c", "import tutti.torch, torch"], check=True, timeout=120)
+
+
+def test_a_pytorch_without_torch_distributed_can_be_imported():
+    program = """
+import torch, torch.distributed, tutti._autoload
+torch.distributed.is_available = lambda: False
+tutti._autoload.register()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 def mistakes(rank: int, size: int) -> None:

@@ -2,9 +2,13 @@
 """How process groups begin, divide and end, also badly."""
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
+import threading
 import time
 from datetime import timedelta
 
@@ -244,6 +248,30 @@ def test_a_failure_writes_the_flight_recorder(traces):
     made.close()
 
 
+def fail_again(rank: int, size: int, victim: int) -> float:
+    dist.all_reduce(torch.ones(1))
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # threads of the backend run when this one waits
+    dist.group.WORLD.register_abort_hook(7, lambda: time.sleep(4))
+    begun = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(dist.DistBackendError, match=f"rank {victim}"):
+            dist.recv(torch.ones(1), victim)
+        with pytest.raises(dist.DistBackendError, match=f"rank {victim}"):
+            dist.all_reduce(torch.ones(1))
+    return time.monotonic() - begun
+
+
+def test_calls_after_a_failure_do_not_wait_for_the_flight_recorder():
+    if not hasattr(torch._C._distributed_c10d, "FlightRecorderHook"):
+        pytest.skip("this PyTorch records the calls of its own backends only")
+    made = World(2)
+    made._pipes[1].send(("test_life", "fail_again", (1,)))
+    assert made.run(fail_again, 1, ranks=[0])[0] < 2
+    made.close()
+
+
 def a_limit_of_one_call(rank: int, size: int) -> None:
     group = dist.new_group()
     limits = dist.AllreduceOptions()
@@ -269,6 +297,79 @@ def test_a_limit_of_one_call(pair):
 
 def test_a_child_of_fork_is_refused(pair):
     pair.run(forked)
+
+
+def load_data(rank: int, size: int) -> None:
+    multiprocessing.current_process()._config["daemon"] = False  # a rank of a test; it may have children here
+    pending, total = dist.all_reduce(torch.ones(100000), async_op=True), 0
+    for _ in range(2):  # each makes two processes by fork, which end with the loop
+        for batch in torch.utils.data.DataLoader(torch.arange(32.0), batch_size=4, num_workers=2):
+            tensor = batch.sum().reshape(1)
+            dist.all_reduce(tensor)
+            total += tensor.item()
+    assert pending.wait() and total == 2 * size * 32 * 31 / 2
+
+
+def test_a_data_loader_with_workers(pair):
+    pair.run(load_data)
+
+
+def by_threads(rank: int, size: int) -> None:
+    groups, failures, turns = [dist.new_group() for _ in range(3)], [], 50
+
+    def work(index: int) -> None:
+        try:
+            for turn in range(turns):
+                own, shared, received = torch.full((100,), float(index + 1)), torch.ones(10), torch.empty(5)
+                dist.all_reduce(own, group=groups[index])
+                dist.all_reduce(shared)  # in a group that all threads use, which make the same calls
+                sent = dist.isend(torch.full((5,), float(index * turns + turn)), (rank + 1) % size, tag=index)
+                dist.recv(received, (rank - 1) % size, tag=index)
+                sent.wait()
+                assert (own == size * (index + 1)).all() and (shared == size).all()
+                assert (received == index * turns + turn).all()
+        except BaseException as error:  # noqa: BLE001 - the test shows it
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def test_threads(world):
+    world.run(by_threads)
+
+
+def begin_by_hand(rank: int, size: int, path: str) -> None:
+    dist.init_process_group("cpu:tutti", init_method=f"file://{path}", rank=rank, world_size=size)
+    assert dist.get_backend_config() == "cpu:tutti"
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor)
+    assert (tensor == size).all()
+    with pytest.raises(RuntimeError, match="Detected mismatch between collectives"):
+        dist.all_reduce(torch.ones(3 + rank))  # PyTorch compares the calls of ranks before it makes them
+
+
+def test_backends_by_device_and_pytorchs_own_check_of_calls(tmp_path):
+    made = World(2, "", TORCH_DISTRIBUTED_DEBUG="DETAIL")
+    made.run(begin_by_hand, str(tmp_path / "store"))
+    made.close()
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_where_pytorch_does_not_load_backends(tmp_path, is_imported):
+    program = f"""
+{"import tutti.torch" if is_imported else ""}
+import torch.distributed as dist
+dist.init_process_group("tutti", init_method="file://{tmp_path}/store", rank=0, world_size=1)
+dist.barrier()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+    assert (done.returncode == 0) == is_imported, done.stderr
 
 
 def memory(rank: int, size: int) -> None:

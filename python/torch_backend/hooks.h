@@ -78,8 +78,8 @@ class Hooks : public std::enable_shared_from_this<Hooks> {
     // succeeded only.
     HookTable<uint64_t, std::optional<float>> completion;
 
-    // The process group has failed: calls the hooks of abort, once. They run in the queue, since
-    // the flight recorder takes seconds to write its file and the caller has an exception to see.
+    // The process group has failed: calls the hooks of abort, once. They run in a thread of their
+    // own: the flight recorder takes seconds to write its file, and callers have exceptions to see.
     void fail();
 
   private:

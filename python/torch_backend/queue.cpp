@@ -34,6 +34,18 @@ void Queue::see_to_jobs()
 // The queues that call back in this thread: a callback may itself end a queue.
 static thread_local std::vector<const Queue *> calling_back;
 
+// The lock is held, but not during the callback; telling_ counts it already.
+template <class Callback> void Queue::tell(Lock &lock, Callback callback)
+{
+    lock.unlock();
+    calling_back.push_back(this);
+    callback();
+    calling_back.pop_back();
+    lock.lock();
+    telling_--;
+    news_.notify_all();
+}
+
 // Nobody else serves. The lock is held, but not while the job runs and calls back.
 void Queue::run_one(Lock &lock, Job &job)
 {
@@ -46,13 +58,20 @@ void Queue::run_one(Lock &lock, Job &job)
     see_to_jobs();
     news_.notify_all();
     telling_++;
-    lock.unlock();
-    calling_back.push_back(this);
-    job.tell();
-    calling_back.pop_back();
-    lock.lock();
-    telling_--;
-    news_.notify_all();
+    tell(lock, [&job] { job.tell(); });
+}
+
+void Queue::call_back(std::function<void()> callback)
+{
+    std::lock_guard<std::mutex> guard(lock_);
+
+    threads_.emplace_back([this, callback = std::move(callback)] {
+        Lock lock(lock_);
+
+        pthread_setname_np(pthread_self(), "tutti-torch");
+        tell(lock, callback);
+    });
+    telling_++;
 }
 
 void Queue::serve_one(Lock &lock)

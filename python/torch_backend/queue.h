@@ -14,6 +14,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -42,6 +43,10 @@ class Queue {
     // Queue a job.
     void push(std::shared_ptr<Job> job);
 
+    // Call back in a thread of its own, and not in that of a caller which waits for other jobs.
+    // drain() waits for it.
+    void call_back(std::function<void()> callback);
+
     // Run a job in this thread, after all that were queued before.
     void run_now(Job &job);
 
@@ -55,6 +60,7 @@ class Queue {
   private:
     using Lock = std::unique_lock<std::mutex>;
 
+    template <class Callback> void tell(Lock &lock, Callback callback);
     void run_one(Lock &lock, Job &job);
     void serve_one(Lock &lock);
     void serve_all(Lock &lock);

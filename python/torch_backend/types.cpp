@@ -94,9 +94,9 @@ Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
                         op == c10d::ReduceOp::PREMUL_SUM,
                     "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
                     ": complex numbers can be summed and averaged");
-        TORCH_CHECK(type != at::kComplexHalf, "tutti: complex numbers of 16-bit parts cannot be "
-                    "reduced; convert them to torch.complex64");
-        return {plain_op(op), type, wire_of(type), false};
+        const auto run_type = type == at::kComplexHalf ? at::kComplexFloat : type;
+
+        return {plain_op(op), run_type, wire_of(run_type), false};
     }
     if (type == at::kShort || type == at::ScalarType::UInt16)
         return {plain_op(op), at::kInt, {tuttiInt32, 1}, false};

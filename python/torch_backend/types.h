@@ -48,8 +48,8 @@ void check_tensor(const at::Tensor &tensor, const char *function);
 Wire wire_of(at::ScalarType type);
 
 // A reduction that the library does on `type`, perhaps on a tensor of another type: 16-bit integers
-// are widened, bool is reduced as bytes (a sum is a logical or, a product a logical and), complex
-// numbers by their parts.
+// and parts of complex numbers are widened, bool is reduced as bytes (a sum is a logical or, a
+// product a logical and), complex numbers by their parts.
 struct Reduction {
     tuttiRedOp_t op;
     at::ScalarType run_type; // convert to it before, and back afterwards

@@ -9,5 +9,5 @@ def register() -> None:
         from tutti import torch as tutti_torch
 
         # Where a program imports tutti.torch before torch, this runs in the middle of it; it registers itself then.
-    if hasattr(tutti_torch, "register"):
-        tutti_torch.register()
+        if hasattr(tutti_torch, "register"):
+            tutti_torch.register()

@@ -112,22 +112,4 @@ def shared_memory() -> Iterator[None]:
         extension.end_sharing()
 
 
-def is_shared(tensor: torch.Tensor) -> bool:
-    """Does the tensor lie in memory that the ranks of a host map?"""
-    return _extension().is_shared(tensor)
-
-
-@contextmanager
-def shared_memory() -> Iterator[None]:
-    """CPU tensors of 1 MiB and more that any thread allocates inside lie in memory that the ranks of a host map,
-    so that collectives need not copy them. For DistributedDataParallel, make the model and its first two steps
-    inside: it allocates its buckets when it is made, and anew in its first step."""
-    extension = _extension()
-    extension.begin_sharing()
-    try:
-        yield
-    finally:
-        extension.end_sharing()
-
-
 register()
