@@ -2,6 +2,7 @@
  * Addresses: to and from text, to and from the kernel's form, and those of this host. */
 #include "base/address_native.h"
 #include "base/interface.h"
+#include "base/limits.h"
 #include "base/param.h"
 #include "base/result.h"
 
@@ -264,7 +265,7 @@ static int fail_none_left(const char *filter)
     }
     if (interfaces != NULL)
         if_freenameindex(interfaces);
-    return tutti_fail(TUTTI_ERR_SYSTEM,
+    return tutti_fail(TUTTI_ERR_USAGE,
                       "no usable network interface: TUTTI_SOCKET_IFNAME='%s', "
                       "TUTTI_SOCKET_FAMILY=%s, interfaces:%s",
                       filter,
@@ -318,11 +319,13 @@ int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, s
 {
     const char *filter = tutti_param_text(TUTTI_PARAM_SOCKET_IFNAME);
     bool names_wanted = *filter != '\0' && *filter != '^';
+    char text[TUTTI_LIMITS_TEXT_BYTES];
     struct ifaddrs *interfaces;
     size_t count = 0, passed = 0;
 
     if (getifaddrs(&interfaces) != 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "list network interfaces: %s", strerror(errno));
+        return tutti_fail(TUTTI_ERR_SYSTEM, "list network interfaces: %s",
+                          tutti_limits_describe(errno, text));
 
     for (enum class turn = GLOBAL; turn < CLASS_COUNT; turn++) {
         /* A filter that matches nothing is a mistake of the user; falling back to

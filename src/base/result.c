@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,4 +128,11 @@ void tutti_assert_failed(const char *claim, const char *file, int line)
 {
     fprintf(stderr, "tutti: %s:%d: this must hold and does not: %s\n", file, line, claim);
     abort();
+}
+
+void tutti_message_clean(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((uint8_t)text[i] < 0x20 || text[i] == 0x7f)
+            text[i] = '?';
 }

@@ -54,6 +54,9 @@ void tutti_record_message(const char *format, ...) __attribute__((format(printf,
  * with the last word, and with "...". */
 void tutti_message_copy(char *to, size_t size_bytes, const char *message);
 
+/* Replace control characters: others chose these bytes, and they end on somebody's terminal. */
+void tutti_message_clean(char *text, size_t length);
+
 /* The last message recorded on this thread; "" if none. Never NULL. */
 const char *tutti_last_message(void);
 

@@ -107,7 +107,7 @@ int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16
 static size_t listen_on_one_port(const struct tutti_address *addresses, size_t count,
                                  bool skips_used, int *ret_fds, uint16_t *ret_port_be)
 {
-    char text[TUTTI_ADDRESS_TEXT_BYTES];
+    char text[TUTTI_ADDRESS_TEXT_BYTES], cause[TUTTI_LIMITS_TEXT_BYTES];
     uint16_t port_be = 0;
     size_t found = 0;
 
@@ -123,7 +123,7 @@ static size_t listen_on_one_port(const struct tutti_address *addresses, size_t c
         if (error == 0)
             continue;
         tutti_record_message("listen on %s: %s", tutti_address_format(&address, text),
-                             strerror(error));
+                             tutti_limits_describe(error, cause));
         if (error != EADDRINUSE || skips_used)
             continue;
         for (size_t k = 0; k < i; k++)

@@ -96,8 +96,6 @@ void tutti_outbox_load(struct tutti_outbox *outbox, const struct tutti_frame *fr
 /* Send what can be sent. TUTTI_OK: all of it, or nothing was loaded. */
 int tutti_outbox_step(struct tutti_outbox *outbox, int fd);
 
-/* Replace control characters: others chose these bytes, and they end on somebody's terminal. */
-void tutti_exchange_clean(char *text, size_t length);
 
 /* The text of an error frame, cut to `size` and free of control characters, and its code: one of
  * ours whatever the wire says. */

@@ -221,7 +221,7 @@ static int look_for_error(struct file_boot *boot)
     if (tutti_directory_get(&boot->dir, tutti_file_session_name(boot->session, name, "error"),
                             &head, text, sizeof text - 1) != TUTTI_OK)
         return TUTTI_AGAIN;
-    tutti_exchange_clean(text, head.size);
+    tutti_message_clean(text, head.size);
     text[head.size] = '\0';
     boot->is_over = true;
     return tutti_fail(head.code == TUTTI_ERR_USAGE || head.code == TUTTI_ERR_TIMEOUT

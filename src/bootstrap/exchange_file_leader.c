@@ -207,7 +207,7 @@ static void see_left(struct file_boot *boot, const char *name, uint32_t rank)
 
     if (tutti_directory_get(&boot->dir, name, &head, text, sizeof text - 1) != TUTTI_OK)
         return;
-    tutti_exchange_clean(text, head.size);
+    tutti_message_clean(text, head.size);
     text[head.size] = '\0';
     if (head.code == TUTTI_ERR_TIMEOUT)
         fail_missing(boot);

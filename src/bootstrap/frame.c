@@ -125,19 +125,12 @@ int tutti_inbox_step(struct tutti_inbox *inbox, int fd)
     return TUTTI_OK;
 }
 
-void tutti_exchange_clean(char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if ((uint8_t)text[i] < 0x20 || text[i] == 0x7f)
-            text[i] = '?';
-}
-
 int tutti_inbox_error(const struct tutti_inbox *inbox, char *ret_text, size_t size)
 {
     size_t length = inbox->frame.size < size - 1 ? inbox->frame.size : size - 1;
 
     memcpy(ret_text, inbox->body, length);
-    tutti_exchange_clean(ret_text, length);
+    tutti_message_clean(ret_text, length);
     ret_text[length] = '\0';
     switch (inbox->frame.code) {
     case TUTTI_ERR_USAGE: return TUTTI_ERR_USAGE;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
-#define RECORD_VERSION 5
+#define RECORD_VERSION 6
 
 /* ---- opening ------------------------------------------------------------------------- */
 
@@ -55,6 +55,7 @@ static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args 
     union tutti_record *mine = &fabric->mine;
     enum tutti_seal_mode seal_mode = TUTTI_SEAL_OFF;
     uint32_t uses = 0;
+    int rc = TUTTI_OK;
 
     TUTTI_TRY(parse_uses(&uses));
     TUTTI_TRY(tutti_seal_read_mode(&seal_mode));
@@ -71,9 +72,14 @@ static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args 
     tutti_identity_host_name(mine->host_name);
 
     /* Without network a rank may still do: settle says so if not. */
-    if ((uses & TUTTI_USE_TCP) != 0 && fabric->nranks > 1 && tutti_tcp_open(fabric) != TUTTI_OK) {
+    if ((uses & TUTTI_USE_TCP) != 0 && fabric->nranks > 1)
+        rc = tutti_tcp_open(fabric);
+    if (rc != TUTTI_OK) {
         uses &= ~(uint32_t)TUTTI_USE_TCP;
-        tutti_log(TUTTI_LOG_INFO, "no TCP: %s", tutti_last_message());
+        mine->is_short = rc == TUTTI_ERR_SYSTEM;
+        memset(mine->why_no_tcp, 0, sizeof mine->why_no_tcp);
+        tutti_message_copy(mine->why_no_tcp, sizeof mine->why_no_tcp, tutti_last_message());
+        tutti_log(TUTTI_LOG_INFO, "no TCP: %s", mine->why_no_tcp);
     }
     mine->uses = uses;
     return TUTTI_OK;
@@ -241,10 +247,7 @@ void tutti_fabric_destroy(struct tutti_fabric *fabric)
     tutti_pass_destroy(fabric->pass);
     tutti_lend_destroy(fabric->lend);
     tutti_segment_destroy(fabric->segment);
-    if (fabric->epoll_fd >= 0)
-        close(fabric->epoll_fd);
-    if (fabric->event_fd >= 0)
-        close(fabric->event_fd);
+    tutti_wait_release(fabric);
     free(fabric->held_fds);
     free(fabric->records);
     free(fabric->verdicts);

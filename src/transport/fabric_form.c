@@ -35,6 +35,11 @@ static int check_record(struct tutti_fabric *fabric, int rank)
         return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d, not of %d", rank,
                           record->rank, record->nranks, fabric->nranks);
     tutti_identity_clean_name(record->host_name);
+    if ((record->uses & TUTTI_USE_TCP) == 0) {
+        record->ncandidates = 0;
+        record->why_no_tcp[sizeof record->why_no_tcp - 1] = '\0';
+        tutti_message_clean(record->why_no_tcp, strlen(record->why_no_tcp));
+    }
     if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > 16 ||
         record->seal_mode >= TUTTI_SEAL_MODES)
         return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);

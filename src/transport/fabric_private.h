@@ -42,7 +42,12 @@ union tutti_record {
         int32_t cells[TUTTI_CELL_LEVELS]; /* of its host; -1: not known */
         uint8_t seal_mode; /* TUTTI_ENCRYPT (seal.h) */
         uint8_t has_aes;   /* instructions for AES-256-GCM */
-        struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
+        uint8_t is_short;  /* no TCP, for want of descriptors or memory */
+        union {
+            struct tutti_address candidates[TUTTI_MAX_CANDIDATES]; /* the first `ncandidates` */
+            /* Of a rank without TUTTI_USE_TCP: why, for people; "": it was not asked for. */
+            char why_no_tcp[TUTTI_MAX_CANDIDATES * sizeof(struct tutti_address)];
+        };
         char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; hosts are told apart by identity */
     };
     uint8_t bytes[TUTTI_FABRIC_RECORD_BYTES];
@@ -115,7 +120,7 @@ struct tutti_fabric {
     uint32_t offers_left;         /* how often to offer the core until we look who is where */
     uint32_t offers_per_look;
     uint32_t sleeps_how;          /* as announced */
-    int epoll_fd, event_fd;       /* -1 until a route needs sockets; set under `lock` */
+    int epoll_fd, event_fd;       /* -1: no route needs sockets; set under `lock` */
 
     /* Failing. `lock` guards what abort and wake, from other threads, look at. */
     pthread_mutex_t lock;
@@ -171,6 +176,10 @@ void tutti_wait_init(struct tutti_fabric *fabric);
 
 /* Get what sleeping on sockets, and on the domain besides, needs. */
 int tutti_wait_open_sockets(struct tutti_fabric *fabric);
+/* Its descriptors are taken before the ranks meet, so that a rank that lacks them can still tell the
+ * others. Release them where no route needs sockets. */
+int tutti_wait_reserve(struct tutti_fabric *fabric);
+void tutti_wait_release(struct tutti_fabric *fabric);
 
 /* Let the end of a sleep depend on `fd`, too, until it is closed. */
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd);

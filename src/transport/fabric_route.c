@@ -128,18 +128,41 @@ static const char *why_no_shm(const struct tutti_fabric *fabric, int a, int b)
                                                  : "another rank of the host could not";
 }
 
+/* The one of the two ranks that has said why it has no TCP; -1: neither. */
+static int lacks_tcp(const struct tutti_fabric *fabric, int a, int b)
+{
+    const int ranks[] = {a, b};
+
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        if ((fabric->records[ranks[i]].uses & TUTTI_USE_TCP) == 0 &&
+            fabric->records[ranks[i]].why_no_tcp[0] != '\0')
+            return ranks[i];
+    return -1;
+}
+
 static const char *why_no_tcp(const struct tutti_fabric *fabric, int a, int b)
 {
     if (!may_both(fabric, a, b, TUTTI_USE_TCP))
-        return "excluded by TUTTI_TRANSPORTS, or no usable network interface";
+        return "excluded by TUTTI_TRANSPORTS";
     return "no address of one that the other can reach (TUTTI_SOCKET_IFNAME, "
            "TUTTI_SOCKET_FAMILY)";
 }
 
 static int check_pair(const struct tutti_fabric *fabric, int a, int b)
 {
+    int lacking;
+
     if (a == b || tutti_route_shm(fabric, a, b) || tutti_route_tcp(fabric, a, b))
         return TUTTI_OK;
+    lacking = lacks_tcp(fabric, a, b);
+    if (lacking >= 0)
+        return tutti_fail(!fabric->records[lacking].is_short ? TUTTI_ERR_USAGE
+                          : lacking == fabric->rank          ? TUTTI_ERR_SYSTEM
+                                                             : TUTTI_ERR_REMOTE,
+                          "ranks %d and %d have no transport in common: shm: %s; cma: needs shm; "
+                          "tcp: rank %d has none: %s",
+                          a, b, why_no_shm(fabric, a, b), lacking,
+                          fabric->records[lacking].why_no_tcp);
     return tutti_fail(TUTTI_ERR_USAGE,
                       "ranks %d and %d have no transport in common: shm: %s; cma: needs shm; "
                       "tcp: %s",

@@ -14,6 +14,7 @@
 #include "transport/fabric_private.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/param.h"
 #include "transport/spread.h"
 
@@ -128,18 +129,37 @@ static int open_bell(struct tutti_fabric *fabric)
     return rc;
 }
 
-int tutti_wait_open_sockets(struct tutti_fabric *fabric)
+int tutti_wait_reserve(struct tutti_fabric *fabric)
 {
+    char cause[TUTTI_LIMITS_TEXT_BYTES];
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
+    tutti_limits_describe(errno, cause);
     pthread_mutex_lock(&fabric->lock);
     fabric->epoll_fd = epoll_fd;
     fabric->event_fd = event_fd;
     pthread_mutex_unlock(&fabric->lock);
-    if (epoll_fd < 0 || event_fd < 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "epoll and eventfd descriptors: %s", strerror(errno));
-    TUTTI_TRY(tutti_wait_watch(fabric, event_fd));
+    if (epoll_fd >= 0 && event_fd >= 0)
+        return TUTTI_OK;
+    tutti_wait_release(fabric);
+    return tutti_note(TUTTI_ERR_SYSTEM, "descriptors to wait for sockets: %s", cause);
+}
+
+void tutti_wait_release(struct tutti_fabric *fabric)
+{
+    pthread_mutex_lock(&fabric->lock);
+    if (fabric->epoll_fd >= 0)
+        close(fabric->epoll_fd);
+    if (fabric->event_fd >= 0)
+        close(fabric->event_fd);
+    fabric->epoll_fd = fabric->event_fd = -1;
+    pthread_mutex_unlock(&fabric->lock);
+}
+
+int tutti_wait_open_sockets(struct tutti_fabric *fabric)
+{
+    TUTTI_TRY(tutti_wait_watch(fabric, fabric->event_fd));
     return open_bell(fabric);
 }
 

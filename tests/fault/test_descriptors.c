@@ -94,7 +94,7 @@ static void a_rank_without_descriptors_names_the_cause_and_its_peers_name_it(voi
 
 /* ---- while the communicator forms ------------------------------------------------------------ */
 
-/* How many more descriptors the root may have, in a job of NRANKS. */
+/* How many more descriptors a rank may have, in a job of NRANKS. */
 struct shortage {
     int rank, left;
 };
@@ -114,37 +114,56 @@ static tuttiResult_t form_with_few_descriptors(struct crew_seat *seat)
     return result == tuttiSuccess ? exchange_with_all(seat) : result;
 }
 
+/* A job whose rank `who` has room for so many descriptors. It and all others are told the cause, but for
+ * those that had all they needed before. Returns how many ranks failed. */
+static int count_told(int who, int room)
+{
+    struct shortage shortage = {.rank = who, .left = room};
+    struct crew_board *board = crew_run(&(struct crew){
+        .nranks = NRANKS, .run = form_with_few_descriptors, .forms_itself = true,
+        .context = &shortage,
+        .environment = (const char *const[]){"TUTTI_TRANSPORTS", "tcp", "TUTTI_INIT_TIMEOUT_MS",
+                                             "60000", NULL}});
+    int failed = 0;
+    char name[32];
+
+    snprintf(name, sizeof name, "rank %d", who);
+    for (int rank = 0; rank < NRANKS; rank++) {
+        const struct crew_report *report = &board->reports[rank];
+
+        if (rank != who && report->result == tuttiSuccess)
+            continue;
+        if (report->result != (rank == who ? tuttiSystemError : tuttiRemoteError) ||
+            strstr(report->text, name) == NULL ||
+            strstr(report->text, "Too many open files") == NULL)
+            fail_msg("rank %d has room for %d: rank %d: %d: %s", who, room, rank,
+                     (int)report->result, report->text);
+        failed++;
+    }
+    crew_clear(board);
+    return failed;
+}
+
 /* Rank 0 has some room for its own sockets, and none or too little for those of the others. */
 static void a_root_without_descriptors_tells_all_ranks_that_come(void **state)
 {
-    static const int rooms[] = {6, 7, 8, 9, 10};
     int failed = 0;
 
     (void)state;
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
-        struct shortage shortage = {.rank = 0, .left = rooms[i]};
-        struct crew_board *board = crew_run(&(struct crew){
-            .nranks = NRANKS, .run = form_with_few_descriptors, .forms_itself = true,
-            .context = &shortage,
-            .environment = (const char *const[]){"TUTTI_TRANSPORTS", "tcp", "TUTTI_INIT_TIMEOUT_MS",
-                                                 "60000", NULL}});
-
-        for (int rank = 0; rank < NRANKS; rank++) {
-            const struct crew_report *report = &board->reports[rank];
-
-            /* It may have had all that it needed before. */
-            if (rank != 0 && report->result == tuttiSuccess)
-                continue;
-            if (report->result != (rank == 0 ? tuttiSystemError : tuttiRemoteError) ||
-                strstr(report->text, "rank 0") == NULL ||
-                strstr(report->text, "Too many open files") == NULL)
-                fail_msg("room for %d: rank %d: %d: %s", rooms[i], rank, (int)report->result,
-                         report->text);
-            failed++;
-        }
-        crew_clear(board);
-    }
+    for (int room = 6; room <= 10; room++)
+        failed += count_told(0, room);
     assert_true(failed >= 2 * NRANKS);
+}
+
+/* It can join, and has too little room for what it needs afterwards. */
+static void a_member_without_descriptors_tells_all_ranks(void **state)
+{
+    int failed = 0;
+
+    (void)state;
+    for (int room = 4; room <= 9; room++)
+        failed += count_told(3, room);
+    assert_true(failed >= 3 * NRANKS);
 }
 
 /* ---- the soft limit -------------------------------------------------------------------------- */
@@ -194,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_without_descriptors_names_the_cause_and_its_peers_name_it),
         cmocka_unit_test(a_root_without_descriptors_tells_all_ranks_that_come),
+        cmocka_unit_test(a_member_without_descriptors_tells_all_ranks),
         cmocka_unit_test(a_soft_limit_is_raised_unless_that_is_switched_off),
     };
 

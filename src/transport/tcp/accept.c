@@ -4,10 +4,12 @@
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/param.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,21 @@ static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, 
     mine->ncandidates = (uint8_t)tcp->nlisten;
 }
 
+/* Whatever else this rank needs besides its connections, so that a rank that lacks it can tell so while
+ * ranks meet. */
+static int reserve(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
+{
+    char cause[TUTTI_LIMITS_TEXT_BYTES];
+
+    TUTTI_TRY(tutti_wait_reserve(fabric));
+    tcp->spare_fd = eventfd(0, EFD_CLOEXEC);
+    if (tcp->spare_fd >= 0)
+        return TUTTI_OK;
+    tutti_limits_describe(errno, cause);
+    tutti_wait_release(fabric);
+    return tutti_note(TUTTI_ERR_SYSTEM, "a spare descriptor: %s", cause);
+}
+
 int tutti_tcp_open(struct tutti_fabric *fabric)
 {
     union tutti_record *mine = &fabric->mine;
@@ -75,11 +92,17 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_last_message());
         goto free_tcp;
     }
+    TUTTI_TRY_OR(stop_listening, rc, reserve(fabric, tcp));
     list_candidates(fabric, tcp, count, mbits);
     mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
     fabric->tcp = tcp;
     return TUTTI_OK;
 
+stop_listening:
+    for (size_t i = 0; i < count; i++)
+        if (tcp->listen_fds[i] >= 0)
+            close(tcp->listen_fds[i]);
+    mine->port_be = 0;
 free_tcp:
     free(tcp->has_met);
     free(tcp);
@@ -129,6 +152,7 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
         return TUTTI_OK;
     if (!is_needed) {
         tutti_tcp_destroy(fabric);
+        tutti_wait_release(fabric);
         return TUTTI_OK;
     }
     TUTTI_TRY(tutti_wait_open_sockets(fabric));
@@ -142,7 +166,6 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
     pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
-    tcp->spare_fd = eventfd(0, EFD_CLOEXEC);
     tcp->takes_calls = true;
     pthread_mutex_unlock(&fabric->lock);
     return TUTTI_OK;

@@ -183,7 +183,7 @@ static void a_filter_that_matches_nothing_is_named(void **state)
     size_t count;
 
     (void)state;
-    list_with("=nosuchif,nosuchprefix", "any", TUTTI_ERR_SYSTEM, addresses, &count);
+    list_with("=nosuchif,nosuchprefix", "any", TUTTI_ERR_USAGE, addresses, &count);
     assert_non_null(strstr(tutti_last_message(), "nosuchprefix"));
     assert_non_null(strstr(tutti_last_message(), " lo"));
 }
