@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS) /* before the next address is tried as well */
+/* A root that is about to end hangs up on us, too, and the next root takes its place. */
+#define TOLD_REFUSAL 3
 #define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
 #define ANSWER_PATIENCE_NS (5 * TUTTI_NS_PER_S) /* after it has greeted us */
 #define RETRY_FIRST_NS (5 * TUTTI_NS_PER_MS)
@@ -65,11 +67,9 @@ static void refused(struct member *member, struct attempt *attempt)
     bool was_chosen = member->chosen == attempt;
 
     snprintf(member->last_refusal, sizeof member->last_refusal, "%s", tutti_last_message());
-    if (was_chosen && !member->has_warned) {
-        member->has_warned = true;
+    if (was_chosen && ++member->refusals == TOLD_REFUSAL)
         tutti_log(TUTTI_LOG_WARN, "%s: %s; trying again until the deadline",
                   name_attempt(member, attempt, text), member->last_refusal);
-    }
     if (was_chosen)
         member->chosen = NULL;
 

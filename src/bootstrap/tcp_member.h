@@ -34,7 +34,7 @@ struct member {
     struct attempt attempts[TUTTI_CANDIDATES_MAX];
     size_t attempt_count;
     struct attempt *chosen;
-    bool has_warned;
+    int refusals;         /* by a root that was chosen */
     uint64_t later_pause_ns; /* the last pause before calling a root again that had no time */
     uint64_t refused_ns; /* since when all have refused; 0: they do not */
     char last_refusal[256];
