@@ -2,6 +2,7 @@
 """Sends and receives of torch.distributed."""
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -124,3 +125,18 @@ def types(rank: int, size: int) -> None:
 
 def test_types(world):
     world.run(types)
+
+
+def into_expanded(rank: int, size: int) -> None:
+    one = torch.zeros(1)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        dist.irecv(one.expand(4), (rank - 1) % size)
+    work = dist.isend(torch.full((1,), float(rank)).expand(4), (rank + 1) % size)
+    received = torch.zeros(4)
+    dist.recv(received, (rank - 1) % size)
+    work.wait()
+    assert one.item() == 0 and torch.equal(received, torch.full((4,), float((rank - 1) % size)))
+
+
+def test_an_expanded_tensor_is_sent_but_not_received_into(world):
+    world.run(into_expanded)
