@@ -2,6 +2,9 @@
 """Sends and receives of torch.distributed."""
 from __future__ import annotations
 
+import time
+from datetime import timedelta
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -125,6 +128,38 @@ def types(rank: int, size: int) -> None:
 
 def test_types(world):
     world.run(types)
+
+
+def to_itself(rank: int, size: int, backend: str) -> None:
+    # So that a call which waits does not wait long, and the group of other tests stays as it is.
+    group = dist.new_group(backend=backend, timeout=timedelta(seconds=5))
+    sent, received = torch.ones(4), torch.zeros(4)
+    send, receive = dist.P2POp(dist.isend, sent, rank, group), dist.P2POp(dist.irecv, received, rank, group)
+    with pytest.raises(ValueError, match="Invalid destination rank"):
+        dist.send(sent, rank, group=group)
+    for name, call in {
+        "isend": lambda: dist.isend(sent, rank, group=group),
+        "recv": lambda: dist.recv(received, rank, group=group),
+        "irecv": lambda: dist.irecv(received, rank, group=group),
+        "a send of a batch": lambda: dist.batch_isend_irecv([send]),
+        "a receive of a batch": lambda: dist.batch_isend_irecv([receive]),
+        "both": lambda: dist.batch_isend_irecv([send, receive]),
+    }.items():
+        with pytest.raises(RuntimeError, match="this rank itself" if backend == "tutti" else ""):
+            call()
+            raise AssertionError(f"{name}: no exception")
+    # The next batch is whole.
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, (rank + 1) % size, group),
+                                    dist.P2POp(dist.irecv, received, (rank - 1) % size, group)])
+    for work in works:
+        work.wait()
+    assert torch.equal(received, sent)
+    dist.barrier(group=group)
+
+
+@pytest.mark.parametrize("backend", ["tutti", "gloo"])
+def test_messages_to_oneself_are_refused_at_once(pair, backend):
+    pair.run(to_itself, backend)
 
 
 def into_expanded(rank: int, size: int) -> None:

@@ -149,6 +149,8 @@ class Backend : public c10d::Backend {
     OnDevice &see_to_device(c10::Device device);
     WorkPtr note(WorkPtr work);
     WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
+    WorkPtr begin_message(Tensors &tensors, int peer, int tag, c10d::OpType type,
+                          const char *title);
     WorkPtr message_on_device(const OnDevice::Message &message);
     void stop();
     void close();

@@ -141,7 +141,21 @@ class MessageWork : public NumberedWork {
 
 } // namespace
 
+// PyTorch does not end the coalescing of a batch that an exception leaves.
 WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title)
+{
+    try {
+        return begin_message(tensors, peer, tag, type, title);
+    } catch (...) {
+        is_coalescing_ = false;
+        coalesced_.clear();
+        messages_.clear();
+        throw;
+    }
+}
+
+WorkPtr Backend::begin_message(Tensors &tensors, int peer, int tag, c10d::OpType type,
+                               const char *title)
 {
     const bool is_send = type == c10d::OpType::SEND;
     const char *const function = is_send ? "send" : "recv";
@@ -153,6 +167,9 @@ WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type,
         check_output(tensor, function);
     if (!tensor.device().is_cpu())
         return message_on_device({tensor, peer, is_send});
+    TORCH_CHECK(peer != getRank(), "tutti: ", function, ": rank ", peer,
+                " is this rank itself, which can neither send to itself nor receive from itself; "
+                "copy the tensor instead");
     const Wire wire = wire_of(tensor.scalar_type());
     const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
     at::Tensor place = is_plain  ? tensor
