@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from typing import Callable
 
 import pytest
 import torch
@@ -175,3 +176,61 @@ def into_expanded(rank: int, size: int) -> None:
 
 def test_an_expanded_tensor_is_sent_but_not_received_into(world):
     world.run(into_expanded)
+
+
+def compute_until(is_there: Callable[[], bool]) -> None:
+    """Without a pause, as a program does that computes in Python."""
+    limit = time.monotonic() + 30
+    while not is_there():
+        assert time.monotonic() < limit, "nothing has come"
+
+
+def without_wait(rank: int, size: int) -> None:
+    total, received = torch.ones(300000), torch.zeros(300000)
+    told = []
+    dist.barrier()
+    if rank == 0:
+        time.sleep(0.3)  # the others' calls begin before those of this rank
+    reduction = dist.all_reduce(total, async_op=True)
+    reduction.get_future().then(lambda _: told.append(True))
+    receipt = dist.irecv(received, (rank - 1) % size)
+    sending = dist.isend(torch.full((300000,), float(rank + 1)), (rank + 1) % size)
+    # Neither wait() nor is_completed(), which could do the work themselves.
+    compute_until(lambda: told and total[-1].item() == size)
+    compute_until(lambda: received[-1].item() == (rank - 1) % size + 1)
+    assert (total == size).all() and (received == (rank - 1) % size + 1).all()
+    for work in (reduction, receipt, sending):
+        work.wait()
+
+
+def test_operations_progress_while_python_computes(world):
+    world.run(without_wait)
+
+
+def idle(rank: int, size: int) -> None:
+    late = size - 1
+    for how in ("no wait", "wait", "a call that blocks"):
+        total, received = torch.ones(1000), torch.zeros(1000)
+        dist.barrier()
+        if rank == late:
+            time.sleep(1.5)
+        began, used = time.monotonic(), time.process_time()  # of all threads of this process
+        works = [dist.irecv(received, (rank - 1) % size)]
+        if how == "a call that blocks":
+            dist.all_reduce(total)
+        else:
+            works.append(dist.all_reduce(total, async_op=True))
+        if how == "wait":
+            works[-1].wait()
+        elif how == "no wait" and rank != late:
+            time.sleep(1.2)
+        used, passed = time.process_time() - used, time.monotonic() - began
+        assert rank == late or (passed > 1 and used < passed / 2), f"{how}: {used} s of a core in {passed} s"
+        works.append(dist.isend(torch.full((1000,), float(rank)), (rank + 1) % size))
+        for work in works:
+            work.wait()
+        assert (total == size).all() and (received == (rank - 1) % size).all()
+
+
+def test_ranks_that_wait_do_not_keep_a_core_busy(world):
+    world.run(idle)
