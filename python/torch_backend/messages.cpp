@@ -167,9 +167,6 @@ WorkPtr Backend::begin_message(Tensors &tensors, int peer, int tag, c10d::OpType
         check_output(tensor, function);
     if (!tensor.device().is_cpu())
         return message_on_device({tensor, peer, is_send});
-    TORCH_CHECK(peer != getRank(), "tutti: ", function, ": rank ", peer,
-                " is this rank itself, which can neither send to itself nor receive from itself; "
-                "copy the tensor instead");
     const Wire wire = wire_of(tensor.scalar_type());
     const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
     at::Tensor place = is_plain  ? tensor
