@@ -144,6 +144,49 @@ def test_tensors_that_are_not_contiguous(world):
     world.run(strided)
 
 
+def into_expanded(rank: int, size: int) -> None:
+    last, one, four = size - 1, torch.zeros(1), torch.ones(4)
+    bad, bad_all, bits = one.expand(4), one.expand(4 * size), one.int().expand(4)
+    bad_list, good_list = [torch.zeros(4) for _ in range(last)] + [bad], [four.clone() for _ in range(size)]
+    for is_async in (False, True):
+        calls = {
+            "all_reduce": lambda: dist.all_reduce(bad, async_op=is_async),
+            "all_reduce of bits": lambda: dist.all_reduce(bits, op=ReduceOp.BOR, async_op=is_async),
+            "all_reduce_coalesced": lambda: dist.all_reduce_coalesced([four, bad], async_op=is_async),
+            "all_gather": lambda: dist.all_gather(bad_list, four, async_op=is_async),
+            "all_gather_into_tensor": lambda: dist.all_gather_into_tensor(bad_all, four, async_op=is_async),
+            "reduce_scatter": lambda: dist.reduce_scatter(bad, good_list, async_op=is_async),
+            "reduce_scatter_tensor": lambda: dist.reduce_scatter_tensor(bad, torch.ones(4 * size), async_op=is_async),
+            "all_to_all": lambda: dist.all_to_all(bad_list, good_list, async_op=is_async),
+            "all_to_all_single": lambda: dist.all_to_all_single(bad_all, torch.ones(4 * size), async_op=is_async),
+            "scatter": lambda: dist.scatter(bad, good_list if rank == 0 else None, 0, async_op=is_async),
+        }
+        if rank == last:  # elsewhere the tensor is only read
+            calls["reduce"] = lambda: dist.reduce(bad, last, async_op=is_async)
+            calls["gather"] = lambda: dist.gather(four, bad_list, last, async_op=is_async)
+        else:
+            calls["broadcast"] = lambda: dist.broadcast(bad, last, async_op=is_async)
+        for name, call in calls.items():
+            with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+                call()  # an async call, too: the error is not that of its wait()
+                raise AssertionError(f"{name}: no exception")
+    equal(one, torch.zeros(1))
+    equal(four, torch.ones(4))
+    # None of these calls has begun, so that the ranks still agree on the next one.
+    received = torch.zeros(4)
+    dist.broadcast(torch.ones(1).expand(4) if rank == last else received, last)
+    equal(received, torch.zeros(4) if rank == last else torch.ones(4))
+    dist.reduce(received.fill_(1) if rank == last else torch.ones(1).expand(4), last)
+    equal(received, torch.full((4,), float(size) if rank == last else 1.0))
+    dist.all_gather(good_list, torch.full((1,), float(rank)).expand(4))
+    for other in range(size):
+        equal(good_list[other], torch.full((4,), float(other)))
+
+
+def test_expanded_tensors_are_refused_as_results_before_the_call(world):
+    world.run(into_expanded)
+
+
 def sparse(rank: int, size: int) -> None:
     tensor = torch.sparse_coo_tensor([[rank, 5]], [1.0, rank], (8,))
     dist.all_reduce(tensor)

@@ -432,6 +432,42 @@ def test_options(tmp_path):
     made.close()
 
 
+def has_limit(rank: int, group: dist.ProcessGroup, milliseconds: int) -> None:
+    own = group._get_backend(torch.device("cpu")).options
+    assert own._timeout == timedelta(milliseconds=milliseconds), own._timeout
+    dist.barrier(group=group)
+    if rank == 0:
+        with pytest.raises(dist.DistBackendError, match=f"has waited {milliseconds} ms"):
+            dist.all_reduce(torch.ones(1), group=group)
+    dist.barrier()
+
+
+def options_of_groups(rank: int, size: int) -> None:
+    from tutti.torch import Options
+
+    limits = Options(timeout=timedelta(milliseconds=400), init_timeout=timedelta(seconds=50))
+    assert isinstance(limits, torch._C._distributed_c10d.Backend.Options) and limits.backend == "tutti"
+    assert limits.timeout == timedelta(milliseconds=400) and limits.init_timeout == timedelta(seconds=50)
+    assert Options().timeout is None and Options().init_timeout is None
+    everybody = [list(range(size))]
+    group = dist.new_group(pg_options=limits)
+    for _ in range(2):  # a program may use its options again
+        split = dist.split_group(dist.group.WORLD, everybody, pg_options=limits)
+        assert split._get_backend(torch.device("cpu")).options.init_timeout == timedelta(seconds=50)
+        has_limit(rank, split, 400)
+    # The timeout of the call holds where the options name none, and in a split of a group with options.
+    named = dist.split_group(dist.group.WORLD, everybody, timeout=timedelta(milliseconds=500),
+                             pg_options=Options(init_timeout=timedelta(seconds=40)))
+    assert named._get_backend(torch.device("cpu")).options.init_timeout == timedelta(seconds=40)
+    has_limit(rank, named, 500)
+    has_limit(rank, dist.split_group(group, everybody, timeout=timedelta(milliseconds=600)), 600)
+    has_limit(rank, group, 400)
+
+
+def test_options_of_new_and_split_groups(pair):
+    pair.run(options_of_groups)
+
+
 def test_memory_of_shared_windows(world):
     world.run(memory)
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.h"
 
+#include <ATen/MemoryOverlap.h>
+
 namespace tutti_torch {
 
 void check_tensor(const at::Tensor &tensor, const char *function)
@@ -19,6 +21,19 @@ at::Tensor &only(Tensors &tensors, const char *function)
                       tensors.size());
     check_tensor(tensors[0], function);
     return tensors[0];
+}
+
+void check_output(const at::Tensor &tensor, const char *function)
+{
+    TORCH_CHECK(at::has_internal_overlap(tensor) != at::MemOverlap::Yes, "tutti: ", function,
+                ": unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory location. Please clone() the tensor before the call");
+}
+
+void check_outputs(const Tensors &tensors, const char *function)
+{
+    for (const auto &tensor : tensors)
+        check_output(tensor, function);
 }
 
 void check_root(int64_t root, int size, const char *function)

@@ -16,6 +16,9 @@ using Tensors = std::vector<at::Tensor>;
 
 // The only one of a list.
 at::Tensor &only(Tensors &tensors, const char *function);
+// An element of a result needs memory of its own, which those of an expanded tensor do not have.
+void check_output(const at::Tensor &tensor, const char *function);
+void check_outputs(const Tensors &tensors, const char *function);
 void check_root(int64_t root, int size, const char *function);
 void check_same_type(const at::Tensor &a, const at::Tensor &b, const char *function);
 // The only list: a tensor for each of `size` ranks, of the type of `one`.

@@ -67,7 +67,7 @@ tuttiComm_t Backend::form(const char *key, int device)
     tuttiComm_t comm = nullptr;
 
     config.timeoutMs = as_int_ms(options_->timeout);
-    config.initTimeoutMs = as_int_ms(options_->init_timeout);
+    config.initTimeoutMs = as_int_ms(options_->init_limit.value_or(options_->timeout));
     if (config.initTimeoutMs == 0)
         config.initTimeoutMs = INT_MAX;
     config.commName = name.c_str();
@@ -172,6 +172,10 @@ static std::vector<c10::weak_intrusive_ptr<Backend>> living;
 c10::intrusive_ptr<Backend> Backend::make(const c10::intrusive_ptr<c10d::Store> &store, int rank,
                                           int size, const c10::intrusive_ptr<Options> &options)
 {
+    // As the options of a group that is split from this one: it may be given another limit.
+    options->timeout = options->limit.value_or(options->timeout);
+    options->limit.reset();
+    options->init_limit = options->init_limit.value_or(options->timeout);
     auto made = c10::make_intrusive<Backend>(store, rank, size, options);
     std::lock_guard<std::mutex> guard(living_lock);
 
@@ -262,12 +266,14 @@ Backend::split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<i
 
     if (mine == ranks.end())
         return nullptr;
-    auto options = c10::make_intrusive<Options>(opts ? opts->timeout : options_->timeout);
+    // Options of another class, or none, say nothing of how long the ranks may take to come.
+    const auto *given = dynamic_cast<const Options *>(opts.get());
+    auto options = c10::make_intrusive<Options>(given ? *given : *options_);
 
-    options->init_timeout = options_->init_timeout;
-
-    if (opts)
+    if (opts) {
+        options->timeout = opts->timeout;
         options->group_name = opts->group_name;
+    }
     return make(store->clone(), static_cast<int>(mine - ranks.begin()),
                 static_cast<int>(ranks.size()), options);
 }

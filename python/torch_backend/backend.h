@@ -35,13 +35,26 @@ class Orphans {
 
 class Backend : public c10d::Backend {
   public:
+    // As a program makes them, and as a process group has them. The base's `timeout` is the limit of each
+    // operation, but PyTorch sets it to its own default before it hands options on: what the program has
+    // asked for is in `limit`.
     struct Options : c10d::Backend::Options {
-        explicit Options(std::chrono::milliseconds limit = kBackendDefaultTimeout)
-            : c10d::Backend::Options("tutti", limit), init_timeout(limit)
+        using Limit = std::optional<std::chrono::milliseconds>;
+
+        explicit Options(Limit of_operations = {}, Limit of_init = {})
+            : c10d::Backend::Options("tutti", of_operations.value_or(kBackendDefaultTimeout)),
+              limit(of_operations), init_limit(of_init)
         {
         }
 
-        std::chrono::milliseconds init_timeout; // of forming the communicator
+        // Not in older PyTorch, so without "override".
+        c10::intrusive_ptr<c10d::Backend::Options> clone() const
+        {
+            return c10::make_intrusive<Options>(*this);
+        }
+
+        Limit limit;      // of each operation; none: that of the call which makes the process group
+        Limit init_limit; // of forming the communicator; none: as of operations
     };
 
     // Forms the communicator of all `size` ranks, which find each other through the store.
@@ -136,6 +149,8 @@ class Backend : public c10d::Backend {
     OnDevice &see_to_device(c10::Device device);
     WorkPtr note(WorkPtr work);
     WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
+    WorkPtr begin_message(Tensors &tensors, int peer, int tag, c10d::OpType type,
+                          const char *title);
     WorkPtr message_on_device(const OnDevice::Message &message);
     void stop();
     void close();

@@ -16,6 +16,8 @@ WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts)
     const int root = static_cast<int>(opts.rootRank);
 
     check_root(opts.rootRank, getSize(), "broadcast");
+    if (getRank() != root)
+        check_output(tensor, "broadcast");
     return launch(c10d::OpType::BROADCAST, "tutti:broadcast", tensors, tensors, opts.asyncOp,
                   opts.timeout, [tensor, root, rank = getRank()](const Seat &seat) {
                       const Wire wire = wire_of(tensor.scalar_type());
@@ -105,6 +107,7 @@ WorkPtr Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs,
     const int root = static_cast<int>(opts.rootRank);
     const Tensors list = list_of_root(outputs, input, root, getRank(), getSize(), "gather");
 
+    check_outputs(list, "gather");
     return launch(c10d::OpType::GATHER, "tutti:gather", inputs, list, opts.asyncOp, opts.timeout,
                   [input, list, root, rank = getRank()](const Seat &seat) {
                       if (is_large(input)) {
@@ -130,8 +133,10 @@ WorkPtr Backend::gather_into_tensor(at::Tensor &output, at::Tensor &input,
 
     check_root(opts.rootRank, getSize(), "gather_single");
     check_tensor(input, "gather_single");
-    if (is_root)
+    if (is_root) {
         check_gathered(output, input, getSize(), "gather_single");
+        check_output(output, "gather_single");
+    }
     return launch(c10d::OpType::GATHER, "tutti:gather", {input},
                   is_root ? Tensors{output} : Tensors{}, opts.asyncOp, opts.timeout,
                   [output, input, is_root, root](const Seat &seat) {
@@ -154,6 +159,7 @@ WorkPtr Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
     const int root = static_cast<int>(opts.rootRank);
     const Tensors list = list_of_root(inputs, output, root, getRank(), getSize(), "scatter");
 
+    check_output(output, "scatter");
     return launch(c10d::OpType::SCATTER, "tutti:scatter", list, outputs, opts.asyncOp, opts.timeout,
                   [output, list, root, rank = getRank()](const Seat &seat) {
                       if (is_large(output)) {
@@ -210,6 +216,7 @@ WorkPtr Backend::allgather(std::vector<Tensors> &outputs, Tensors &inputs,
 
     const Tensors &list = only_list(outputs, input, getSize(), "all_gather");
     check_gathered_list(list, input, getRank(), "all_gather");
+    check_outputs(list, "all_gather");
     return launch(c10d::OpType::ALLGATHER, "tutti:all_gather", inputs, list, opts.asyncOp,
                   opts.timeout, [list, input](const Seat &seat) {
                       all_gather_list(list, input, seat);
@@ -238,6 +245,7 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inp
         only_list({lists[i]}, inputs[i], getSize(), "all_gather_coalesced");
         check_gathered_list(lists[i], inputs[i], getRank(), "all_gather_coalesced");
     }
+    check_outputs(results, "all_gather_coalesced");
     return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs, results,
                   opts.asyncOp, opts.timeout, [lists, inputs](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
@@ -259,6 +267,7 @@ WorkPtr Backend::_allgather_base(at::Tensor &output, at::Tensor &input,
                                  const c10d::AllgatherOptions &opts)
 {
     check_gathered(output, input, getSize(), "all_gather_into_tensor");
+    check_output(output, "all_gather_into_tensor");
     return launch(c10d::OpType::_ALLGATHER_BASE, "tutti:all_gather", {input}, {output},
                   opts.asyncOp, opts.timeout,
                   [output, input](const Seat &seat) { all_gather_one(output, input, seat); });
@@ -271,6 +280,7 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inpu
                       inputs.size(), " inputs, ", outputs.size(), " outputs");
     for (size_t i = 0; i < inputs.size(); i++)
         check_gathered(outputs[i], inputs[i], getSize(), "all_gather_into_tensor");
+    check_outputs(outputs, "all_gather_into_tensor");
     return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs,
                   outputs, opts.asyncOp, opts.timeout, [outputs, inputs](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
@@ -321,6 +331,7 @@ WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
     TORCH_CHECK_VALUE(!is_even || input.numel() == output.numel(),
                       "tutti: all_to_all_single: the input has ", input.numel(),
                       " elements, the output ", output.numel());
+    check_output(output, "all_to_all_single");
     return launch(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {input}, {output}, opts.asyncOp,
                   opts.timeout, [=](const Seat &seat) {
                       const Wire wire = wire_of(input.scalar_type());
@@ -349,6 +360,7 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
         check_same_type(outputs[i], inputs[0], "all_to_all");
         check_same_type(inputs[i], inputs[0], "all_to_all");
     }
+    check_outputs(outputs, "all_to_all");
     return launch(c10d::OpType::ALLTOALL, "tutti:all_to_all", inputs, outputs, opts.asyncOp,
                   opts.timeout, [outputs, inputs](const Seat &seat) {
                       const Wire wire = wire_of(inputs[0].scalar_type());

@@ -141,16 +141,30 @@ class MessageWork : public NumberedWork {
 
 } // namespace
 
+// PyTorch does not end the coalescing of a batch that an exception leaves.
 WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title)
 {
+    try {
+        return begin_message(tensors, peer, tag, type, title);
+    } catch (...) {
+        is_coalescing_ = false;
+        coalesced_.clear();
+        messages_.clear();
+        throw;
+    }
+}
+
+WorkPtr Backend::begin_message(Tensors &tensors, int peer, int tag, c10d::OpType type,
+                               const char *title)
+{
     const bool is_send = type == c10d::OpType::SEND;
+    const char *const function = is_send ? "send" : "recv";
 
     check_alive();
-    TORCH_CHECK_VALUE(tensors.size() == 1, "tutti: ", title, ": takes one tensor, got ",
-                      tensors.size());
-    const at::Tensor &tensor = tensors[0];
+    const at::Tensor &tensor = only(tensors, function);
 
-    check_tensor(tensor, title);
+    if (!is_send)
+        check_output(tensor, function);
     if (!tensor.device().is_cpu())
         return message_on_device({tensor, peer, is_send});
     const Wire wire = wire_of(tensor.scalar_type());

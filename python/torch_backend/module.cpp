@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module tutti.torch._backend: what makes a process group, and memory of shared windows.
 #include <pybind11/chrono.h>
+#include <pybind11/stl.h>
 #include <torch/extension.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -13,12 +14,13 @@ namespace tutti_torch {
 static c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store> &store,
                                                 int rank, int size,
                                                 std::chrono::milliseconds timeout,
-                                                std::chrono::milliseconds init_timeout,
-                                                const std::string &group_name)
+                                                const std::string &group_name,
+                                                const Backend::Options *given)
 {
-    auto options = c10::make_intrusive<Backend::Options>(timeout);
+    auto options = given ? c10::make_intrusive<Backend::Options>(*given)
+                         : c10::make_intrusive<Backend::Options>();
 
-    options->init_timeout = init_timeout;
+    options->timeout = timeout;
     options->group_name = group_name;
     return Backend::make(store, rank, size, options);
 }
@@ -30,13 +32,42 @@ static at::Tensor empty(const std::vector<int64_t> &sizes, py::object dtype)
                                    : torch::python::detail::py_object_to_dtype(dtype));
 }
 
+static std::string text_of(const Backend::Options::Limit &limit)
+{
+    return limit ? py::repr(py::cast(*limit)).cast<std::string>() : "None";
+}
+
+// Their base class is PyTorch's, which has to be known by now.
+static void bind_options(py::module &module)
+{
+    using Options = Backend::Options;
+
+    py::module::import("torch._C._distributed_c10d");
+    py::class_<Options, c10d::Backend::Options, c10::intrusive_ptr<Options>>(
+        module, "Options",
+        "Of a process group: the pg_options of init_process_group, new_group and split_group.")
+        .def(py::init<Options::Limit, Options::Limit>(), py::arg("timeout") = py::none(),
+             py::arg("init_timeout") = py::none())
+        .def_readonly("timeout", &Options::limit,
+                      "Of each operation; None: that of the call which makes the process group.")
+        .def_readonly("init_timeout", &Options::init_limit,
+                      "Until all ranks have come; None: as the timeout.")
+        .def("__repr__",
+             [](const Options &options) {
+                 return "tutti.torch.Options(timeout=" + text_of(options.limit) +
+                        ", init_timeout=" + text_of(options.init_limit) + ")";
+             })
+        .attr("__module__") = "tutti.torch";
+}
+
 } // namespace tutti_torch
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
     module.doc() = "torch.distributed over libtutti";
+    tutti_torch::bind_options(module);
     module.def("create", &tutti_torch::create, py::arg("store"), py::arg("rank"), py::arg("size"),
-               py::arg("timeout"), py::arg("init_timeout"), py::arg("group_name"),
+               py::arg("timeout"), py::arg("group_name"), py::arg("options"),
                py::call_guard<py::gil_scoped_release>());
     module.def("empty", &tutti_torch::empty, py::arg("sizes"), py::arg("dtype") = py::none());
     module.def("is_shared", &tutti_torch::is_shared);

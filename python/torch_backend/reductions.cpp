@@ -98,6 +98,7 @@ WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
     const at::Tensor &tensor = only(tensors, "all_reduce");
     const Reduction reduction = reduction_of(opts.reduceOp, tensor.scalar_type());
 
+    check_output(tensor, "all_reduce");
     return launch(c10d::OpType::ALLREDUCE, "tutti:all_reduce", tensors, tensors, opts.asyncOp,
                   opts.timeout,
                   [tensor, reduction, op = opts.reduceOp, size = getSize()](const Seat &seat) {
@@ -113,6 +114,7 @@ WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
         check_tensor(tensor, "all_reduce_coalesced");
         (void)reduction_of(opts.reduceOp, tensor.scalar_type());
     }
+    check_outputs(tensors, "all_reduce_coalesced");
     return launch(c10d::OpType::ALLREDUCE_COALESCED, "tutti:all_reduce", tensors, tensors,
                   opts.asyncOp, opts.timeout,
                   [tensors, op = opts.reduceOp, size = getSize()](const Seat &seat) {
@@ -179,6 +181,8 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
     const int root = static_cast<int>(opts.rootRank);
 
     check_root(opts.rootRank, getSize(), "reduce");
+    if (getRank() == root)
+        check_output(tensor, "reduce");
     return launch(
         c10d::OpType::REDUCE, "tutti:reduce", tensors, tensors, opts.asyncOp, opts.timeout,
         [tensor, reduction, root, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
@@ -260,6 +264,7 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                       "tutti: reduce_scatter: the input for rank ", getRank(), " has ",
                       counts[static_cast<size_t>(getRank())], " elements, the output ",
                       output.numel());
+    check_output(output, "reduce_scatter");
     if (is_even)
         counts.clear();
     return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", list, outputs,
@@ -274,6 +279,7 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
                                       const c10d::ReduceScatterOptions &opts)
 {
     check_gathered(input, output, getSize(), "reduce_scatter_tensor");
+    check_output(output, "reduce_scatter_tensor");
     (void)reduction_of(opts.reduceOp, output.scalar_type());
     return launch(c10d::OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {input}, {output},
                   opts.asyncOp, opts.timeout,
@@ -291,6 +297,7 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inpu
         check_gathered(inputs[i], outputs[i], getSize(), "reduce_scatter_tensor");
         (void)reduction_of(opts.reduceOp, outputs[i].scalar_type());
     }
+    check_outputs(outputs, "reduce_scatter_tensor");
     return launch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "tutti:reduce_scatter", inputs,
                   outputs, opts.asyncOp, opts.timeout,
                   [outputs, inputs, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {

@@ -14,12 +14,14 @@ import atexit
 import datetime
 import importlib
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
 import torch
 import torch.distributed as dist
+
+if TYPE_CHECKING:
+    from tutti.torch._backend import Options
 
 __all__ = ["Options", "all_reduce_", "empty", "is_shared", "register", "shared_memory"]
 
@@ -51,25 +53,24 @@ def _extension() -> ModuleType:
     return module
 
 
-@dataclass(frozen=True)
-class Options:
-    """Of a process group: ``init_process_group("tutti", pg_options=tutti.torch.Options(...))``."""
-
-    timeout: Optional[datetime.timedelta] = None  #: of each operation; else that of init_process_group
-    init_timeout: Optional[datetime.timedelta] = None  #: until all ranks have come; else as the timeout
+def __getattr__(name: str) -> Any:
+    """Options, a class of the extension: loaded when somebody asks for it."""
+    if name == "Options":
+        return _extension().Options
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _create(options: Any, backend_options: Any) -> Any:
     """Make the backend of a process group; called by torch.distributed on all of its ranks."""
-    timeout, init_timeout = options.timeout, None
-    if isinstance(backend_options, Options):
-        timeout, init_timeout = backend_options.timeout or timeout, backend_options.init_timeout
+    extension, timeout, own_options = _extension(), options.timeout, None
+    if isinstance(backend_options, extension.Options):
+        own_options = backend_options
     elif getattr(backend_options, "_timeout", None) is not None:
         timeout = backend_options._timeout
     if not isinstance(timeout, datetime.timedelta):
         timeout = datetime.timedelta(seconds=float(timeout))
-    return _extension().create(options.store, options.group_rank, options.group_size, timeout,
-                               init_timeout or timeout, str(options.group_id))
+    return extension.create(options.store, options.group_rank, options.group_size, timeout,
+                            str(options.group_id), own_options)
 
 
 def register() -> None:
