@@ -17,6 +17,11 @@ import torch
 import torch.distributed as dist
 from world import World
 
+VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+# What PyTorch itself does not offer before.
+splits_on_cpus = pytest.mark.skipif(VERSION < (2, 15), reason="split_group needs a CUDA device before PyTorch 2.15")
+monitors_barriers = pytest.mark.skipif(VERSION < (2, 14), reason="monitored_barrier is Gloo's before PyTorch 2.14")
+
 
 def groups(rank: int, size: int) -> None:
     for _ in range(3):
@@ -30,6 +35,13 @@ def groups(rank: int, size: int) -> None:
     tensor = torch.ones(1)
     dist.all_reduce(tensor, group=pairs)
     assert tensor.item() == 1
+
+
+def test_groups(world):
+    world.run(groups)
+
+
+def splits(rank: int, size: int) -> None:
     halves = [list(range(size - 1)), [size - 1]]
     half = dist.split_group(dist.group.WORLD, halves)
     tensor = torch.ones(1)
@@ -39,8 +51,9 @@ def groups(rank: int, size: int) -> None:
     dist.all_reduce(tensor, group=named)
 
 
-def test_groups(world):
-    world.run(groups)
+@splits_on_cpus
+def test_splits(world):
+    world.run(splits)
 
 
 def mesh(rank: int, size: int) -> None:
@@ -83,6 +96,7 @@ def monitored(rank: int, size: int) -> None:
         dist.monitored_barrier(timeout=timedelta(seconds=1))
 
 
+@monitors_barriers
 def test_monitored_barrier(pair):
     pair.run(monitored)
 
@@ -449,6 +463,18 @@ def options_of_groups(rank: int, size: int) -> None:
     assert isinstance(limits, torch._C._distributed_c10d.Backend.Options) and limits.backend == "tutti"
     assert limits.timeout == timedelta(milliseconds=400) and limits.init_timeout == timedelta(seconds=50)
     assert Options().timeout is None and Options().init_timeout is None
+    group = dist.new_group(pg_options=limits)
+    has_limit(rank, group, 400)
+
+
+def test_options_of_new_groups(pair):
+    pair.run(options_of_groups)
+
+
+def options_of_splits(rank: int, size: int) -> None:
+    from tutti.torch import Options
+
+    limits = Options(timeout=timedelta(milliseconds=400), init_timeout=timedelta(seconds=50))
     everybody = [list(range(size))]
     group = dist.new_group(pg_options=limits)
     for _ in range(2):  # a program may use its options again
@@ -464,8 +490,9 @@ def options_of_groups(rank: int, size: int) -> None:
     has_limit(rank, group, 400)
 
 
-def test_options_of_new_and_split_groups(pair):
-    pair.run(options_of_groups)
+@splits_on_cpus
+def test_options_of_splits(pair):
+    pair.run(options_of_splits)
 
 
 def test_memory_of_shared_windows(world):

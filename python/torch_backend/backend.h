@@ -123,6 +123,8 @@ class Backend : public c10d::Backend {
     void startCoalescing() override;
     WorkPtr endCoalescing() override;
     void setTimeout(std::chrono::milliseconds timeout) override;
+    // Older PyTorch sets it when a group is made. Here the numbers of all ranks begin with 0.
+    void setSequenceNumberForGroup() override {}
     uint64_t getSequenceNumberForGroup() override { return number_; }
     void abort() override;
     void shutdown() override;
