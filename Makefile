@@ -2,6 +2,8 @@
 # The commands of a fresh clone, with all their set-up: `make perf`, `make test`, `make install`. The
 # build proper is CMake's; see CMakePresets.json.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
+# Many tests wait, for a deadline or for one slow rank: one more than there are CPUs keeps these busy.
+TESTS := $(shell expr $(JOBS) + 1)
 PERF := --ranks 4 -b 8 -e 64M -f 2 -c 1
 PREFIX ?= /usr/local
 
@@ -21,14 +23,14 @@ install: setup
 
 # Everything, as a developer builds it: debug, with assertions.
 test: build-dev
-	ctest --test-dir build/dev --output-on-failure -j$(JOBS) -LE nightly
+	ctest --test-dir build/dev --output-on-failure -j$(TESTS) -LE nightly
 
 # All rows of all tests: every algorithm proved for up to 256 ranks and some for 4096, whole matrices,
 # and the sanitizers over all that they can run. Takes hours.
 nightly: build-nightly build-asan build-tsan
-	ctest --test-dir build/nightly --output-on-failure -j$(JOBS)
-	ctest --test-dir build/asan --output-on-failure -j$(JOBS)
-	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE "network|schedule|simulator"
+	ctest --test-dir build/nightly --output-on-failure -j$(TESTS)
+	ctest --test-dir build/asan --output-on-failure -j$(TESTS)
+	ctest --test-dir build/tsan --output-on-failure -j$(TESTS) -LE "network|schedule|simulator"
 
 # Rows whose code other rows run under a sanitizer, too: all transports together, and TCP that encrypts.
 SHARED_ROWS := test_(groups|mailbox)\.(cma.shm|tcp)$$
@@ -38,7 +40,7 @@ ASAN_WITHOUT := test_mutants|test_(4096|16384)_ranks|test_algorithms\.(mixed|thr
 ASAN_WITHOUT := $(ASAN_WITHOUT)|test_collectives\.sizes\..*=[^o]|test_gpu_collectives\.sizes
 ASAN_WITHOUT := $(ASAN_WITHOUT)|test_gpu_copies\.(sizes|streams|graphs)|$(SHARED_ROWS)
 asan: build-asan
-	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE nightly -E "$(ASAN_WITHOUT)"
+	ctest --test-dir build/asan --output-on-failure -j$(TESTS) -LE nightly -E "$(ASAN_WITHOUT)"
 
 # Where threads meet. Checker, simulator and arithmetic have one thread; processes share nothing that
 # is watched; addresses and programs have no threads of their own.
@@ -47,7 +49,7 @@ TSAN_WITHOUT := $(TSAN_WITHOUT)|test_collectives\..*(ipv6|mixed\.(shm|cma|tcp\.(
 TSAN_WITHOUT := $(TSAN_WITHOUT)|bench_gpu|perf_gpu|gpu_check|test_kernel_arithmetic
 TSAN_WITHOUT := $(TSAN_WITHOUT)|test_(costs|cost_functions|cpu_reduce|fuse_random)$$|$(SHARED_ROWS)
 tsan: build-tsan
-	ctest --test-dir build/tsan --output-on-failure -j$(JOBS) \
+	ctest --test-dir build/tsan --output-on-failure -j$(TESTS) \
 	    -LE "slow|network|schedule|simulator|tools|topology|arithmetic|nightly" -E "$(TSAN_WITHOUT)"
 
 # The Python package with the newest PyTorch, which is installed below build/ the first time.
