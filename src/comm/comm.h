@@ -78,6 +78,8 @@ struct tutti_comm {
     struct tutti_bootstrap *boot;
     struct tutti_claim *claim; /* rank 0's on the place where the ranks have met, or NULL */
     uint8_t *gathered;
+    int declines;              /* TUTTI_OK, or why this rank cannot take part; all are told */
+    char why_declines[TUTTI_MESSAGE_BYTES];
     struct tutti_share share; /* files that rank 0 has read */
 
     /* Device memory: comm_gpu.h. */
@@ -160,7 +162,8 @@ struct tutti_settings {
 int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *parent,
                         struct tutti_settings *ret_settings);
 
-/* A communicator that is yet to be formed over `boot`, which it takes, also on failure. */
+/* A communicator that is yet to be formed over `boot`, which it takes, also on failure. A rank that
+ * cannot take part (a wrong variable, say) fails when it forms, and with it all others. */
 int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                       struct tutti_comm **ret_comm);
 /* Go on forming. TUTTI_OK: ready. An error has been recorded with tutti_comm_fail. */

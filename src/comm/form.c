@@ -25,10 +25,21 @@ static int read_schedules(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
+/* A rank that cannot take part meets the others nevertheless, to tell them why. */
 static int exchange_records(struct tutti_comm *comm)
 {
-    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, tutti_fabric_record(comm->fabric),
-                                         TUTTI_FABRIC_RECORD_BYTES, comm->gathered));
+    uint8_t declined[TUTTI_FABRIC_RECORD_BYTES];
+    const void *mine = declined;
+
+    if (comm->declines == TUTTI_OK)
+        mine = tutti_fabric_record(comm->fabric);
+    else
+        tutti_fabric_decline(comm->nranks, comm->rank, comm->declines, comm->why_declines,
+                             declined);
+    TUTTI_TRY(comm->boot->ops->allgather(comm->boot, mine, TUTTI_FABRIC_RECORD_BYTES,
+                                         comm->gathered));
+    if (comm->declines != TUTTI_OK)
+        return comm->declines;
     /* A store's ranks agree on the secret as they meet: only now is it known. */
     memcpy(comm->secret, comm->boot->secret, sizeof comm->secret);
     tutti_fabric_trust(comm->fabric, comm->secret);
@@ -138,12 +149,22 @@ static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL
     return TUTTI_OK;
 }
 
+/* All that takes no other rank. */
+static int open_own(struct tutti_comm *comm, const struct tutti_settings *settings)
+{
+    struct tutti_fabric_args args = {.nranks = comm->nranks, .rank = comm->rank,
+                                     .deadline_ns = comm->deadline_ns};
+
+    TUTTI_TRY(tutti_choices_read(comm, settings->parent));
+    TUTTI_TRY(find_home(comm, args.cells));
+    TUTTI_TRY(tutti_comm_gpu_open(comm, settings->device, settings->parent));
+    return tutti_fabric_open(&args, &comm->fabric);
+}
+
 int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                       struct tutti_comm **ret_comm)
 {
     struct tutti_comm *comm = calloc(1, sizeof *comm);
-    struct tutti_fabric_args args = {.nranks = boot->nranks, .rank = boot->rank};
-    int rc;
 
     if (comm == NULL) {
         boot->ops->destroy(boot, "out of memory");
@@ -165,22 +186,20 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     tutti_log_enter(&comm->scope);
     tutti_comm_report_begin(comm);
 
-    args.deadline_ns = boot->deadline_ns;
     comm->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
     if (comm->gathered == NULL) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks", comm->nranks);
-        goto fail;
+        int rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks",
+                            comm->nranks);
+
+        tutti_comm_fail(comm, rc, tutti_last_message());
+        tutti_comm_free(comm);
+        return rc;
     }
-    TUTTI_TRY_OR(fail, rc, tutti_choices_read(comm, settings->parent));
-    TUTTI_TRY_OR(fail, rc, find_home(comm, args.cells));
-    TUTTI_TRY_OR(fail, rc, tutti_comm_gpu_open(comm, settings->device, settings->parent));
-    TUTTI_TRY_OR(fail, rc, tutti_fabric_open(&args, &comm->fabric));
+    comm->declines = open_own(comm, settings);
+    if (comm->declines != TUTTI_OK)
+        tutti_message_copy(comm->why_declines, sizeof comm->why_declines, tutti_last_message());
     *ret_comm = comm;
     return TUTTI_OK;
-
-fail:
-    tutti_comm_free(comm);
-    return rc;
 }
 
 /* At the deadline the ranks of an exchange tell each other which ranks are missing. That takes a
@@ -213,6 +232,8 @@ int tutti_comm_form(struct tutti_comm *comm)
             tutti_comm_report_missing(comm, phases[comm->phase].name);
             return TUTTI_AGAIN;
         }
+        if (rc != TUTTI_OK && comm->declines != TUTTI_OK)
+            return tutti_comm_fail(comm, comm->declines, comm->why_declines);
         if (rc != TUTTI_OK)
             return tutti_comm_fail(comm, rc, tutti_last_message());
         comm->phase++;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
-#define RECORD_VERSION 6
+#define RECORD_VERSION 7
 
 /* ---- opening ------------------------------------------------------------------------- */
 
@@ -131,6 +131,21 @@ destroy:
 void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES])
 {
     memcpy(fabric->secret, secret, sizeof fabric->secret);
+}
+
+void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
+                          uint8_t ret_record[TUTTI_FABRIC_RECORD_BYTES])
+{
+    union tutti_record record;
+
+    memset(&record, 0, sizeof record);
+    record.magic = RECORD_MAGIC;
+    record.version = RECORD_VERSION;
+    record.nranks = nranks;
+    record.rank = rank;
+    record.declines = rc;
+    tutti_message_copy(record.why_no_tcp, sizeof record.why_no_tcp, reason);
+    memcpy(ret_record, record.bytes, sizeof record.bytes);
 }
 
 const void *tutti_fabric_record(const struct tutti_fabric *fabric)

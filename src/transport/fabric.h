@@ -46,6 +46,11 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
 const void *tutti_fabric_record(const struct tutti_fabric *fabric);
 const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
 
+/* The record of a rank that cannot open a fabric, because of error `rc` and its message `reason`.
+ * The join of all others fails with these. */
+void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
+                          uint8_t ret_record[TUTTI_FABRIC_RECORD_BYTES]);
+
 /* The secret, once it is known; before the join. */
 void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
 

@@ -22,6 +22,13 @@ static int check_own_abort(const struct tutti_fabric *fabric)
 
 /* ---- joining ------------------------------------------------------------------------- */
 
+/* A wrong variable may be so on all ranks; all else is that rank's. */
+static int fail_declined(const union tutti_record *record)
+{
+    return tutti_fail(record->declines == TUTTI_ERR_USAGE ? TUTTI_ERR_USAGE : TUTTI_ERR_REMOTE,
+                      "rank %d cannot take part: %s", record->rank, record->why_no_tcp);
+}
+
 static int check_record(struct tutti_fabric *fabric, int rank)
 {
     union tutti_record *record = &fabric->records[rank];
@@ -40,6 +47,8 @@ static int check_record(struct tutti_fabric *fabric, int rank)
         record->why_no_tcp[sizeof record->why_no_tcp - 1] = '\0';
         tutti_message_clean(record->why_no_tcp, strlen(record->why_no_tcp));
     }
+    if (record->declines != TUTTI_OK)
+        return fail_declined(record);
     if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > 16 ||
         record->seal_mode >= TUTTI_SEAL_MODES)
         return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);

@@ -32,6 +32,7 @@ union tutti_record {
         uint64_t magic;
         uint32_t version;
         int32_t nranks, rank;
+        int32_t declines;  /* TUTTI_OK, or why it does not take part; why_no_tcp has the text */
         uint32_t uses;
         struct tutti_identity identity;
         uint64_t nonce;    /* drawn per fabric */

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,14 @@ struct environment {
     tuttiResult_t expected;
     const char *word;
 };
+
+/* Rank 1 alone has a variable that is wrong: all ranks hear of it. */
+static tuttiResult_t form_with_one_mistake(struct crew_seat *seat)
+{
+    if (seat->rank == 1)
+        setenv("TUTTI_TRANSPORTS", "carrier-pigeon", 1);
+    return form_and_barrier(seat);
+}
 
 static void check(const struct environment *environment, int nranks,
                   tuttiResult_t (*run)(struct crew_seat *seat))
@@ -64,6 +73,24 @@ static void a_wrong_algorithm_is_an_error_when_the_communicator_is_made(void **s
     (void)state;
     for (size_t i = 0; i < sizeof environments / sizeof *environments; i++)
         check(&environments[i], 2, form_and_barrier);
+}
+
+static void a_mistake_of_one_rank_is_told_to_all(void **state)
+{
+    enum { RANKS = 3 };
+    struct crew_board *board = crew_run(&(struct crew){
+        .nranks = RANKS, .forms_itself = true, .run = form_with_one_mistake});
+
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct crew_report *report = &board->reports[rank];
+
+        if (report->result != tuttiInvalidUsage ||
+            strstr(report->text, "carrier-pigeon") == NULL ||
+            (rank != 1 && strstr(report->text, "rank 1") == NULL))
+            fail_msg("rank %d got %d: %s", rank, (int)report->result, report->text);
+    }
+    crew_clear(board);
 }
 
 /* A warning on stderr, and the default. */
@@ -176,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_algorithm_is_an_error_when_the_communicator_is_made),
+        cmocka_unit_test(a_mistake_of_one_rank_is_told_to_all),
         cmocka_unit_test(a_malformed_number_is_no_reason_to_fail),
         cmocka_unit_test(a_malformed_launch_names_the_variable),
         cmocka_unit_test(a_forked_child_is_refused_and_does_no_harm),

@@ -151,9 +151,10 @@ int main(void)
     struct CMUnitTest tests[sizeof ways / sizeof *ways];
     size_t count = 0;
 
-    for (; count < sizeof ways / sizeof *ways; count++)
-        tests[count] = (struct CMUnitTest){
-            .name = ways[count].name, .test_func = roots_that_differ_are_named_in_the_calls_after,
-            .initial_state = (void *)(uintptr_t)&ways[count]};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i].is_threads || !CREW_FIRST_LAUNCH)
+            tests[count++] = (struct CMUnitTest){
+                .name = ways[i].name, .test_func = roots_that_differ_are_named_in_the_calls_after,
+                .initial_state = (void *)(uintptr_t)&ways[i]};
     return _cmocka_run_group_tests("roots that differ", tests, count, NULL, NULL);
 }

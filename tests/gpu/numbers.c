@@ -19,6 +19,8 @@ const int all_place_count = sizeof all_places / sizeof *all_places;
 
 void at_place(const struct place *place, bool forms_world, member_fn fn)
 {
+    if (!launch_is_watched(place->launch))
+        return;
     gpus_use(place->ndevices, place->on_cpu, GPU_MEMORY_EITHER);
     (forms_world ? world_run : crowd_run)(place->launch, place->nranks, fn,
                                           (void *)(uintptr_t)place);

@@ -23,6 +23,9 @@ extern const char *const launch_names[LAUNCH_COUNT];
 /* The number of a launch by its name, -1 if there is none. */
 int launch_find(const char *name);
 
+/* False for processes under the thread sanitizer, which sees nothing of what these share. */
+bool launch_is_watched(enum launch launch);
+
 struct crowd;
 
 /* One rank, as it sees itself. */
