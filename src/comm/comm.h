@@ -163,7 +163,8 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
                         struct tutti_settings *ret_settings);
 
 /* A communicator that is yet to be formed over `boot`, which it takes, also on failure. A rank that
- * cannot take part (a wrong variable, say) fails when it forms, and with it all others. */
+ * cannot take part (a wrong variable, say) fails when it forms, and with it all others; but a wrong
+ * argument is TUTTI_ERR_ARGUMENT here. */
 int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                       struct tutti_comm **ret_comm);
 /* Go on forming. TUTTI_OK: ready. An error has been recorded with tutti_comm_fail. */

@@ -198,6 +198,12 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     comm->declines = open_own(comm, settings);
     if (comm->declines != TUTTI_OK)
         tutti_message_copy(comm->why_declines, sizeof comm->why_declines, tutti_last_message());
+    /* A wrong argument is the caller's mistake, and told at once like those of all other calls. */
+    if (comm->declines == TUTTI_ERR_ARGUMENT) {
+        tutti_comm_fail(comm, TUTTI_ERR_ARGUMENT, comm->why_declines);
+        tutti_comm_free(comm);
+        return TUTTI_ERR_ARGUMENT;
+    }
     *ret_comm = comm;
     return TUTTI_OK;
 }
@@ -232,8 +238,10 @@ int tutti_comm_form(struct tutti_comm *comm)
             tutti_comm_report_missing(comm, phases[comm->phase].name);
             return TUTTI_AGAIN;
         }
-        if (rc != TUTTI_OK && comm->declines != TUTTI_OK)
-            return tutti_comm_fail(comm, comm->declines, comm->why_declines);
+        if (rc != TUTTI_OK && comm->declines != TUTTI_OK) {
+            rc = comm->declines; /* also where the others have not come to be told */
+            tutti_set_last_message(comm->why_declines);
+        }
         if (rc != TUTTI_OK)
             return tutti_comm_fail(comm, rc, tutti_last_message());
         comm->phase++;

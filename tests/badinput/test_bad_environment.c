@@ -93,6 +93,25 @@ static void a_mistake_of_one_rank_is_told_to_all(void **state)
     crew_clear(board);
 }
 
+static tuttiResult_t form_alone(struct crew_seat *seat)
+{
+    tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
+    tuttiUniqueId id;
+
+    config.initTimeoutMs = 500;
+    tuttiGetUniqueId(&id);
+    return tuttiCommInitRankConfig(&seat->comm, 2, id, 0, &config);
+}
+
+static void a_mistake_is_told_where_nobody_else_comes(void **state)
+{
+    static const struct environment environment = {
+        {"TUTTI_TRANSPORTS", "carrier-pigeon", NULL}, tuttiInvalidUsage, "carrier-pigeon"};
+
+    (void)state;
+    check(&environment, 1, form_alone);
+}
+
 /* A warning on stderr, and the default. */
 static void a_malformed_number_is_no_reason_to_fail(void **state)
 {
@@ -204,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_algorithm_is_an_error_when_the_communicator_is_made),
         cmocka_unit_test(a_mistake_of_one_rank_is_told_to_all),
+        cmocka_unit_test(a_mistake_is_told_where_nobody_else_comes),
         cmocka_unit_test(a_malformed_number_is_no_reason_to_fail),
         cmocka_unit_test(a_malformed_launch_names_the_variable),
         cmocka_unit_test(a_forked_child_is_refused_and_does_no_harm),
