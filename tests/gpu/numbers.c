@@ -19,8 +19,6 @@ const int all_place_count = sizeof all_places / sizeof *all_places;
 
 void at_place(const struct place *place, bool forms_world, member_fn fn)
 {
-    if (!launch_is_watched(place->launch))
-        return;
     gpus_use(place->ndevices, place->on_cpu, GPU_MEMORY_EITHER);
     (forms_world ? world_run : crowd_run)(place->launch, place->nranks, fn,
                                           (void *)(uintptr_t)place);
@@ -29,7 +27,8 @@ void at_place(const struct place *place, bool forms_world, member_fn fn)
 void at_all_places(member_fn fn)
 {
     for (int i = 0; i < all_place_count; i++)
-        at_place(&all_places[i], true, fn);
+        if (launch_is_watched(all_places[i].launch))
+            at_place(&all_places[i], true, fn);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
