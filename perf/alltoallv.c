@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All-to-all with a count per pair: ranks i and j exchange 0, 1 or 2 parts, by (i + j) mod 3. The
- * counts are symmetric, so that it can be done in place. */
+ * counts are symmetric, so that the exchange can be done in place. */
 #include "perf.h"
 
 static size_t pair_count(const struct perf_case *c, int i, int j)
@@ -18,7 +18,7 @@ static size_t pair_displacement(const struct perf_case *c, int i, int j)
     return displacement;
 }
 
-/* `count` is one part; the size column is what the busiest rank sends. */
+/* `count` is one part; the size column shows what the busiest rank sends. */
 static void plan(size_t elements, struct perf_case *c)
 {
     size_t most = 0;

@@ -11,7 +11,7 @@
 /* Room for the shift of a misaligned region: the largest element, rounded up to keep alignment. */
 #define SHIFT_BYTES LINE_BYTES
 
-/* Large regions start on a page; small ones stay close together, as they would in a program. */
+/* Large regions start on a page. Small ones stay close together, as they would in a program. */
 static size_t guard_for(size_t region_bytes)
 {
     return region_bytes < PAGE_BYTES ? LINE_BYTES : PAGE_BYTES;

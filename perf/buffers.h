@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory for the calls under test: regions with guard bytes before and behind them.
+ * Memory for the calls under test: regions with guard bytes before and after them.
  *
- * An arena is allocated once, for the largest case, and cut anew into equal regions for each. For
- * ranks on a GPU it is in the GPU's memory, and has a copy on the host that is filled and looked
- * at: give and fetch carry the present cut from one to the other. On the host both are the same.
+ * An arena is allocated once, for the largest case, and cut anew into equal regions for each case.
+ * For ranks on a GPU it is in the GPU's memory and has a copy on the host, which is filled and
+ * checked. perf_arena_give and perf_arena_fetch copy the current cut from one to the other. For
+ * ranks on the host both are the same memory.
  */
 #ifndef PERF_BUFFERS_H
 #define PERF_BUFFERS_H
@@ -13,16 +14,16 @@
 
 struct perf_arena {
     char *base;
-    char *target;               /* what calls get; base, but on a GPU */
+    char *target;               /* the memory that calls use; equal to base except on a GPU */
     const struct perf_gpu *gpu; /* NULL: none */
     size_t capacity_bytes;
     bool is_library_memory;
 
-    /* The present cut. */
+    /* The current cut. */
     size_t nregions, region_bytes, stride_bytes, guard_bytes, shift_bytes;
 };
 
-/* What an element holds before it is written. */
+/* The value of each byte before it is written. */
 #define PERF_POISON 0xdb
 
 /* Bytes that an arena needs for `nregions` regions of `region_bytes`. */
@@ -32,30 +33,32 @@ enum perf_memory {
     PERF_MEMORY_HEAP, PERF_MEMORY_LIBRARY, PERF_MEMORY_GPU, PERF_MEMORY_GPU_LIBRARY
 };
 
-/* Returns 0, or -1 when there is no memory. `gpu` is the one that has the memory, for the last two
- * kinds; its context is current, and it must outlive the arena. Free it with fini; a zeroed arena
- * is fine there. */
+/* Allocates the arena. Returns 0, or -1 if there is not enough memory. `gpu` is used for the last
+ * two kinds only; its context must be current, and it must outlive the arena. The caller releases
+ * the arena with perf_arena_fini, which accepts a zero-initialized arena. */
 int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, enum perf_memory memory,
                     const struct perf_gpu *gpu);
 void perf_arena_fini(struct perf_arena *arena);
 
-/* Cut the arena into regions that start `shift_bytes` past an aligned address, write the guards and
- * poison what is between them. */
+/* Cuts the arena into regions that start `shift_bytes` past an aligned address, writes the guards
+ * and poisons the regions. The arena must hold perf_arena_need() bytes. */
 void perf_arena_cut(struct perf_arena *arena, size_t nregions, size_t region_bytes,
                     size_t shift_bytes);
 
-/* Start of region `index`, and where calls are told that it is. */
+/* The start of region `index` in the memory that is filled and checked (region), and in the memory
+ * that calls use (target). */
 char *perf_arena_region(const struct perf_arena *arena, size_t index);
 char *perf_arena_target(const struct perf_arena *arena, size_t index);
 
-/* What was filled goes to where calls find it; what calls have left there comes back. */
+/* give copies the filled regions to the memory that calls use; fetch copies back what calls have
+ * left there. */
 void perf_arena_give(const struct perf_arena *arena);
 void perf_arena_fetch(const struct perf_arena *arena);
 
-/* Guard bytes of all regions that have changed. */
+/* The number of guard bytes, over all regions, that have changed. */
 size_t perf_arena_overruns(const struct perf_arena *arena);
 
-/* How many of the `count` elements at `at` are not poison any more. */
+/* The number of elements, of the `count` at `at`, that are no longer poison. */
 size_t perf_poison_wrong(const void *at, size_t count, size_t element_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CPU lists, and threads bound to them. */
+ * Parses CPU lists and binds threads to them. */
 #include "cpus.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* The list up to `stop`, in the order given: "0,2-3". Returns how many, or -1. */
+/* Parses the list up to `stop` in the given order: "0,2-3". Returns the number of CPUs, or -1. */
 static int parse_list(const char *text, const char *stop, int ret_list[PERF_CPUS_MOST])
 {
     int count = 0;
@@ -37,7 +37,7 @@ static int parse_list(const char *text, const char *stop, int ret_list[PERF_CPUS
     return count;
 }
 
-/* What follows "any": nothing, or ":N". */
+/* Parses what follows "any": nothing, or ":N". */
 static bool parse_any(const char *text, struct perf_cpus *ret_cpus)
 {
     char *end = NULL;
@@ -105,7 +105,7 @@ void perf_cpus_describe(const struct perf_cpus *cpus, int nranks,
                  computing, nranks);
         return;
     }
-    /* A line that is full loses its rest. */
+    /* snprintf returns what would have been written, so a full line ends all loops. */
     for (int i = 0; i < computing && at < end; i++)
         at += snprintf(at, (size_t)(end - at), i == 0 ? "rank %d computes on CPU %d"
                                                       : ", rank %d on CPU %d", i, cpus->compute[i]);

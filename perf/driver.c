@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What one rank does: every type, reduction, root and size in turn, out of place and in place. */
+ * The work of one rank: every type, reduction, root and size in turn, out of place and in place. */
 #include "measure.h"
 #include "report.h"
 
@@ -45,8 +45,8 @@ static void register_arena(const struct perf_rank *rank, const struct perf_arena
                                 ret_registration));
 }
 
-/* Sizes the arenas for all that will be asked of them. Reductions differ only in whether in-place
- * calls need regions of their own, and a sum does. */
+/* Allocates arenas for the largest case. Reductions differ only in whether in-place calls need a
+ * region each, and a sum does. */
 static void allocate(struct perf_rank *rank, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
@@ -105,7 +105,7 @@ static void timed_out(int number)
     _exit(EXIT_FAILURE);
 }
 
-/* -T: the first rank of each process arms the alarm for all of them. */
+/* -T: the first rank of each process sets the alarm for all of its ranks. */
 static void set_alarm(const struct perf_rank *rank, int seconds)
 {
     if (rank->options->timeout_seconds > 0 && rank->thread == 0) {
@@ -153,7 +153,7 @@ static tuttiRedOp_t make_op(const struct perf_rank *rank, tuttiDataType_t type, 
     return handle;
 }
 
-/* All roots and sizes of one type and reduction. */
+/* Measures all roots and sizes of one type and reduction. */
 static void sweep(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
@@ -216,7 +216,7 @@ static void refuse_unfit(const struct perf_rank *rank)
         perf_die(rank, "--tune: %s has no algorithms to choose from", perf_collective.name);
 }
 
-/* --tune: what is measured afterwards goes by it. */
+/* --tune: later measurements use the result. */
 static void tune(const struct perf_rank *rank)
 {
     tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;

@@ -18,7 +18,7 @@ void perf_facts_date(char ret_text[PERF_FACT_BYTES])
         strftime(ret_text, PERF_FACT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* "model name : AMD EPYC ..." on x86-64; other architectures have no such line. */
+/* Finds "model name : AMD EPYC ..." on x86-64; other architectures have no such line. */
 static void read_model(FILE *file, char ret_text[PERF_FACT_BYTES])
 {
     char line[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA's driver API, as far as measuring needs it. */
+ * The part of CUDA's driver API that measuring needs. */
 #include "gpu.h"
 
 #include "perf.h"
@@ -16,7 +16,7 @@
 
 typedef unsigned long long device_address;
 
-/* CUresult, CUstream_flags, CUstreamCaptureMode */
+/* Values of CUresult, CUstream_flags and CUstreamCaptureMode. */
 enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
 enum { STREAM_NON_BLOCKING = 1 };
 enum { CAPTURE_THREAD_LOCAL = 1 };
@@ -75,7 +75,7 @@ static const struct {
 static int device_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Without exit handlers, for other threads may be inside the library. */
+/* Skips exit handlers, because other threads may be inside the library. */
 static _Noreturn void __attribute__((format(printf, 1, 2))) end(const char *format, ...)
 {
     char line[512];
@@ -195,8 +195,8 @@ void perf_gpu_free(const struct perf_gpu *gpu, void *memory)
     must(gpu, "cuMemFree", driver.memory_free(address_of(memory)));
 }
 
-/* On the rank's stream, for a plain copy to the GPU may return before the GPU has all bytes, and
- * streams such as ours do not wait for it. */
+/* Uses the rank's stream, because a plain copy to the GPU may return before the GPU has all bytes,
+ * and non-blocking streams do not wait for it. */
 void perf_gpu_copy(const struct perf_gpu *gpu, void *to, const void *from, size_t size_bytes)
 {
     must(gpu, "cuMemcpyAsync",

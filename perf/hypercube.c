@@ -46,7 +46,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
     void *own = perf_at(c, recv, (size_t)c->rank * c->count);
     tuttiResult_t result = tuttiSuccess;
 
-    /* A copy in the order of the stream: a message to oneself. */
+    /* A message to oneself copies in stream order. */
     if (send != own)
         result = exchange(c, send, own, c->count, c->rank, comm, stream);
     for (int bit = 1; bit < c->nranks && result == tuttiSuccess; bit <<= 1) {

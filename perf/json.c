@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The JSON file. */
+ * Writes the JSON file. */
 #include "json.h"
 
 #include "facts.h"
@@ -8,7 +8,7 @@
 
 static const char *const place_names[PERF_PLACES] = {"out_of_place", "in_place"};
 
-/* With quotes around it. Bytes beyond ASCII pass unchanged: the file is in the user's encoding. */
+/* Writes a quoted string. Bytes beyond ASCII pass unchanged: the file is in the user's encoding. */
 static void write_bytes(FILE *json, const char *text, size_t length)
 {
     fputc('"', json);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The results as a JSON file, which rank 0 writes. */
+ * The results as a JSON file, written by rank 0. */
 #ifndef PERF_JSON_H
 #define PERF_JSON_H
 
 #include "report.h"
 
-/* Open the file that the options name, if any, and write what is known before the first row.
- * `where` has an entry for each rank. Sets report->json. */
+/* Opens the file that the options name, if any, writes what is known before the first row, and sets
+ * report->json. `where` has one entry per rank. */
 void perf_json_open(struct perf_report *report, const struct perf_rank *rank,
                     const struct perf_where *where);
 
-/* The others need an open file. `overlap` NULL: not measured. */
+/* The functions below need an open file (report->json). `overlap` is NULL if it was not
+ * measured. */
 void perf_json_row(const struct perf_report *report, const struct perf_options *options,
                    const struct perf_case *c, const struct perf_cell *cells, int nplaces,
                    const struct perf_overlap *overlap, const tuttiExplanation_t *explanation);

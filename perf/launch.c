@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How ranks come to be. Processes are forked before the library is first called; the id of their
- * communicator is made by the first of them, for its maker must hold a rank, and travels through a
+ * Starts the ranks. Processes are forked before the library is first called. The first process
+ * makes the communicator's id, because the maker of an id must hold a rank, and passes it through a
  * pipe. */
 #include "launch.h"
 
@@ -16,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long the ranks may take to say why they fail once one of them has. */
+/* How long the other ranks may run on after one has failed, so that they can report why they
+ * fail. */
 #define GRACE_SECONDS 10
 
 /* The ranks of one process. */
@@ -33,7 +34,7 @@ struct member {
     int code;
 };
 
-/* The stream's thread stays on the CPUs that the calling thread has when it makes the stream. */
+/* A stream's thread stays on the CPUs that the calling thread had when it made the stream. */
 static void make_stream(struct perf_rank *rank)
 {
     const struct perf_cpus *cpus = &rank->options->cpus;
@@ -46,8 +47,8 @@ static void make_stream(struct perf_rank *rank)
         perf_die(rank, "--overlap: cannot run on these CPUs: %s", strerror(error));
 }
 
-/* On a GPU the stream is there; a barrier has no buffers, so that only a stream says where it
- * is. */
+/* A GPU has its stream already. A barrier has no buffers, so only a stream tells the library that
+ * the call is on a GPU. */
 static void choose_stream(struct perf_rank *rank)
 {
     bool is_wanted = rank->options->use_stream;
@@ -58,7 +59,7 @@ static void choose_stream(struct perf_rank *rank)
         make_stream(rank);
 }
 
-/* From a communicator to the exit code. */
+/* Runs one rank that has a communicator, and returns the exit code. */
 static int run_rank(struct perf_rank *rank)
 {
     int code;
@@ -93,7 +94,7 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* One thread per rank. */
+/* Runs the ranks of one process, a thread each. */
 static int run_team(const struct team *team)
 {
     int nthreads = team->options->threads, code = 0;
@@ -120,9 +121,9 @@ static int run_team(const struct team *team)
     return code;
 }
 
-/* The environment's communicator has one rank per process. With several threads each, or on GPUs,
- * of which the rank's number tells the right one, it serves only to hand round the id of the real
- * one. */
+/* The environment's communicator has one rank per process. It only distributes the id of the real
+ * communicator if processes have several threads, or if ranks are on GPUs, because the GPU is
+ * chosen by the rank's number. */
 static int run_environment(const struct perf_options *options)
 {
     struct perf_rank rank = {.options = options};
@@ -149,8 +150,8 @@ static int run_environment(const struct perf_options *options)
     return code;
 }
 
-/* In the child: the first process makes the id and writes a copy for each of the others, each of
- * which is read as a whole, being shorter than PIPE_BUF. */
+/* Runs in a child. The first process makes the id and writes one copy for each of the others. A
+ * copy is shorter than PIPE_BUF, so each reader gets a whole one. */
 static int run_process(const struct perf_options *options, int process, const int *pipe_ends)
 {
     struct team team = {.options = options, .first = process * options->threads,
@@ -194,7 +195,8 @@ static void kill_all(const pid_t *pids, int count)
             kill(pids[i], SIGKILL);
 }
 
-/* Note the end of one child. Returns its exit code; reports it unless we killed it ourselves. */
+/* Records the end of one child and returns its exit code. Reports a failure unless this program
+ * killed the child. */
 static int reap(const struct perf_options *options, pid_t *pids, int count, pid_t pid, int status,
                 bool is_killed)
 {
@@ -209,7 +211,8 @@ static int reap(const struct perf_options *options, pid_t *pids, int count, pid_
     return 0;
 }
 
-/* Wait for all; when one fails the others get a while to find out, then they are ended. */
+/* Waits for all processes. If one fails, the others get a grace period to notice before they are
+ * killed. */
 static int supervise(const struct perf_options *options, pid_t *pids, int count,
                      const sigset_t *child_signal)
 {
@@ -256,7 +259,8 @@ static int run_processes(const struct perf_options *options)
             break;
         if (pids[started] == 0) {
             free(pids);
-            /* Nobody outlives the launcher; it may have gone before we could ask for that. */
+            /* No process may outlive the launcher, which may have ended before prctl took
+             * effect. */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(EXIT_FAILURE);

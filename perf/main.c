@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program of every collective. */
+ * The main program of every collective. */
 #include "launch.h"
 
 int main(int argc, char **argv)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time is taken over blocks of iterations; a rank's time is the median of its blocks, which a
- * single disturbance cannot move. Messages up to SMALL_BYTES get a full `-n` iterations in each
- * block, for there a block of few would measure how ranks leave the barrier; larger ones share `-n`
- * among the blocks.
+ * Time is taken over blocks of iterations. A rank's time is the median of its blocks, which a
+ * single disturbance cannot move. Messages up to SMALL_BYTES get the full `-n` iterations in each
+ * block: a short block would mostly measure how ranks leave the barrier. For larger messages the
+ * blocks share the `-n` iterations.
  *
- * Timed calls are checked as well. That is plain where a call on its own result gives the same
- * result. In place that does not hold for sums and exchanges, so there each call gets a region of
- * its own: as many as POOL_BYTES hold are filled before the clock starts, checked after it stopped,
- * and a block is the sum of several such batches.
+ * Timed calls are checked as well. That is simple where a call on its own result gives the same
+ * result. In-place sums and exchanges do not, so there each call gets its own region: as many as
+ * fit into POOL_BYTES are filled before the clock starts and checked after it stops. A block is
+ * then the sum of several such batches.
  *
- * With --graph an iteration is one replay of a graph of many operations; where each operation needs
- * a region of its own, a batch is one replay. */
+ * With --graph an iteration is one replay of a graph of many operations. Where each operation needs
+ * its own region, a batch is one replay. */
 #include "measure.h"
 
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 #define SMALL_BYTES (64u << 10)
 #define POOL_BYTES (1u << 20)
 
-/* Bookkeeping of one perf_measure. */
+/* State of one perf_measure. */
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
     void *graph;  /* NULL: none */
-    size_t batch; /* iterations between fillings; 0: one filling serves all */
+    size_t batch; /* iterations between fillings; 0: fill only once */
     double *samples;
     size_t nsamples, capacity;
     struct perf_result result;
@@ -48,7 +48,7 @@ static int block_count(const struct perf_options *options, size_t bytes)
     return bytes <= SMALL_BYTES || options->iterations > BLOCKS ? BLOCKS : options->iterations;
 }
 
-/* Operations of one iteration. */
+/* The number of operations in one iteration. */
 static size_t per_iteration(const struct perf_options *options)
 {
     return (size_t)options->aggregate * (options->graph > 0 ? (size_t)options->graph : 1);
@@ -68,7 +68,7 @@ void perf_measure_plan(const struct perf_options *options, struct perf_field *fi
                                          : field->nregions * (batch == 0 ? 1 : batch);
 }
 
-/* `-m` operations, in a group if there are several. */
+/* Makes `-m` calls, in a group if there are several. */
 static void call(struct run *run, size_t iteration)
 {
     const struct perf_rank *rank = run->rank;
@@ -94,7 +94,7 @@ static void call_times(struct run *run, int times)
         call(run, (size_t)i);
 }
 
-/* One iteration. */
+/* Starts one iteration. */
 static void launch(struct run *run, size_t iteration)
 {
     if (run->graph != NULL)
@@ -103,7 +103,7 @@ static void launch(struct run *run, size_t iteration)
         call(run, iteration);
 }
 
-/* What will be replayed is called once before, so that all it needs is there. */
+/* The operations run once before they are captured, so that everything made at first use exists. */
 static void capture(struct run *run)
 {
     const struct perf_gpu *gpu = &run->rank->gpu;
@@ -121,7 +121,7 @@ static void barrier(const struct perf_rank *rank)
     perf_must(rank, "tuttiBarrier", tuttiBarrier(rank->comm, NULL));
 }
 
-/* `iterations` iterations from a common start. Returns the time that counts. */
+/* Runs `iterations` iterations from a common start. Returns the time that counts. */
 static double time_batch(struct run *run, size_t iterations)
 {
     const struct perf_options *options = run->rank->options;
@@ -160,7 +160,7 @@ static void fill(struct run *run)
     perf_field_fill(run->field, run->rank->phase++);
 }
 
-/* Look at the regions that `iterations` iterations have used. */
+/* Checks the regions that `iterations` iterations have used. */
 static void verify(struct run *run, size_t iterations)
 {
     size_t used = iterations * per_iteration(run->rank->options);
@@ -189,7 +189,8 @@ static double time_block(struct run *run, size_t iterations)
     return elapsed;
 }
 
-/* `--graph`; `-c` single iterations on fresh data, then `-w` to warm up. */
+/* Captures the graph of `--graph`, runs `-c` single iterations on fresh data, then `-w` to warm
+ * up. */
 static void check_and_warm(struct run *run)
 {
     const struct perf_options *options = run->rank->options;

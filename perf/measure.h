@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One case on one rank: checked, warmed up, timed, checked again. */
+ * Measures one case on one rank: check, warm up, time, check again. */
 #ifndef PERF_MEASURE_H
 #define PERF_MEASURE_H
 
@@ -7,18 +7,19 @@
 #include "timing.h"
 #include "verify.h"
 
-/* What one rank found out, out of place or in place. Plain bytes: ranks exchange it. */
+/* The result of one rank, out of place or in place. Ranks exchange it as plain bytes. */
 struct perf_result {
-    struct perf_stats blocks;  /* time of an operation, over blocks of iterations */
-    struct perf_stats samples; /* of single iterations, with -I */
+    struct perf_stats blocks;  /* time of one operation, over blocks of iterations */
+    struct perf_stats samples; /* time of one operation, over single iterations; only with -I */
     uint64_t wrong, overruns;
 };
 
-/* Largest need of the two arenas for this field over the options' iterations; sets field->nregions.
- */
+/* Sets field->nregions to the number of regions that measuring this field needs.
+ * perf_field_input_need and perf_field_output_need then give the arenas' sizes. */
 void perf_measure_plan(const struct perf_options *options, struct perf_field *field);
 
-/* Collective over the ranks. `progress` is called before each block by every rank. */
+/* Measures the field. All ranks must call this together. Every rank calls `progress` before each
+ * block. */
 void perf_measure(struct perf_rank *rank, struct perf_field *field,
                   void (*progress)(const struct perf_rank *rank, const struct perf_field *field,
                                    int block, int nblocks),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line. */
+ * Parses the command line. */
 #include "options.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
-/* nccl-tests' names, and those that other programs have for the same types. */
+/* nccl-tests' names, and common names of the same types in other programs. */
 static const struct {
     const char *name, *aliases;
     size_t bytes;
@@ -98,7 +98,7 @@ static const char help[] =
 enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING, OPTION_DEVICE,
        OPTION_GRAPH, OPTION_OUT_OF_PLACE, OPTION_VERSION };
 
-/* Of an option with its dashes, and the end of the string. */
+/* Bytes of an option's name with its dashes and the terminating zero. */
 enum { LONGEST_NAME = 24 };
 
 static const struct option long_options[] = {
@@ -123,7 +123,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* nccl-tests' options that have no meaning here, and what to do instead. */
+/* nccl-tests' options that do not apply here, and why. */
 static const struct {
     int letter;
     const char *why;
@@ -254,7 +254,7 @@ static bool parse_device(const char *text, struct perf_options *o)
     return text[3] == '\0' || (text[3] == ':' && parse_int(text + 4, 0, 4095, &o->gpu));
 }
 
-/* What the user gave that others follow from. */
+/* Options that others depend on, as the user gave them. */
 struct given {
     bool min, max, step; /* sizes */
     int ngpus, replays;  /* -g, -G */
@@ -324,7 +324,7 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     }
 }
 
-/* Neither -b nor -e: a sweep. One of them: that size alone, or up to it. */
+/* Neither -b nor -e: a sweep of default sizes. -b alone: that size. -e alone: sizes up to it. */
 static int settle_sizes(const char *program, struct perf_options *o, const struct given *given)
 {
     if (!given->min && !given->max) {
@@ -352,7 +352,7 @@ static int settle_sizes(const char *program, struct perf_options *o, const struc
     return 0;
 }
 
-/* -g multiplies -t. -G N is --graph with as many operations as -n says, replayed N times. */
+/* -g multiplies -t. -G N is --graph with `-n` operations, replayed N times. */
 static int settle_counts(const char *program, struct perf_options *o, const struct given *given)
 {
     if (given->ngpus * (long)o->threads > 4096) {
@@ -374,7 +374,7 @@ static int settle_counts(const char *program, struct perf_options *o, const stru
     return 0;
 }
 
-/* What is about the host's memory and streams, and what is about GPUs'. */
+/* Rejects options of the host together with --device gpu, and graphs without it. */
 static int settle_device(const char *program, struct perf_options *o)
 {
     const char *other = o->show_overlap        ? "--overlap"
@@ -395,7 +395,7 @@ static int settle_device(const char *program, struct perf_options *o)
     return 0;
 }
 
-/* As the user gives it: options without a letter have only a long name. */
+/* The option as the user gives it; options without a letter have only a long name. */
 static const char *option_name(int letter, char ret_name[LONGEST_NAME])
 {
     snprintf(ret_name, LONGEST_NAME, "-%c", letter);

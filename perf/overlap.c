@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each round takes three times, one after the other so that all see the same machine: computing
- * alone, the call alone, and the call while the caller computes. The computing is a chain of
- * integer operations in registers: it needs cycles and nothing else, and takes as long as the call,
- * the case in which the least is hidden by accident. */
+ * Each round takes three measurements, one after the other so that all see the same machine state:
+ * the computation alone, the call alone, and the call while the caller computes. The computation is
+ * a chain of integer operations in registers, so it needs cycles and nothing else. It is made as
+ * long as the call, because with equal times the least is hidden by accident. */
 #include "overlap.h"
 
 #include "cpus.h"
@@ -14,14 +14,14 @@
 
 enum sample { COMPUTE, CALL, BOTH, BESIDE, ENQUEUE, SAMPLES };
 
-/* Steps whose time tells how long others take, and how often it is taken. */
+/* Steps of computation whose time is measured to calibrate, and the number of measurements. */
 enum { TRIAL_STEPS = 1 << 20, TRIALS = 9 };
 
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
-    int event_fd;   /* of the stream */
-    uint64_t steps; /* of computing; 0: this rank only calls */
+    int event_fd;   /* signalled when the stream has finished its calls */
+    uint64_t steps; /* of computation; 0: this rank only calls */
 };
 
 static void compute(uint64_t steps)
@@ -33,7 +33,7 @@ static void compute(uint64_t steps)
         value ^= value >> 7;
         value ^= value << 17;
     }
-    __asm__ volatile("" : : "r"(value)); /* the result is wanted */
+    __asm__ volatile("" : : "r"(value)); /* keeps the compiler from removing the loop */
 }
 
 static void enqueue(const struct run *run)
@@ -65,8 +65,8 @@ static double time_compute(const struct run *run)
     return perf_now_us(false) - begun;
 }
 
-/* Carried by the stream's thread alone: who synchronizes at once may run the call himself, on the
- * core that is to compute. */
+/* Waits on the event so that the stream's thread carries the call alone. A caller that synchronizes
+ * at once may run the call itself, on the core that is to compute. */
 static double time_call(const struct run *run)
 {
     struct pollfd idle = {.fd = run->event_fd, .events = POLLIN};
@@ -74,11 +74,11 @@ static double time_call(const struct run *run)
     double begun, time;
 
     while (poll(&idle, 1, 0) == 1 && read(idle.fd, &count, sizeof(count)) > 0)
-        ; /* told of earlier calls */
+        ; /* drain events of earlier calls */
     begun = start(run);
     enqueue(run);
     while (poll(&idle, 1, -1) != 1)
-        ; /* a signal */
+        ; /* interrupted by a signal */
     time = perf_now_us(false) - begun;
     synchronize(run);
     return time;
@@ -97,13 +97,13 @@ static void time_round(const struct run *run, double times[SAMPLES])
     computed = perf_now_us(false);
     synchronize(run);
     times[BOTH] = perf_now_us(false) - begun;
-    /* Ranks that only call share CPUs with streams, and say nothing about computing. */
+    /* Ranks that only call share CPUs with streams, so their times say nothing about computing. */
     times[BESIDE] = run->steps > 0 ? computed - enqueued : 0;
     times[ENQUEUE] = run->steps > 0 ? enqueued - begun : 0;
 }
 
-/* Of `all`, rank after rank `rounds` records of `width` times: the median over the rounds of the
- * slowest rank's time number `at`. */
+/* `all` holds, per rank, `rounds` records of `width` times. Returns the median over the rounds of
+ * the slowest rank's time number `at`. */
 static double combine(const double *all, size_t nranks, size_t rounds, size_t width, size_t at,
                       double *scratch)
 {
@@ -118,7 +118,8 @@ static double combine(const double *all, size_t nranks, size_t rounds, size_t wi
     return perf_stats_of(scratch, rounds).median;
 }
 
-/* As many steps as take as long as the call does, on ranks that compute all at the same time. */
+/* Sets run->steps so that computing takes as long as the call, measured while all computing ranks
+ * compute at the same time. */
 static void calibrate(struct run *run, double *all)
 {
     bool computes = perf_cpus_computes(&run->rank->options->cpus, run->rank->rank);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inputs whose result is known exactly. All arithmetic here is on whole numbers. */
+ * Generates inputs with an exactly known result. All arithmetic here is on whole numbers. */
 #include "pattern.h"
 
 #include "options.h"
@@ -11,8 +11,8 @@
 struct perf_pattern {
     size_t element_bytes;
     int nranks;
-    /* Rows of two periods, so that one period can be copied from any start: one row per rank, and
-     * the reduction last. */
+    /* One row per rank and the reduction last. A row is two periods long, so that one period can be
+     * copied from any start. */
     char *rows;
 };
 
@@ -38,7 +38,7 @@ static const struct {
     [tuttiFloat8e5m2] = {FLOATING, 1 << 3, 5, 2},
 };
 
-/* Spreads a small number over 64 bits (the finaliser of splitmix64). */
+/* Hashes a small number to 64 bits (the finaliser of splitmix64). */
 static uint64_t scatter(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -47,7 +47,7 @@ static uint64_t scatter(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* What the type holds of `value`: integers wrap around. */
+/* The value after wrapping around in an integer type. */
 static int64_t wrap(tuttiDataType_t type, uint64_t value)
 {
     switch (type) {
@@ -59,8 +59,8 @@ static int64_t wrap(tuttiDataType_t type, uint64_t value)
     }
 }
 
-/* A value such that no partial sum over ranks leaves -limit .. limit. With more ranks than that the
- * ranks that contribute change from element to element. */
+/* A value such that no partial sum over ranks leaves -limit .. limit. If there are more ranks than
+ * `limit`, only some contribute, and which ones changes from element to element. */
 static int64_t bounded(enum family family, int64_t limit, int nranks, int rank, int index)
 {
     uint64_t bits = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index);
@@ -76,7 +76,8 @@ static int64_t bounded(enum family family, int64_t limit, int nranks, int rank, 
     return (int64_t)(bits % (uint64_t)(2 * most + 1)) - most;
 }
 
-/* The same whole number on all ranks, and to it +1 and -1 on pairs of ranks: a whole average. */
+/* The same whole number on all ranks, plus 1 and minus 1 on pairs of ranks, so that the average is
+ * whole. */
 static int64_t whole_average(int64_t limit, int nranks, int rank, int index)
 {
     uint64_t bits = scatter((uint64_t)index);
@@ -88,8 +89,8 @@ static int64_t whole_average(int64_t limit, int nranks, int rank, int index)
     return common + ((rank & 1) == (int)(bits >> 63) ? 1 : -1);
 }
 
-/* One rank gives 3, at most four give 2, the others 1, with signs: at most 48, which every type
- * has. */
+/* One rank contributes 3, at most four contribute 2, the others 1, with signs. The product is at
+ * most 48, which every type can represent. */
 static int64_t factor(int nranks, int rank, int index)
 {
     int turn = (rank + (int)(scatter((uint64_t)index) % (uint64_t)nranks)) % nranks;
@@ -109,12 +110,12 @@ static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank
     switch (op) {
     case PERF_SUM:
         return family == FLOATING ? bounded(family, exact, nranks, rank, index) : wrap(type, bits);
-    case PERF_MULSUM: /* twice as large after the multiplication */
+    case PERF_MULSUM: /* the multiplication doubles it */
         return family == FLOATING ? bounded(family, exact / 2, nranks, rank, index)
                                   : wrap(type, bits);
-    case PERF_PROD: /* odd, for the product of even numbers soon is 0 */
+    case PERF_PROD: /* odd, because a product of even numbers soon becomes 0 */
         return family == FLOATING ? factor(nranks, rank, index) : wrap(type, bits | 1);
-    case PERF_AVG: /* a sum that wrapped around has no meaningful average */
+    case PERF_AVG: /* a sum that wrapped around would have no meaningful average */
         return family == FLOATING ? whole_average(exact, nranks, rank, index)
                                   : bounded(family, exact, nranks, rank, index);
     default:
@@ -146,7 +147,8 @@ static int64_t reduced(tuttiDataType_t type, enum perf_op op, int nranks, int in
     }
     if (op == PERF_MAX || op == PERF_MIN)
         return best;
-    if (op == PERF_AVG) /* bounded, so the sum did not wrap; C rounds toward zero as the library */
+    if (op == PERF_AVG) /* bounded, so the sum did not wrap; C rounds toward zero like the
+                         * library */
         return (int64_t)total / nranks;
     return wrap(type, total);
 }
@@ -156,7 +158,7 @@ int perf_pattern_scalar(int rank)
     return 1 + rank % 2;
 }
 
-/* Sign, exponent and mantissa of a whole number that needs no rounding. */
+/* The bits of a whole number that needs no rounding: sign, exponent, mantissa. */
 static uint64_t encode_floating(int exponent_bits, int mantissa_bits, int64_t value)
 {
     int exponent, bias = (1 << (exponent_bits - 1)) - 1;
@@ -170,7 +172,7 @@ static uint64_t encode_floating(int exponent_bits, int mantissa_bits, int64_t va
            (uint64_t)(exponent - 1 + bias) << mantissa_bits | mantissa;
 }
 
-/* The low bytes of `bits`, on machines of either byte order. */
+/* Stores the low bytes of `bits`, on machines of either byte order. */
 static void store(uint64_t bits, size_t element_bytes, void *to)
 {
     uint8_t one = (uint8_t)bits;

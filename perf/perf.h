@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the measuring programs share: a collective under test, and one case of it.
+ * Shared by the perf programs: the collective under test, and one case of it.
  *
- * Each program is this driver and one file that defines `perf_collective`.
+ * Each program is the common driver plus one file that defines `perf_collective`.
  */
 #ifndef PERF_PERF_H
 #define PERF_PERF_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reductions as the command line names them; the first five are the library's numbers. */
+/* Reductions by their names on the command line; the first five have the library's numbers. */
 enum perf_op {
     PERF_SUM, PERF_PROD, PERF_MAX, PERF_MIN, PERF_AVG,
     PERF_MULSUM,
@@ -20,8 +20,8 @@ enum perf_op {
     PERF_NO_OP = -1 /* bytes are moved, not reduced */
 };
 
-/* One call to be measured: collective, size, type, reduction and root, as this rank makes it.
- * All counts and offsets are in elements. */
+/* One call to be measured, as this rank makes it: collective, size, type, reduction and root. All
+ * counts and offsets are in elements. */
 struct perf_case {
     tuttiDataType_t type;
     size_t element_bytes;
@@ -30,22 +30,22 @@ struct perf_case {
     int root; /* -1: the collective has none */
     int nranks, rank;
 
-    /* Filled by the collective's plan. */
-    size_t count;                  /* the count column, and the argument of the call */
+    /* Filled by the collective's `plan`. */
+    size_t count;                  /* the count column, and the count argument of the call */
     size_t bytes;                  /* the size column; algbw is bytes / time */
-    size_t send_count, recv_count; /* what this rank's buffers hold */
-    size_t in_place_count;         /* one buffer that holds both ... */
-    size_t in_place_send;          /* ... the input from here ... */
-    size_t in_place_recv;          /* ... and the output from here */
+    size_t send_count, recv_count; /* elements in this rank's buffers */
+    size_t in_place_count;         /* elements of the single in-place buffer ... */
+    size_t in_place_send;          /* ... the offset of the input in it ... */
+    size_t in_place_recv;          /* ... and the offset of the output */
 
-    /* nranks entries each, for the collectives with counts per rank. */
+    /* nranks entries each, for collectives with counts per rank. */
     size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* The source of values that were reduced over all ranks. */
+/* A source that stands for the values reduced over all ranks. */
 #define PERF_REDUCED (-1)
 
-/* `count` elements of the output from `at` on are those of `source`'s input from `from` on. */
+/* The output's `count` elements from `at` on equal those of `source`'s input from `from` on. */
 struct perf_segment {
     size_t at, count;
     int source; /* rank, or PERF_REDUCED */
@@ -55,26 +55,29 @@ struct perf_segment {
 struct perf_collective {
     const char *name; /* "all_reduce" */
 
-    bool has_data;     /* false: a barrier; one row, neither size nor type */
+    bool has_data;     /* false: a barrier, with one row and neither size nor type */
     bool has_op, has_root, has_in_place;
-    /* In place, calling again on the result gives the same result. */
+    /* True if in place a call on the previous call's result gives the same result. */
     bool repeats_in_place;
-    /* The call is several groups that depend on each other, so it cannot be put into one. */
+    /* True if the call consists of several groups that depend on each other, so that calls cannot
+     * be put into one group (-m). */
     bool is_many_groups;
 
-    /* What tuttiCommTune and tuttiCommExplain call it. NULL: it cannot be tuned. */
+    /* The name for tuttiCommTune and tuttiCommExplain. NULL: it cannot be tuned. */
     const char *tunes;
-    /* What tuttiCommExplain calls a v-form, which cannot be tuned; else NULL. */
+    /* The name of a v-form for tuttiCommExplain; v-forms cannot be tuned. Otherwise NULL. */
     const char *explains;
 
-    /* Why the collective cannot run with so many ranks, or NULL. Optional. */
+    /* Why the collective cannot run with so many ranks, or NULL if it can. The member may be
+     * NULL. */
     const char *(*refuse)(int nranks);
 
-    /* Fill the sizes of `c` for a budget of `elements` elements, nccl-tests' size convention. */
+    /* Fills the sizes of `c` for a budget of `elements` elements, with nccl-tests' size
+     * convention. */
     void (*plan)(size_t elements, struct perf_case *c);
 
-    /* What the output must hold; what no segment covers must stay as it was. Returns the number of
-     * segments, at most nranks. */
+    /* Describes what the output must hold; elements that no segment covers must stay unchanged.
+     * Returns the number of segments, at most nranks. */
     size_t (*expect)(const struct perf_case *c, struct perf_segment *ret_segments);
 
     /* busbw / algbw. */
@@ -86,7 +89,7 @@ struct perf_collective {
 
 extern const struct perf_collective perf_collective;
 
-/* Ready answers for the members above. */
+/* Common functions for the members above. */
 double perf_factor_one(int nranks);
 double perf_factor_share(int nranks);   /* (n - 1) / n */
 double perf_factor_twice(int nranks);   /* 2 (n - 1) / n */
@@ -97,9 +100,9 @@ static inline void *perf_at(const struct perf_case *c, const void *buffer, size_
     return (char *)(uintptr_t)buffer + index * c->element_bytes;
 }
 
-/* Uneven shares for the v-forms: of `elements` elements rank 0, 1, 2, ... gets 1, 2, 0, 1, 2, 0,
- * ... parts, placed in reverse order of the ranks, so that neither counts nor order are the
- * obvious. */
+/* Uneven shares for the v-forms. Of `elements` elements, ranks 0, 1, 2, ... get 1, 2, 0, 1, 2, 0,
+ * ... parts. Shares are placed in reverse order of the ranks, so that neither counts nor order are
+ * the obvious ones. Fills counts[nranks] and displs[nranks], and returns the sum of the counts. */
 size_t perf_uneven_shares(size_t elements, int nranks, size_t *counts, size_t *displs);
 
 #endif

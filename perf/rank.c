@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a rank fails, and how ranks tell each other what they measured. */
+ * How a rank fails, and how ranks exchange what they measured. */
 #include "rank.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Without exit handlers: other threads of the process may be inside the library. */
+/* Skips exit handlers, because other threads of the process may be inside the library. */
 static _Noreturn void leave(void)
 {
     fflush(stdout);
@@ -41,7 +41,7 @@ void perf_die(const struct perf_rank *rank, const char *format, ...)
     leave();
 }
 
-/* What went wrong in a kernel is the communicator's to say, not the stream's. */
+/* A failure inside a kernel is reported by the communicator, not by the stream. */
 void perf_synchronize(const struct perf_rank *rank)
 {
     tuttiResult_t state = tuttiSuccess;
@@ -57,7 +57,7 @@ void perf_synchronize(const struct perf_rank *rank)
     perf_must(rank, "a call on a stream", state);
 }
 
-/* FNV-1a, started with the rank, so that a record in another's place is noticed too. */
+/* FNV-1a seeded with the rank, so that a record in another rank's place is detected too. */
 static uint64_t checksum(int rank, const char *bytes, size_t size)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325) + (uint64_t)rank;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nccl-tests' table, so that whoever reads one reads the other. */
+ * Prints nccl-tests' table, so that readers of one can read the other. */
 #include "report.h"
 
 #include "json.h"
@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A terminal shows progress at once: ours, or that of a launcher that passes on what we write. */
+/* True if progress is shown at once: on this program's terminal, or on that of a launcher that
+ * forwards the output. */
 static bool has_terminal(void)
 {
     const char *told = getenv("TUTTI_PROGRESS");
@@ -19,7 +20,7 @@ static bool has_terminal(void)
     return (told != NULL && strcmp(told, "1") == 0) || isatty(STDERR_FILENO);
 }
 
-/* Erase to the end of the line and go back to its beginning: the form that tutti-run knows. */
+/* Erase to the end of the line and return to its beginning: the form that tutti-run recognizes. */
 #define LINE_AGAIN "\033[K\r"
 
 static void clear_progress(void)
@@ -43,7 +44,7 @@ static void print_version(const char *label, int code)
     printf(" %d.%d.%d (%s)", code / 10000, code / 100 % 100, code % 100, label);
 }
 
-/* Of the widest name that is usual. */
+/* Width of the longest usual name. */
 #define ALGORITHM_WIDTH 24
 
 static void print_columns(const struct perf_options *o)
@@ -127,7 +128,7 @@ void perf_report_open(struct perf_report *report, struct perf_rank *rank)
     free(where);
 }
 
-/* One number of all ranks' `value`, at the same place in each result. */
+/* Combines one value of all ranks, at the same offset in each result, into one number. */
 static double combine(enum perf_combine how, const struct perf_result *all, size_t nranks,
                       size_t stride, size_t offset)
 {
@@ -150,7 +151,7 @@ static double combine(enum perf_combine how, const struct perf_result *all, size
     }
 }
 
-/* The extremes are those of any rank; the rest is combined as the user wants. */
+/* Extremes are taken over all ranks; the rest is combined as the user wants. */
 static struct perf_stats combine_stats(enum perf_combine how, const struct perf_result *all,
                                        size_t nranks, size_t stride, size_t offset)
 {
@@ -201,13 +202,13 @@ static void print_cell(const struct perf_options *o, const struct perf_cell *cel
         printf(" %6s", "N/A");
 }
 
-/* What the calls of a row run by. All ranks would say the same. Messages have no algorithm, and go
- * the way that collectives go. */
+/* The algorithm and transport of a row's calls, which are the same on all ranks. Messages have no
+ * algorithm and use the same transports as collectives. */
 static void explain(const struct perf_rank *rank, const struct perf_case *c,
                     tuttiExplanation_t *ret_explanation)
 {
     const char *name = perf_collective.explains ? perf_collective.explains : perf_collective.tunes;
-    /* The column of a v-form is the sum of all counts. */
+    /* The count column of a v-form is the sum of all counts. */
     size_t count = perf_collective.explains ? c->count / (size_t)c->nranks : c->count;
 
     *ret_explanation = (tuttiExplanation_t){.size = sizeof(*ret_explanation)};
@@ -243,7 +244,7 @@ static void print_row(const struct perf_options *o, const struct perf_case *c,
     fflush(stdout);
 }
 
-/* A line of its own under the row. */
+/* Prints a line of its own under the row. */
 static void print_overlap(const struct perf_rank *rank, const struct perf_overlap *overlap)
 {
     char where[PERF_CPUS_TEXT_BYTES];
@@ -319,7 +320,7 @@ static void print_waiting(struct perf_rank *rank)
                waiting.blocked, waiting.on_stream);
 }
 
-/* TUTTI_TESTS_MIN_BW in GB/s, as nccl-tests' NCCL_TESTS_MIN_BW; negative: none. */
+/* TUTTI_TESTS_MIN_BW in GB/s, like nccl-tests' NCCL_TESTS_MIN_BW; negative: not set. */
 static double wanted_bandwidth(void)
 {
     const char *text = getenv("TUTTI_TESTS_MIN_BW");

@@ -36,7 +36,7 @@ struct perf_stats perf_stats_of(double *times, size_t count)
     stats.median = count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
     stats.min = times[0];
     stats.max = times[count - 1];
-    /* The smallest time that 99 of 100 do not exceed. */
+    /* The smallest time that 99 of 100 times do not exceed. */
     stats.p99 = times[(count * 99 + 99) / 100 - 1];
     stats.variation = stats.mean > 0 ? sqrt(squares / (double)count) / stats.mean : 0;
     return stats;

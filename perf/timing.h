@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In microseconds. */
+/* Statistics of times, in microseconds except for the variation. */
 struct perf_stats {
     double median, mean, min, max, p99;
     double variation; /* standard deviation / mean */
@@ -15,7 +15,7 @@ struct perf_stats {
 /* Microseconds of elapsed time, or of CPU time of the whole process. */
 double perf_now_us(bool is_cpu_time);
 
-/* Sorts `times`. All zero when count is 0. */
+/* Computes the statistics and sorts `times`. All are zero if count is 0. */
 struct perf_stats perf_stats_of(double *times, size_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling and checking. What no segment of the collective covers must be as it was filled. */
+ * Filling and checking. Elements that no segment of the collective covers must stay as they were
+ * filled. */
 #include "verify.h"
 
 #include <stdlib.h>
@@ -66,7 +67,8 @@ void *perf_field_recv(const struct perf_field *field, size_t index)
     return perf_at(field->call, perf_arena_target(field->output, index), offset);
 }
 
-/* Wrong among elements first .. end - 1 of a region that the call should have left alone. */
+/* The wrong elements among first .. end - 1 of a region that the call should have left
+ * unchanged. */
 static size_t untouched_wrong(const struct perf_field *field, const char *region, size_t first,
                               size_t end)
 {
@@ -127,7 +129,7 @@ size_t perf_field_wrong(const struct perf_field *field, size_t first, size_t cou
     size_t nsegments, wrong = 0;
 
     if (segments == NULL)
-        return SIZE_MAX / 2; /* not checked is not right */
+        return SIZE_MAX / 2; /* an unchecked result must not pass */
     nsegments = field->what->expect(c, segments);
     qsort(segments, nsegments, sizeof(*segments), by_place);
     for (size_t i = first; i < first + count; i++)

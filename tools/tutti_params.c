@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prints docs/environment.md from the table of parameters. `make docs` keeps the page current. */
+ * Prints docs/environment.md from the table of parameters. `make docs` keeps the page up to
+ * date. */
 #include "base/param.h"
 
 #include <stdio.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-run: start the ranks of a communicator on this host.
+ * tutti-run: starts the ranks of a communicator on this host.
  *
- * Ranks meet at a Unix socket of a random name ("unix:" store) rather than at a port: a port
- * that is free when we choose it may be taken when rank 0 listens, and a sandbox
- * may have no loopback at all. The socket has no file, so nothing of it can be left behind.
+ * Ranks meet at a Unix socket with a random name (a "unix:" store) rather than at a port. A port
+ * that is free when it is chosen may be taken by the time rank 0 listens, and a sandbox may have no
+ * loopback at all. The socket is not a file, so nothing is left behind.
  *
- * All ranks share one process group, led by a keeper: a child that does nothing
- * but wait for the end of a pipe that we hold. When we end in any way, also by
- * SIGKILL, the pipe ends, and the keeper kills the group, with whatever the ranks
- * have started in it.
+ * All ranks share one process group, led by a keeper: a child that only waits for the end of a pipe
+ * that tutti-run holds. When tutti-run ends in any way, also by SIGKILL, the pipe ends. The keeper
+ * then kills the group, including whatever the ranks have started in it.
  */
 #include "tutti_run_output.h"
 
@@ -56,22 +55,22 @@ static const char help[] =
 struct run {
     int nranks;
     bool is_tagged;
-    double timeout_s; /* 0: none */
+    double timeout_s; /* 0: no timeout */
     char **command;
 
     sigset_t kept_mask;
     int signal_fd;
-    int keeper_fd; /* its end ends all */
+    int keeper_fd; /* write end of the keeper's pipe; closing it kills the group */
     pid_t keeper;
     char root[64];
     char secret[65];
 
-    pid_t *pids; /* 0: has ended */
+    pid_t *pids; /* 0: the rank has ended */
     struct output *outputs;
     int running;
-    int status; /* of the first rank that failed; 0: none has */
-    int64_t kill_ms;    /* when SIGKILL is due; -1: not */
-    int64_t timeout_ms; /* when the run's time is over; -1: never */
+    int status; /* of the first rank that failed; 0: none has failed */
+    int64_t kill_ms;    /* when SIGKILL is due; -1: not due */
+    int64_t timeout_ms; /* when the timeout is due; -1: never */
 };
 
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -116,11 +115,11 @@ static bool parse_options(struct run *run, int argc, char **argv)
     long number;
 
     opterr = 0;
-    /* "+": the program's own options are not ours. */
+    /* "+" stops at the program's name, so that its own options are left to it. */
     while ((option = getopt_long(argc, argv, "+:n:e:t:h", options, NULL)) != -1)
         switch (option) {
         case 'n':
-            /* mpirun's -np reads as -n with the value "p". */
+            /* mpirun's -np parses as -n with the value "p". */
             if (strcmp(argv[optind - 1], "-np") == 0 && argv[optind] != NULL)
                 optarg = argv[optind++];
             number = strtol(optarg, &end, 10);
@@ -190,11 +189,11 @@ static void be_keeper(int pipe_fd)
 {
     char byte;
 
-    /* Signals to the group are meant for the ranks. Those we block stay blocked; the
-     * terminal's must not stop us. */
+    /* Signals to the group are meant for the ranks. The signals blocked before the fork stay
+     * blocked; the terminal's signals must not stop the keeper. */
     signal(SIGTSTP, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
-    /* Hold nothing that somebody may wait to see closed. */
+    /* Hold no descriptor that another process may wait to see closed. */
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
@@ -222,7 +221,7 @@ static bool start_keeper(struct run *run)
         close(ends[1]);
         be_keeper(ends[0]);
     }
-    setpgid(run->keeper, run->keeper); /* whoever comes first */
+    setpgid(run->keeper, run->keeper); /* both processes do it, since either may run first */
     close(ends[0]);
     run->keeper_fd = ends[1];
     return true;
@@ -241,7 +240,7 @@ static void set_number(const char *name, int number)
 static void be_rank(const struct run *run, int rank, pid_t parent, const int *out, const int *err)
 {
     setpgid(0, run->keeper);
-    /* The keeper would end us too; this is quicker when our parent is killed. */
+    /* The keeper would kill this process too; this is faster when the parent is killed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_NO_EXEC);
@@ -251,7 +250,7 @@ static void be_rank(const struct run *run, int rank, pid_t parent, const int *ou
     set_number("TUTTI_LOCAL_NRANKS", run->nranks);
     setenv("TUTTI_ROOT", run->root, 1);
     setenv("TUTTI_SECRET", run->secret, 1);
-    /* Input is rank 0's; from a terminal a background group cannot read. */
+    /* Only rank 0 gets the input, and not from a terminal, which a background group cannot read. */
     if (rank > 0 || isatty(STDIN_FILENO)) {
         int null = open("/dev/null", O_RDONLY);
 
@@ -286,7 +285,7 @@ static bool start_rank(struct run *run, int rank)
     }
     if (run->pids[rank] == 0)
         be_rank(run, rank, parent, out, err);
-    setpgid(run->pids[rank], run->keeper); /* whoever comes first */
+    setpgid(run->pids[rank], run->keeper); /* both processes do it, since either may run first */
     run->running++;
     if (run->is_tagged) {
         close(out[1]);
@@ -297,7 +296,7 @@ static bool start_rank(struct run *run, int rank)
     return true;
 }
 
-/* To the ranks and to what they have started; the keeper ignores it. */
+/* Sends a signal to the ranks and to what they have started; the keeper ignores it. */
 static void signal_all(const struct run *run, int number)
 {
     if (number != SIGKILL) {
@@ -317,7 +316,7 @@ static void end_all(struct run *run, int status)
     if (run->running == 0)
         return;
     signal_all(run, SIGTERM);
-    signal_all(run, SIGCONT); /* a stopped rank could not obey */
+    signal_all(run, SIGCONT); /* a stopped rank could not handle SIGTERM */
     run->kill_ms = now_ms() + GRACE_MS;
 }
 
@@ -343,7 +342,7 @@ static void reap(struct run *run)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (int rank = 0; rank < run->nranks; rank++)
             if (run->pids[rank] == pid) {
-                /* What it said last stands before what we say of its end. */
+                /* Print the rank's last output before the message about its end. */
                 output_pump(&run->outputs[2 * rank]);
                 output_pump(&run->outputs[2 * rank + 1]);
                 rank_ended(run, rank, status);
@@ -416,7 +415,7 @@ static void supervise(struct run *run)
     free(fds);
 }
 
-/* Nothing of ours stays. */
+/* Leaves no processes and no unprinted output behind. */
 static void clean_up(struct run *run)
 {
     kill(-run->keeper, SIGKILL);
@@ -457,7 +456,7 @@ int main(int argc, char **argv)
 
     if (!parse_options(&run, argc, argv))
         return EXIT_USAGE;
-    /* A reader of our output that leaves must not end the ranks. */
+    /* The ranks must go on if the reader of the output goes away. */
     signal(SIGPIPE, SIG_IGN);
     if (!prepare(&run))
         return 1;

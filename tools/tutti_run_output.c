@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The output of tutti-run's ranks, line by line. */
+ * Forwards the output of tutti-run's ranks, line by line. */
 #include "tutti_run_output.h"
 
 #include <errno.h>
@@ -10,18 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line longer than this is passed on in pieces, or one rank could eat all memory. */
+/* A longer line is forwarded in pieces, so that one rank cannot use up all memory. */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 
-/* How a program ends a line of progress: erase the rest of the line, go back to its beginning. */
+/* How a program ends a line of progress: erase the rest of the line, return to its beginning. */
 static const char again[] = "\033[K\r";
 #define AGAIN_BYTES (sizeof again - 1)
 
-/* Back to the beginning of the terminal's line, and erase it. */
+/* Return to the beginning of the terminal's line and erase it. */
 static const char erase[] = "\r\033[K";
 #define ERASE_BYTES (sizeof erase - 1)
 
-/* The terminal's line has progress on it. Standard output and error are the same terminal here. */
+/* True if the terminal's line shows progress. Standard output and standard error are the same
+ * terminal here. */
 static bool shows_progress;
 
 void write_fully(int fd, const char *text, size_t size)
@@ -34,7 +35,7 @@ void write_fully(int fd, const char *text, size_t size)
 
             poll(&ready, 1, -1);
         } else if (moved < 0 && errno != EINTR) {
-            return; /* the reader has gone; the ranks' work goes on */
+            return; /* the reader has gone; the ranks continue */
         } else if (moved > 0) {
             text += moved;
             size -= (size_t)moved;
@@ -57,8 +58,8 @@ void output_erase_progress(void)
     shows_progress = false;
 }
 
-/* Tag and line in one write, so that lines of ranks do not mix. On a terminal a line replaces the
- * progress that is there; progress itself stays on the line, without an end. */
+/* Writes tag and line at once, so that lines of different ranks do not mix. On a terminal a line
+ * replaces the progress that is shown; progress itself stays on its line without a newline. */
 static void emit(const struct output *output, const char *line, size_t length, bool is_progress)
 {
     char *text = malloc(length + 32);
@@ -83,7 +84,7 @@ static void emit(const struct output *output, const char *line, size_t length, b
     free(text);
 }
 
-/* Progress is for terminals. Elsewhere it is part of the line that it stands in. */
+/* Progress is for terminals. Elsewhere it is part of the line that contains it. */
 static char *find_progress(const struct output *output, char *begin, char *end)
 {
     return output->is_terminal ? memmem(begin, (size_t)(end - begin), again, AGAIN_BYTES) : NULL;
@@ -144,7 +145,7 @@ void output_finish(struct output *output)
 
 void output_pump(struct output *output)
 {
-    /* Bounded, so that one rank that never stops talking leaves others their turn. */
+    /* Bounded, so that a rank with endless output does not starve the others. */
     for (int turn = 0; turn < 64 && output->from_fd >= 0 && make_room(output); turn++) {
         ssize_t moved = read(output->from_fd, output->line + output->length,
                              output->capacity - output->length);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Barriers: nobody leaves before everybody has come.
+ * Barriers: no rank leaves before every rank has entered.
  *
- * Dissemination: in round i every rank tells the rank 2^i after it about all whom it has heard of:
+ * Dissemination: in round i every rank tells the rank 2^i after it about all ranks that it has
+ * heard of:
  *
  *   rank 0 heard of   0 | 4 (i = 0) | 3 2 (i = 1) | 1 0 4 3 (i = 2)       p = 5
  *
- * ceil(log2 p) rounds. A message of round i must follow the arrivals of all rounds before, and
- * without data only order can say so: each arrival is copied, local steps run one after another,
- * and the next message is what the last of them wrote.
+ * There are ceil(log2 p) rounds. A message of round i must be sent after the messages of all rounds
+ * before have arrived. A barrier has no data that would enforce this, so order must: each arrival
+ * is copied, local steps run one after another, and the next message sends the result of the last
+ * copy.
  *
  *   SCRATCH    0 -> send, recv -> 1 - copy -> 2 -> send, recv -> 3 - copy -> 4 -> send ...
  *
- * Direct: give a signal, wait for everybody's.
+ * Direct: each rank gives a signal and waits for those of all others.
  *
  * Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
-/* What a message carries (step.h). */
+/* Size of a message (step.h). */
 #define MESSAGE_BYTES 8
 
 static int emit_dissemination(const struct tutti_shape *shape, struct tutti_build *build)

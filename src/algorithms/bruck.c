@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bruck's all-to-all: few messages per rank instead of p - 1, for tiny blocks.
+ * Bruck's all-to-all: a few messages per rank instead of p - 1, for tiny blocks.
  *
- * The block for the rank j before us travels in slot j. With j written to base r, the radix, round
- * i carries the slots whose digit i is not 0: all those with digit z go in one message to the rank
- * z r^i before it. So a block hops once for each nonzero digit of its distance. Radix 2 has the
- * fewest messages, ceil(log2 p), and moves about half of all blocks in each; a larger radix has
- * r - 1 messages at a time and moves a block less often.
+ * The block for the rank j before this one travels in slot j. Write j in base r, the radix. Round i
+ * moves the slots whose digit i is not 0: those with digit z go in one message to the rank z r^i
+ * before. So a block hops once for each nonzero digit of its distance. Radix 2 has the fewest
+ * messages, ceil(log2 p), and moves about half of all blocks in each. A larger radix sends r - 1
+ * messages at a time and moves a block less often.
  *
- *   p = 8, r = 3   slot 1    2    3    4    5    6    7     > to the rank r^i before us, >> to the
- *   i = 0               >    >>        >    >>        >       one 2 r^i before us, which keeps it
+ *   p = 8, r = 3   slot 1    2    3    4    5    6    7     > to the rank r^i before, >> to the
+ *   i = 0               >    >>        >    >>        >       one 2 r^i before, which keeps it
  *   i = 1                         >    >    >    >>   >>      in the same slot
  *
  * Slots of one message are packed side by side in the PACK part of SCRATCH and arrive in its
- * ARRIVED part. From there a block goes straight to OUTPUT at the end of its way, into the next
- * round's PACK, or else into its own place in the KEPT part: one copy for each hop. Slots that end
- * together come from neighbours, in order. So one copy takes as many as share what the round looks
- * at, and only what has not moved yet is taken from INPUT one by one:
+ * ARRIVED part. From there each hop copies a block once: to OUTPUT if it has reached its
+ * destination, to PACK if the next round moves it, else to its own place in the KEPT part. Slots
+ * that end together come from neighbours, in order. So one copy takes all blocks whose digits agree
+ * in the round's position. Only blocks that have not moved yet are copied from INPUT one by one:
  *
  *   p = 16, r = 2, i = 2, slots   4      5      6    7      and 12 .. 15 likewise
  *   are packed from             INPUT  KEPT  ARRIVED ----
@@ -27,13 +27,13 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
-/* One round: the digit of this weight, r^i. */
+/* One round, which looks at the digit of this weight, r^i. */
 struct round {
     uint32_t nranks, radix;
     uint64_t weight;
 };
 
-/* Slots below `end` with digit z. */
+/* Number of slots below `end` with digit z. */
 static uint32_t slots_with(const struct round *round, uint32_t end, uint32_t z)
 {
     uint64_t period = round->weight * round->radix;
@@ -44,13 +44,13 @@ static uint32_t slots_with(const struct round *round, uint32_t end, uint32_t z)
     return (uint32_t)(whole + (more < round->weight ? more : round->weight));
 }
 
-/* Slots below `end` that the round carries. */
+/* Number of slots below `end` that the round moves. */
 static uint32_t slots_carried(const struct round *round, uint32_t end)
 {
     return end - slots_with(round, end, 0);
 }
 
-/* Where the message of digit z begins in PACK and ARRIVED. */
+/* Index in PACK and ARRIVED at which the message of digit z begins. */
 static uint32_t message_first(const struct round *round, uint32_t z)
 {
     uint32_t first = 0;
@@ -60,8 +60,8 @@ static uint32_t message_first(const struct round *round, uint32_t z)
     return first;
 }
 
-/* The parts of SCRATCH: PACK lies at 0, then come the others. No round carries more than the first:
- * the slots whose last digit is not 0. */
+/* The parts of SCRATCH: PACK at 0, then ARRIVED, then KEPT. The first round moves the most slots,
+ * those whose last digit is not 0, so it sets the size of PACK and ARRIVED. */
 static uint32_t pack_size(const struct round *round)
 {
     struct round first = {.nranks = round->nranks, .radix = round->radix, .weight = 1};
@@ -85,7 +85,7 @@ static struct round round_before(const struct round *round)
                           .weight = round->weight / round->radix};
 }
 
-/* As many of `count` slots from this one on as there are. */
+/* The number of slots slot .. slot + count - 1 that exist. */
 static uint32_t clip(const struct round *round, uint64_t slot, uint64_t count)
 {
     uint64_t left = slot < round->nranks ? round->nranks - slot : 0;
@@ -93,8 +93,8 @@ static uint32_t clip(const struct round *round, uint64_t slot, uint64_t count)
     return (uint32_t)(count < left ? count : left);
 }
 
-/* What the round before brought of the slots from `slot` on, which have digit z in it and nothing
- * below. */
+/* What the round before delivered of the slots from `slot` on. `slot` has digit z in that round's
+ * position, and zeros below. */
 static struct tutti_span arrived_span(const struct round *round, uint64_t slot, uint32_t z)
 {
     struct round before = round_before(round);
@@ -104,7 +104,7 @@ static struct tutti_span arrived_span(const struct round *round, uint64_t slot, 
                       clip(round, slot, before.weight));
 }
 
-/* Slots `slot` .. slot + weight - 1, which have the same digit, to PACK from *index on. */
+/* Copy slots slot .. slot + weight - 1, which have the same digit, to PACK from *index on. */
 static int pack_group(const struct tutti_shape *shape, struct tutti_build *build,
                       const struct round *round, uint64_t slot, uint32_t *index)
 {
@@ -140,7 +140,8 @@ static int pack(const struct tutti_shape *shape, struct tutti_build *build,
     return TUTTI_OK;
 }
 
-/* Blocks of slots from `slot` on that end here: where their messages began, ranks after us. */
+/* Copy the blocks of slots from `slot` on, which have reached this rank, to OUTPUT. The block of
+ * slot j comes from the rank j after this one. */
 static int deliver(const struct tutti_shape *shape, struct tutti_build *build, uint64_t slot,
                    struct tutti_span src)
 {
@@ -154,8 +155,8 @@ static int deliver(const struct tutti_shape *shape, struct tutti_build *build, u
         dst.lower);
 }
 
-/* Clear what the round before brought to ARRIVED, and this one does not carry on, for the next
- * messages. */
+/* Free ARRIVED for the next messages: deliver or keep what the round before brought and this round
+ * does not move on. */
 static int unpack(const struct tutti_shape *shape, struct tutti_build *build,
                   const struct round *round)
 {
@@ -214,7 +215,8 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return unpack(shape, build, &round);
 }
 
-/* What the round brings is unpacked unless the next one carries it on: digits z and, next, 0. */
+/* Slots that a round delivers and the next one does not move on: those with a nonzero digit here
+ * and digit 0 in the next position. */
 static uint32_t slots_unpacked(const struct round *round)
 {
     struct round both = {.nranks = round->nranks, .radix = round->radix * round->radix,
@@ -226,7 +228,7 @@ static uint32_t slots_unpacked(const struct round *round)
     return count;
 }
 
-/* Messages of a round go to different ranks, through one port one after the other. */
+/* The messages of a round go to different ranks, but through one port, one after the other. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting out cells. */
+ * Cells counted as the nodes of nodes.h, and the choice between a cell algorithm and its fallback.
+ */
 #include "algorithms/cells.h"
 
 #include "base/result.h"
@@ -16,7 +17,7 @@ static int count_nodes(const struct tutti_shape *shape, struct nodes *ret_nodes)
     return tutti_nodes_init(&by_cell, ret_nodes);
 }
 
-/* TUTTI_ERR_SYSTEM, TUTTI_ERR_ARGUMENT: as tutti_nodes_init. */
+/* Errors are those of tutti_nodes_init. */
 static int cells_init(const struct tutti_shape *shape, struct cells *ret_cells)
 {
     struct cells cells = {.me = shape->rank};
@@ -44,7 +45,7 @@ static void cells_fini(struct cells *cells)
     *cells = (struct cells){.count = 0};
 }
 
-/* Are there cells, and any of several ranks? */
+/* True if there are several cells and at least one of them has several ranks. */
 static bool has_cells(const struct tutti_shape *shape)
 {
     const struct tutti_places *places = shape->places;

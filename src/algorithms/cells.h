@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What algorithms that go by the cells of a node share: ranks of one memory, of which those of a
- * cell have a better way to each other than to the rest.
+ * Shared parts of the algorithms that use the cells of a node. The ranks of a cell (a socket, for
+ * example) reach each other faster than the other ranks with which they share memory.
  *
- * A cell is to its node what a node is to its group, so nodes.h counts them out: the ranks of a
- * cell share `nparts` parts among them, as many as the largest cell has ranks, and those that serve
- * one part in all cells have it to do with each other.
+ * A cell is to its node what a node is to its group, so nodes.h counts cells as its nodes. The
+ * ranks of a cell divide `nparts` parts among them; there are as many parts as the largest cell has
+ * ranks. The ranks that serve the same part in different cells exchange that part.
  *
- * Where nothing is known of cells, or there is one only, or each has one rank only, there is
- * nothing to go by: each of these algorithms then is one that knows no cells.
+ * Cells are of no use if they are unknown, if there is only one, or if each has only one rank. Each
+ * of these algorithms then falls back to one that ignores cells.
  */
 #ifndef TUTTI_ALGORITHMS_CELLS_H
 #define TUTTI_ALGORITHMS_CELLS_H
@@ -16,53 +16,58 @@
 #include "algorithms/nodes.h"
 
 struct cells {
-    struct nodes nodes;  /* its nodes are cells */
-    uint32_t count;      /* of cells */
+    struct nodes nodes;  /* its "nodes" are cells */
+    uint32_t count;      /* number of cells */
     uint32_t me, cell;   /* this rank, and its cell */
     uint32_t nparts;
-    struct parts own;    /* the parts that this rank serves in its cell */
-    uint32_t *members;   /* of this cell, ascending; borrowed from `nodes` */
+    struct parts own;    /* parts that this rank serves in its cell */
+    uint32_t *members;   /* ranks of this cell, ascending; borrowed from `nodes` */
     uint32_t nmembers;
     uint32_t *servers;   /* room for one rank of each cell */
 };
 
-/* Emit by cells, or `flat` where there is nothing to go by. */
+/* Call `emit` with the cells of the shape, or flat->emit if cells are of no use (see above).
+ * Returns what these return; also TUTTI_ERR_SYSTEM and TUTTI_ERR_ARGUMENT as tutti_nodes_init. */
 int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
                      const struct tutti_algorithm *flat,
                      int (*emit)(const struct tutti_shape *shape, struct cells *cells,
                                  struct tutti_build *build));
 
+/* True if `rank` is in this rank's cell. */
 static inline bool cells_is_mine(const struct cells *cells, uint32_t rank)
 {
     return cells->nodes.ranks.home[rank] == cells->cell;
 }
 
+/* The rank that serves `part` in `cell`. */
 static inline uint32_t cells_server(const struct cells *cells, uint32_t cell, uint32_t part)
 {
     return rank_serving(&cells->nodes, cell, part);
 }
 
-/* Which rank of a cell stands for `rank`: itself in its own cell, in others a server of one of its
- * parts. */
+/* The rank that represents `rank` in `cell`: `rank` itself in its own cell; in any other cell, the
+ * rank that serves one of its parts. */
 uint32_t tutti_cells_stand_in(const struct cells *cells, uint32_t cell, uint32_t rank);
 
-/* Until all others of this cell, or those that serve a part in other cells, have given a signal. */
+/* Emit waits until all other ranks of this cell, or the ranks that serve `part` in all other cells,
+ * have given signal number `signal`. */
 int tutti_cells_wait_members(const struct cells *cells, struct tutti_build *build, uint32_t signal);
 int tutti_cells_wait_servers(const struct cells *cells, struct tutti_build *build, uint32_t part,
                              uint32_t signal);
 
-/* Let what is summed next be summed among the ranks of this cell, or among those that serve a part
- * in each. */
+/* Restrict the reductions emitted next to the ranks of this cell, or to the ranks that serve `part`
+ * in each cell. tutti_build_among(build, NULL, 0) lifts the restriction. */
 int tutti_cells_among_members(const struct cells *cells, struct tutti_build *build);
 int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, uint32_t part);
 
-/* For costs: ranks, cells, ranks of the largest cell, and which part of a vector that is shared out
- * in a cell its busiest rank serves. */
+/* For costs: number of ranks, number of cells, ranks of the largest cell, and the fraction of a
+ * vector that the busiest rank serves when the ranks of a cell divide it among them. */
 struct cell_counts {
     double ranks, cells, in_cell, share;
 };
 
-/* Fill *ret_cost in by cells, or by `flat`. */
+/* Call `cost` with the counts of the shape's cells, or flat->cost if cells are of no use. Without
+ * memory the result is TUTTI_COST_UNKNOWN. */
 void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
                       const struct tutti_algorithm *flat,
                       void (*cost)(const struct tutti_shape *shape,

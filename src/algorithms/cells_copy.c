@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Broadcast, all-gather and barrier through windows, cell by cell: what has come into a cell once
- * is taken from there by all of its ranks.
+ * Broadcast, all-gather and barrier through windows, cell by cell. Data enters a cell once, and all
+ * ranks of the cell take it from there.
  *
  *   all-gather, cells of 2      0 1 | 2 3         in the first cell 0 stands for 2, and 1 for 3
  *     lay out                   0 1 | 2 3
  *     get across                2 3 | 0 1         0 gets 2's block into its window, 1 gets 3's
  *     get in the cell           1 3 | 3 1  ...    0 gets of 1: 1's block, and 3's
  *
- * A broadcast goes in parts: in each cell but the root's the ranks get a part each from the root,
- * into their windows, and then all parts from each other.
+ * A broadcast goes in parts. In each cell but the root's, each rank gets one part from the root
+ * into its window; then the ranks get all other parts from each other.
  *
- * A window is written again two runs later, after everyone's first signal of the run between:
- * takers have then long read it. Who only takes signals when it is done.
+ * A window is written again two runs later, after the first signals of all ranks in the run
+ * between. By then its readers are done. A rank that only reads gives its signal after it has read.
  */
 #include "algorithms/cells.h"
 
@@ -32,7 +32,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t signal, struc
     return tutti_build_get(build, from, slot, dst);
 }
 
-/* From a cell in which the root does not live. */
+/* For a rank of a cell that the root is not in. */
 static int take_parts(const struct tutti_shape *shape, const struct cells *cells,
                       struct tutti_build *build)
 {
@@ -75,7 +75,7 @@ static int emit_parts(const struct tutti_shape *shape, struct cells *cells,
 
 /* ---- all-gather ----------------------------------------------------------------------------- */
 
-/* The blocks of other cells for which this rank stands, into its window. */
+/* Get the blocks of other cells for which this rank stands into its window. */
 static int get_across(const struct tutti_shape *shape, const struct cells *cells,
                       struct tutti_build *build)
 {
@@ -117,7 +117,8 @@ static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
 
 /* ---- barrier -------------------------------------------------------------------------------- */
 
-/* Each cell's first rank waits for the others of it, then for the first ranks of all cells. */
+/* The first rank of each cell waits for the other ranks of its cell, then for the first ranks of
+ * all cells. */
 static int emit_meeting(const struct tutti_shape *shape, struct cells *cells,
                         struct tutti_build *build)
 {
@@ -136,7 +137,8 @@ static int emit_meeting(const struct tutti_shape *shape, struct cells *cells,
 
 /* ---- costs: memory is what all ranks load and store ----------------------------------------- */
 
-/* In other cells than the root's: a part of the root, the others of each other. */
+/* In cells other than the root's, a rank gets one part from the root and the other parts from the
+ * ranks of its cell. */
 static void cost_parts(const struct tutti_shape *shape, const struct cell_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce, reduce and reduce-scatter through windows, cell by cell: what is summed is summed
- * within a cell first, so that each cell has one sum of everything to give to the others, whatever
- * the number of its ranks.
+ * All-reduce, reduce and reduce-scatter through windows, cell by cell. Data is summed within each
+ * cell first, so that each cell passes only one sum on to the others, however many ranks it has.
  *
- *   cells of 2, parts a b, of each a piece per cell: a0 a1 b0 b1        in all windows lie others'
+ *   cells of 2, parts a b, each with one piece per cell: a0 a1 b0 b1
  *
  *   cell 0  rank 0   sum a of 0 1   | sum a0 of 0 2 |  get a1 of 2 |  get b of 1
  *           rank 1   sum b of 0 1   | sum b0 of 1 3 |  get b1 of 3 |  get a of 0
@@ -11,16 +10,17 @@
  *           rank 3   sum b of 2 3   | sum b1 of 1 3 |  get b0 of 1 |  get a of 2
  *                       in the cell     across          across         in the cell
  *
- * Of a vector of n bytes, 2 (c - 1) / c n come into each of c cells, in place of 2 s (p - s) / p n
- * that two_shot brings into one of s ranks. Between the columns are signals. Where cells differ in
- * size ranks of a small one serve several parts.
+ * Of a vector of n bytes, 2 (c - 1) / c n enter each of c cells; with two_shot 2 s (p - s) / p n
+ * enter one of s ranks. There are signals between the columns. Where cells differ in size, ranks of
+ * a small one serve several parts.
  *
- * For small vectors, rounds are what costs, and lines that come from afar: there a leader sums
- * those of its cell, then those of all leaders, and the others get the sum of it.
+ * For small vectors the cost is in the rounds and in cache lines that come from far away. There a
+ * leader sums the vectors of its cell and then the sums of all leaders, and the other ranks get its
+ * sum.
  *
- * Window chunk i is where INPUT chunk i lies for others, then its sum, first of the cell, then of
- * all. It is written again when whoever reads it has said so by its next signal. A window is
- * written again two runs later, when the run between has waited for everyone's first signal.
+ * Window chunk i first holds INPUT chunk i for others to read, then the sum of the cell, then the
+ * sum of all. It is overwritten only after its readers have given their next signal. A window is
+ * written again two runs later, after the run between has waited for every rank's first signal.
  *
  * Source: textbook; the two levels as in Parsons and Pai, "Accelerating MPI collective
  * communications through hierarchical algorithms without sacrificing inter-node communication
@@ -31,7 +31,8 @@
 #include "algorithms/ranks.h"
 #include "algorithms/window.h"
 
-/* Chunks of parts: each has one for every cell, whose server of the part sums it. */
+/* The chunks of some parts. A part has one chunk per cell; the rank that serves the part in that
+ * cell sums it. */
 static struct tutti_span parts_span(const struct cells *cells, enum tutti_buffer buffer,
                                     struct parts parts)
 {
@@ -45,7 +46,7 @@ static struct tutti_span piece_span(const struct cells *cells, enum tutti_buffer
     return tutti_span(buffer, part * cells->count + cell, 1);
 }
 
-/* All of INPUT but the own chunks where others find it. */
+/* Copy all of INPUT except the chunks `own` to the window, for others to read. */
 static int lay_out_others(struct tutti_build *build, struct tutti_span own, uint32_t nchunks)
 {
     uint32_t above = own.first + own.count;
@@ -56,7 +57,7 @@ static int lay_out_others(struct tutti_build *build, struct tutti_span own, uint
                             tutti_span(TUTTI_BUF_WINDOW, above, nchunks - above));
 }
 
-/* The same chunks of all ranks of the cell, which lie in the windows of the others. */
+/* Sum the same chunks of all ranks of the cell; those of the others are in their windows. */
 static int sum_members(const struct cells *cells, struct tutti_build *build, struct tutti_span own,
                        struct tutti_span slot)
 {
@@ -65,7 +66,7 @@ static int sum_members(const struct cells *cells, struct tutti_build *build, str
     return tutti_build_gather_reduce(build, own, slot, slot, TUTTI_NO_SPAN, TUTTI_NO_SPAN);
 }
 
-/* Within the cell: the own parts of all its vectors into the own window. */
+/* Within the cell: sum the parts that this rank serves into its window. */
 static int sum_in_cell(struct cells *cells, struct tutti_build *build)
 {
     struct tutti_span own = parts_span(cells, TUTTI_BUF_INPUT, cells->own);
@@ -79,7 +80,8 @@ static int sum_in_cell(struct cells *cells, struct tutti_build *build)
     return tutti_build_signal(build);
 }
 
-/* Across cells: this cell's piece of the own parts, to where others read it, to OUTPUT, or both. */
+/* Across cells: sum this cell's piece of the parts that this rank serves. The result goes to OUTPUT
+ * (has_output), to the window where other ranks read it (is_read), or to both. */
 static int sum_across(struct cells *cells, struct tutti_build *build, bool is_read, bool has_output)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++) {
@@ -96,7 +98,8 @@ static int sum_across(struct cells *cells, struct tutti_build *build, bool is_re
     return tutti_build_signal(build);
 }
 
-/* The pieces of the own parts that other cells have summed, into the own window. */
+/* Get the pieces that other cells have summed, of the parts that this rank serves, into its
+ * window. */
 static int get_across(struct cells *cells, struct tutti_build *build)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++)
@@ -111,7 +114,8 @@ static int get_across(struct cells *cells, struct tutti_build *build)
     return tutti_build_signal(build);
 }
 
-/* All parts of others of the cell, and the pieces of the own ones that came from elsewhere. */
+/* Fill OUTPUT: get the parts that others of the cell serve, and copy the pieces of this rank's
+ * parts that came from other cells. */
 static int get_in_cell(struct cells *cells, struct tutti_build *build)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++)
@@ -150,7 +154,7 @@ static int emit_sums(const struct tutti_shape *shape, struct cells *cells,
     return get_in_cell(cells, build);
 }
 
-/* The root gets the pieces from whoever has summed them. */
+/* The root gets each piece from the rank that has summed it. */
 static int emit_sums_at_root(const struct tutti_shape *shape, struct cells *cells,
                              struct tutti_build *build)
 {
@@ -175,7 +179,7 @@ static int emit_sums_at_root(const struct tutti_shape *shape, struct cells *cell
 
 /* ---- reduce-scatter: in each cell one rank stands for each block ---------------------------- */
 
-/* Among those that stand for this rank's block, itself one of them. */
+/* Sum this rank's block among the ranks that stand for it, one per cell, this rank included. */
 static int sum_own_block(struct cells *cells, struct tutti_build *build)
 {
     struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, cells->me, 1);
@@ -257,8 +261,8 @@ static int emit_small(const struct tutti_shape *shape, struct cells *cells,
 
 /* ---- costs: of the busiest rank, where cells are alike; memory: of all ranks ---------------- */
 
-/* What all-reduce and reduce begin with, of a vector of one byte: the sums in the cell, and those
- * across. */
+/* The cost of the sums within cells and across them, with which all-reduce and reduce begin, for a
+ * vector of one byte. */
 static struct tutti_cost cost_of_sums(const struct cell_counts *counts)
 {
     double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
@@ -270,7 +274,7 @@ static struct tutti_cost cost_of_sums(const struct cell_counts *counts)
     return cost;
 }
 
-/* `moved`: what the busiest rank loads of others. */
+/* `moved`: bytes per byte of the vector that the busiest rank loads from others. */
 static void scale_cost(const struct tutti_shape *shape, double rounds, double moved, double bytes,
                        const struct tutti_cost *cost, struct tutti_cost *ret_cost)
 {
@@ -302,7 +306,7 @@ static void cost_sums_at_root(const struct tutti_shape *shape, const struct cell
     scale_cost(shape, 3, cost.reduced + 1 - piece, block_bytes, &cost, ret_cost);
 }
 
-/* A rank stands for its own block, and for its share of those of other cells. */
+/* A rank stands for its own block and for its share of the blocks of other cells. */
 static void cost_blocks(const struct tutti_shape *shape, const struct cell_counts *counts,
                         double block_bytes, struct tutti_cost *ret_cost)
 {
@@ -316,7 +320,8 @@ static void cost_blocks(const struct tutti_shape *shape, const struct cell_count
     scale_cost(shape, 2, cost.reduced, block_bytes, &cost, ret_cost);
 }
 
-/* A leader's, who reads all of its cell and of the other leaders; then the others read the sum. */
+/* The cost at a leader, which reads all vectors of its cell and of the other leaders; then the
+ * others read the sum. */
 static void cost_small(const struct tutti_shape *shape, const struct cell_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chain: the ranks in a row from the root on, data passed on segment by segment.
+ * Chain: the ranks form a row that begins at the root, and pass data on segment by segment.
  *
  *   broadcast    root -> root+1 -> ... -> root-1      reduce: the same row, backwards
  *
@@ -8,8 +8,8 @@
  *   1->2        a    b    c
  *   2->3             a    b
  *
- * Every rank sends and receives each byte at most once: best for large vectors and few ranks.
- * Fused, the steps pass on slices of a segment, and a reducing one needs no memory.
+ * Every rank sends and receives each byte at most once, so this is best for large vectors and few
+ * ranks. Once fused, the steps pass on slices of a segment, and a reducing step needs no memory.
  *
  * Source: Worringen, "Pipelining and overlapping for MPI collective operations", 2003.
  */
@@ -31,8 +31,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
                                    .segments = shape->options.value[TUTTI_SEGMENTS]});
 }
 
-/* Hops along which the first segment leaves a node: in a row of neighbours, at the end of each but
- * the last; once more if the row begins within a node. */
+/* Hops on which the first segment leaves a node. If nodes are runs of consecutive ranks, it leaves
+ * each node but the last once; and once more if the row begins inside a node. */
 static uint32_t hops_outside(const struct tutti_shape *shape)
 {
     const struct tutti_places *places = shape->places;
@@ -45,7 +45,7 @@ static uint32_t hops_outside(const struct tutti_shape *shape)
     return places->nnodes < hops ? places->nnodes : hops;
 }
 
-/* What leaves no node is that much faster. */
+/* Hops within a node are priced at the node's level. */
 static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
                  double block_bytes, struct tutti_cost *ret_cost)
 {
@@ -73,7 +73,8 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
     cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
 }
 
-/* Enough to keep a chain of a handful of ranks busy where nothing is fused; slices do the rest. */
+/* Enough to keep a chain of a few ranks busy where nothing is fused. Where steps are fused, slices
+ * pipeline in addition. */
 #define CHAIN_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8}}
 
 const struct tutti_algorithm tutti_chain_broadcast = {

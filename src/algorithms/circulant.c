@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Circulant graphs with halving skips: fewest rounds and least volume for any number of ranks.
+ * Circulant graphs with halving skips: the fewest rounds and the least volume for any number of
+ * ranks.
  *
- * Slot i of a rank is block rank + i (mod p). Reduce-scatter starts with s = p open slots; in each
+ * Slot i of a rank is block rank + i (mod p). Reduce-scatter starts with s = p open slots. In each
  * round, with h = ceil(s / 2), a rank sends the partial sums of its slots h .. s-1 to the rank h
- * after it, where they are slots 0 .. s-h-1, and goes on with s = h. Slot 0 is complete in the end.
+ * after it. There they are added to slots 0 .. s-h-1. The next round has s = h. In the end slot 0
+ * is complete.
  *
  *   p = 5, rank r       slots 0 1 2 3 4
  *   s = 5, h = 3              + + . > >      > sent to r+3, + received from r-3 and added
  *   s = 3, h = 2              + . >          > sent to r+2, + received from r-2
  *   s = 2, h = 1              + >            > sent to r+1, + received from r-1
  *
- * All-gather runs the same rounds backwards: send slots 0 .. s-h-1 to the rank h before, receive
- * slots h .. s-1 from the rank h after. ceil(log2 p) rounds and p - 1 blocks, in and out, for each;
- * a run of slots is one or, where it wraps, two messages. All-reduce is one after the other.
+ * All-gather runs the same rounds backwards: it sends slots 0 .. s-h-1 to the rank h before and
+ * receives slots h .. s-1 from the rank h after. Each takes ceil(log2 p) rounds and moves p - 1
+ * blocks in and out. A run of slots is one message, or two where it wraps. All-reduce is a
+ * reduce-scatter followed by an all-gather.
  *
  * Source: Träff, "Optimal, non-pipelined reduce-scatter and allreduce algorithms", 2024.
  */
@@ -20,7 +23,8 @@
 
 #include <stdlib.h>
 
-/* Pieces of a circle: those up to its end, and those from its beginning on. */
+/* Add moves for `count` pieces of the circle from `first` on: one up to its end, and one from its
+ * beginning on. */
 static int add_pieces(struct moves *moves, const struct team *team, bool is_send, uint32_t member,
                       uint32_t first, uint32_t count)
 {
@@ -49,7 +53,7 @@ static int add_rounds(struct moves *moves, const struct team *team,
     uint32_t n = team->count;
 
     for (uint32_t round = rounds_of(n); round-- > 0;) {
-        /* s and h of this round: p halved, rounding up, `round` times, and once more. */
+        /* s of this round is n halved `round` times, rounding up; h is s halved once more. */
         uint32_t s = (uint32_t)(((uint64_t)n + (1ull << round) - 1) >> round);
         uint32_t h = s - s / 2;
         uint32_t to = rank_before(team->me, h, n);
@@ -79,7 +83,8 @@ int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
                            uint32_t (*held)(uint32_t rank, uint32_t nranks),
                            struct tutti_build *build)
 {
-    /* What a rank held in the beginning, the others have too: all that it sends is its own. */
+    /* All chunks count as own, so that every send reads from `source`: INPUT on a rank that held
+     * everything at the start, else OUTPUT, where chunks also arrive. */
     struct moves moves = {.nchunks = nranks, .own_count = nranks};
     struct team team = {.count = nranks, .me = rank};
     uint32_t *ranks;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Circulant pipeline: broadcast of N segments in N - 1 + q rounds, q = ceil(log2 p): as few as
- * there can be, for any number of ranks. Reduce runs the same rounds backwards; all-reduce is one
- * after the other.
+ * Circulant pipeline: broadcast of N segments in N - 1 + q rounds, q = ceil(log2 p). No algorithm
+ * has fewer rounds, for any number of ranks. Reduce runs the same rounds backwards; all-reduce is a
+ * reduce followed by a broadcast.
  *
  * Places count from the root. The skips are p halved, rounding up, again and again: skips[0] = 1,
- * ..., skips[q] = p. The rounds take them in turns: in round i everyone sends to the place skips[k]
- * after it and receives from the one skips[k] before it, k = i mod q. So a place gets q segments in
- * a row of q rounds, and always those that it can pass on in time:
+ * ..., skips[q] = p. Rounds use them cyclically: in round i every place sends to the place skips[k]
+ * after it and receives from the one skips[k] before it, k = i mod q. So a place receives q
+ * segments in each row of q rounds, and always the ones that it can pass on in time:
  *
  *   p = 5, skips 1 2 3 (5)             round  skip   place 0   1   2   3   4   receives
  *   N = 3, segments a b c                1     2           .   .   a   .   .
@@ -25,7 +25,8 @@
 #define MOST_SKIPS 32
 #define MOST_SEGMENTS 4096
 
-/* What one rank does in the rounds. */
+/* What one rank sends and receives in the rounds. recv[k] and send[k] are the segments of the
+ * rounds with skip k, counted from the first segment of the current row. */
 struct rounds {
     uint32_t nranks, place, nskips; /* q */
     uint32_t segments;              /* N */
@@ -47,8 +48,9 @@ static void find_skips(struct rounds *rounds)
     rounds->skips[0] = skip;
 }
 
-/* A place is a sum of skips, the largest possible first. Its base is the index of the last one, and
- * says with which segment of each q it is served first. The root's is q. */
+/* Write a place as a sum of skips, the largest possible first. Its base is the index of the last
+ * skip in the sum; it tells which segment of each row of q the place receives first. The base of
+ * the root is q. */
 static uint32_t find_base(const struct rounds *rounds, uint32_t place)
 {
     uint32_t base = rounds->nskips;
@@ -61,9 +63,9 @@ static uint32_t find_base(const struct rounds *rounds, uint32_t place)
     return base;
 }
 
-/* Has one of the places low .. high - 1 this base? 1 <= low, high <= skips[k], base < q. The places
- * from skips[k-1] + 1 on have the bases of places 1, 2, ..., and a run from 1 to a skip has all
- * bases below, so only its two ends need a closer look. */
+/* True if one of the places low .. high - 1 has this base. 1 <= low, high <= skips[k], base < q.
+ * The places from skips[k-1] + 1 on have the bases of places 1, 2, ..., and the places from 1 up to
+ * a skip have all smaller bases, so only the two ends of a run need a closer look. */
 static bool has_base(const struct rounds *rounds, uint32_t base, uint32_t low, uint32_t high,
                      uint32_t k)
 {
@@ -82,12 +84,12 @@ static bool has_base(const struct rounds *rounds, uint32_t base, uint32_t low, u
            (low < half && has_base(rounds, base, low, half, k - 1));
 }
 
-/* The same for `count` places from `first` on, around the circle, with any base. */
+/* The same for `count` places from `first` on, around the circle, and for any base. */
 static bool has_base_around(const struct rounds *rounds, uint32_t base, uint32_t first,
                             uint32_t count)
 {
     uint32_t n = rounds->nranks, q = rounds->nskips;
-    uint32_t above = count < n - first ? count : n - first; /* up to the end of the circle */
+    uint32_t above = count < n - first ? count : n - first; /* places up to the end of the circle */
     bool has_root = first == 0 || above < count;
 
     if (base == q)
@@ -96,8 +98,9 @@ static bool has_base_around(const struct rounds *rounds, uint32_t base, uint32_t
            has_base(rounds, base, 1, count - above, q);
 }
 
-/* The largest base that is not in `used` (a set of bits) of the places between skips[k+1] and
- * skips[k] before this one: skips[k+1] excluded unless the others offer none. */
+/* The largest base that is not in `used` (a set of bits), among the places between skips[k+1] and
+ * skips[k] before this one. The place at distance skips[k+1] is considered only if the others offer
+ * none. */
 static uint32_t find_segment(const struct rounds *rounds, uint32_t place, uint32_t k,
                              uint64_t used)
 {
@@ -111,8 +114,9 @@ static uint32_t find_segment(const struct rounds *rounds, uint32_t place, uint32
     return find_base(rounds, last);
 }
 
-/* What a place receives, counted from the q segments of the rounds at hand. All are different, so
- * none comes twice; the first to come is that of its base, the others belong to the q before. */
+/* The segments that a place receives in a row of q rounds, relative to the row. All are different,
+ * so none is received twice. The segment of the place's base is of this row; all others belong to
+ * the row before. */
 static void find_receives(const struct rounds *rounds, uint32_t place, int32_t recv[MOST_SKIPS])
 {
     uint32_t q = rounds->nskips, base = find_base(rounds, place);
@@ -144,14 +148,15 @@ static struct rounds find_rounds(const struct tutti_shape *shape)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* What happens in a round: a segment each way, or count 0. */
+/* The messages of a round: at most one segment each way; count 0 is none. */
 struct round {
     uint32_t to, from; /* ranks */
     struct tutti_span sent, received;
 };
 
-/* Rounds are numbered such that the last one is the end of a row of q. The first rows bring
- * segments that do not exist, the last ones the last segment, where they would go beyond. */
+/* Rounds are numbered so that the last round ends a row of q. In the first rows some segments have
+ * negative numbers and do not exist; in the last rows numbers beyond the last segment stand for the
+ * last one. */
 static struct tutti_span segment_of(const struct rounds *rounds, int32_t number, uint32_t row,
                                     uint32_t idle)
 {
@@ -199,8 +204,9 @@ static int broadcast(const struct tutti_shape *shape, const struct rounds *round
     return TUTTI_OK;
 }
 
-/* Backwards: what was sent comes in and is added up in `kept`, what was received goes out. Counting
- * segments from the last, those that the broadcast of an all-reduce begins with are done first. */
+/* The rounds of broadcast backwards: what was sent is received and added up in `kept`, and what was
+ * received is sent. Segments count from the last, so those that the broadcast of an all-reduce
+ * begins with are done first. */
 static int reduce(const struct tutti_shape *shape, const struct rounds *rounds,
                   enum tutti_buffer kept, struct tutti_build *build)
 {
@@ -294,7 +300,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
     cost(shape, 1, 0, block_bytes, block_bytes, ret_cost);
 }
 
-/* The busiest rank is the root: something comes in in every round. */
+/* The busiest rank is the root, which receives a segment in every round. */
 static double root_reduces(const struct tutti_shape *shape, double block_bytes)
 {
     uint32_t segments = shape->options.value[TUTTI_SEGMENTS];

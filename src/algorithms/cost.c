@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far apart the ranks of a shape live.
+ * How far apart the ranks of a shape are.
  *
- *   nodes of 8 and 4      0 1 2 3 4 5 6 7 | 8 9 10 11      node_align 4 is the divisor of all
- *   runs of 4 from 0      ------- -------   ---------      ranks where a node begins: runs whose
- *   runs of 4 from 2          ------- ------- ---------    length divides it, and the first of
- *                                                          which begins at a multiple, lie in one
+ *   nodes of 8 and 4      0 1 2 3 4 5 6 7 | 8 9 10 11      node_align 4 divides all ranks at which
+ *   runs of 4 from 0      ------- -------   ---------      a node begins: runs are within nodes if
+ *   runs of 4 from 2          ------- ------- ---------    their length divides it and the first
+ *                                                          run begins at a multiple of the length
  */
 #include "algorithms/cost.h"
 
@@ -26,8 +26,8 @@ bool tutti_shape_is_block(const struct tutti_shape *shape)
     return shape->places == NULL || shape->places->is_block;
 }
 
-/* Is every run within one home, when homes begin at multiples of `align`? A run that goes over the
- * last rank to the first one begins at no multiple of its length. */
+/* True if every run is within one home, where homes begin at multiples of `align`. A run that wraps
+ * from the last rank to the first does not begin at a multiple of its length. */
 static bool is_inside(const struct tutti_shape *shape, uint32_t align, uint32_t first, uint32_t run)
 {
     return align % run == 0 && first % run == 0 && (first == 0 || shape->nranks % run == 0);

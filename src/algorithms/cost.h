@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an algorithm costs, counted on the longest path through all ranks: messages that follow
- * one another, and bytes that do. Counts, not seconds: topology/machine/machine.h has the rates.
+ * The cost of an algorithm, counted on the longest path through all ranks: messages and bytes that
+ * follow one another. These are counts, not seconds: topology/machine/machine.h has the rates.
  *
- * The model is that of synchronous rounds on one port per direction. The time of a level is
+ * The model has synchronous rounds, and one port per direction. The time of a level is
  *
  *     rounds * (latency + overhead) + posted * overhead + bytes / bandwidth
  *
- * and that of the whole the sum over the levels (but see `segments`), plus what reducing and
- * copying take. The tests hold these counts against the simulator, so an algorithm cannot promise
- * what its schedule does not do.
+ * and the total is the sum over the levels (but see `segments`), plus the time to reduce and to
+ * copy. The tests compare these counts with the simulator, so an algorithm cannot promise what its
+ * schedule does not do.
  */
 #ifndef TUTTI_ALGORITHMS_COST_H
 #define TUTTI_ALGORITHMS_COST_H
@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-/* How far a message goes. A round costs what its outermost pair of ranks is apart. */
+/* How far a message goes. A round costs as much as its most distant pair of ranks. */
 enum tutti_level {
     TUTTI_LEVEL_NODE,  /* between ranks of a node */
     TUTTI_LEVEL_GROUP, /* between nodes of a group */
@@ -27,39 +27,41 @@ enum tutti_level {
 
 struct tutti_cost {
     struct {
-        double rounds; /* messages, or one-sided phases, one after the other */
-        double posted; /* messages that go out behind others without waiting for an answer */
-        double bytes;  /* through the busiest port, one after the other; the larger direction */
+        double rounds; /* messages or one-sided phases, one after the other */
+        double posted; /* messages sent right behind others, without waiting for an answer */
+        double bytes;  /* through the busiest port, the larger direction */
     } level[TUTTI_LEVEL_COUNT];
-    /* Above 1: the levels work at the same time, on one of so many segments each. The counts above
-     * are those of all segments together. */
+    /* Above 1: the levels work at the same time, each on another of this many segments. The counts
+     * above are those of all segments together. */
     double segments;
-    /* No two ranks of a node leave it at the same time, the same way: where ranks share a network
-     * port, whoever does has it for itself. */
+    /* True if no two ranks of a node send out of it, or receive from outside, at the same time.
+     * Where ranks share a network port, the rank that uses it then has it to itself. */
     bool is_alone;
-    double reduced; /* bytes that the busiest rank combines */
-    double copied;  /* bytes that it copies from place to place in its own memory */
-    /* Bytes of memory of a node that all its ranks together load and store in one-sided steps:
-     * what bounds them when cores or memory are shared. */
+    double reduced; /* bytes that the busiest rank reduces */
+    double copied;  /* bytes that it copies within its own memory */
+    /* Bytes of a node's memory that all its ranks together load and store in one-sided steps. This
+     * bounds the speed where cores or memory are shared. */
     double memory;
-    /* Of one-sided steps, where each rank's memory lies behind a port of its own: bytes through the
-     * busiest of all those ports, where that is not the port of the rank that loads and stores.
-     * Where ranks share memory, nobody but whoever loads and stores is busy. */
+    /* One-sided steps, on machines where each rank's memory is behind a port of its own: bytes
+     * through the busiest port. It is 0 if that is the port of the rank that loads and stores.
+     * Where ranks share memory, only the rank that loads and stores is busy. */
     double served;
-    /* Where nodes have cells: rounds in which messages or signals cross from one cell to another,
-     * and bytes that the ranks of the busiest cell together exchange with the others of its node,
-     * the larger direction. Both 0: nothing is kept within cells, and ranks have as much to do with
-     * one of their node as with another. */
+    /* Where nodes have cells: `rounds` in which messages or signals cross between cells, and
+     * `bytes` that the ranks of the busiest cell together exchange with the rest of the node, the
+     * larger direction. Both are 0 if the algorithm ignores cells: a rank then exchanges as much
+     * with one rank of its node as with any other. */
     struct {
         double rounds, bytes;
     } bridge;
 };
 
-/* Of an algorithm whose cost could not be counted, for want of memory: never the best. */
+/* For an algorithm whose cost could not be counted because memory ran out; it is never the
+ * cheapest. */
 #define TUTTI_COST_UNKNOWN ((struct tutti_cost){.reduced = HUGE_VAL})
 
-/* The time of all levels from the time of each: one after the other, or, in segments, the longest
- * with the first segment before and the last after it on the others. */
+/* The time of all levels from the time of each. Without segments it is their sum. With segments it
+ * is the longest, plus one segment's time on the other levels, for filling and draining the
+ * pipeline. */
 static inline double tutti_cost_sum(const struct tutti_cost *cost,
                                     const double seconds[TUTTI_LEVEL_COUNT])
 {
@@ -72,27 +74,28 @@ static inline double tutti_cost_sum(const struct tutti_cost *cost,
     return cost->segments > 1 ? longest + (sum - longest) / cost->segments : sum;
 }
 
-/* The level that the outermost pair of ranks is apart. */
+/* The level of the most distant pair of ranks of the shape. */
 enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
 
-/* Are the ranks of every node neighbours? What then goes from rank to rank leaves a node once. */
+/* True if the ranks of every node have consecutive numbers. Data that goes from rank to rank in
+ * order then leaves each node once. */
 bool tutti_shape_is_block(const struct tutti_shape *shape);
 
-/* The level that two of a run are apart at most, for runs of `run` neighbours that follow each
- * other around the circle from rank `first` on. O(1). */
+/* The largest distance between two ranks of one run. The runs have `run` consecutive ranks each and
+ * follow one another around the circle of ranks, starting at rank `first`. O(1). */
 enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
                                        uint32_t run);
 
-/* Add rounds in which ranks of such runs have to do with each other, with so many bytes
- * together. */
+/* Add rounds in which the ranks of such runs exchange data among themselves, with `bytes` bytes in
+ * all rounds together. */
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 
-/* Ranks other than `rank`, by how far they are from it. O(p). */
+/* Count the ranks other than `rank`, by their distance from it. O(p). */
 void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
                         uint32_t ret_count[TUTTI_LEVEL_COUNT]);
 
-/* The common case: everything at the outermost level. */
+/* The common case: everything counts at the level of the most distant ranks. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,
                                    double reduced, double copied, struct tutti_cost *ret_cost)
 {

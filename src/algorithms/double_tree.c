@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Double binary tree: broadcast, reduce and all-reduce in segments along two trees, half of the
- * vector on each. A rank with children in one tree has none in the other, so that nobody sends or
- * receives more than a chain would: the vector once, but over ceil(log2 p) hops.
+ * vector on each. A rank with children in one tree is a leaf of the other. So no rank sends or
+ * receives more than in a chain, the vector once, but over only ceil(log2 p) hops.
  *
- * Places count from the root, place 0, which stands above both trees. The first tree numbers
- * places 1 .. m = p - 1 in order from left to right: odd ones are leaves. The second is its mirror
- * image, v -> m + 1 - v, if m is even, else the same shifted by one: there even ones are leaves.
+ * Places count from the root, place 0, which is above both trees. The first tree numbers places 1
+ * .. m = p - 1 in order from left to right; odd numbers are leaves. The second tree is its mirror
+ * image, v -> m + 1 - v, if m is even, else the first one shifted by one; there even numbers are
+ * leaves.
  *
  *   p = 7        0                  0              p = 6        0                0
  *                |                  |                           |                |
@@ -15,9 +16,9 @@
  *            / \   /              \   / \                   / \              / \
  *           1   3 5                2 4   6                 1   3            2   4
  *
- * Even and odd rounds take turns: the edges are coloured such that a rank hears from its two
- * parents in rounds of different colour, and tells its two children likewise. So it never has more
- * than one message each way in a round.
+ * Rounds alternate between two colours, and so do edges: a rank receives from its two parents in
+ * rounds of different colours, and sends to its two children likewise. So it never has more than
+ * one message each way in a round.
  *
  * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
  * and scan", 2009.
@@ -31,7 +32,8 @@
 
 #define TREES 2
 
-/* Numbers of the first tree. A number stands as high as its lowest set bit; 0 is above all. */
+/* Numbers of the first tree. The height of a number is that of its lowest set bit; 0 is above
+ * all. */
 
 static uint32_t parent_of(uint32_t number, uint32_t most)
 {
@@ -41,7 +43,7 @@ static uint32_t parent_of(uint32_t number, uint32_t most)
     return parent <= most ? parent : number ^ low;
 }
 
-/* 0: none. */
+/* The right child of a number, or 0 if it has none. */
 static uint32_t right_child(uint32_t number, uint32_t most)
 {
     uint32_t by = (number & (0 - number)) / 2;
@@ -56,7 +58,7 @@ static uint32_t left_child(uint32_t number)
     return number - (number & (0 - number)) / 2;
 }
 
-/* The number in tree t of a place, and back. */
+/* The number of a place in a tree, and the place of a number. */
 static uint32_t number_of(uint32_t place, uint32_t tree, uint32_t most)
 {
     if (place == 0 || tree == 0)
@@ -77,7 +79,7 @@ static uint32_t place_of(uint32_t number, uint32_t tree, uint32_t most)
 
 /* ---- colours --------------------------------------------------------------------------------- */
 
-/* The edge above a place in a tree. */
+/* The edge from a place to its parent in a tree. */
 struct edge {
     uint32_t tree, place; /* place 0: no edge */
 };
@@ -87,13 +89,14 @@ static struct edge other_parent(struct edge edge)
     return (struct edge){!edge.tree, edge.place};
 }
 
-/* The top of the first tree, where it is the power of two below. */
+/* The top of the first tree: the largest power of two that is at most `most`. */
 static uint32_t top_of(uint32_t most)
 {
     return 1u << (31 - (uint32_t)__builtin_clz(most));
 }
 
-/* The other edge that the same rank sends on. The root sends on those above both tops. */
+/* The other edge on which the upper rank of this edge sends. The root sends on the edges above the
+ * tops of both trees. */
 static struct edge other_child(struct edge edge, uint32_t most)
 {
     uint32_t number = number_of(edge.place, edge.tree, most), parent = parent_of(number, most);
@@ -106,9 +109,9 @@ static struct edge other_child(struct edge edge, uint32_t most)
 
 #define UNKNOWN 2
 
-/* Going from an edge to the other one at its lower end, and from that to the other one at its upper
- * end, and so on, colours must change at each step. Such a way is a circle of even length, or ends
- * where a parent has one child only, on both sides. */
+/* Colours must alternate along this walk: from an edge to the other one at its lower end, from
+ * there to the other one at its upper end, and so on. The walk is a circle of even length, or it
+ * ends on both sides at a parent with one child. */
 static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
 {
     struct edge back = other_child(edge, most);
@@ -127,7 +130,7 @@ static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
     }
 }
 
-/* Each has room for places 1 .. most. */
+/* Each array has room for places 1 .. most. */
 static void colour_edges(uint8_t *colours[TREES], uint32_t most)
 {
     for (uint32_t t = 0; t < TREES; t++)
@@ -140,7 +143,8 @@ static void colour_edges(uint8_t *colours[TREES], uint32_t most)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* The first round of the place's colour after that of its parent, where 0 has none before. */
+/* The first round of the edge above a place: the first one of the edge's colour that follows the
+ * first round of the parent's edge. For the root it is 0. */
 static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, uint32_t most)
 {
     uint32_t parent, round;

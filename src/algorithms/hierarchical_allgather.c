@@ -6,19 +6,19 @@
  *   rail 0: 0, 3, 4                 0 . . | . | 4 .          carries blocks 0 and 4
  *   rail 1: 1, 3, 4                 . 1 . | 3 | . .          blocks 1 and 3
  *   rail 2: 2, 3, 5                 . . 2 | . | . 5          blocks 2 and 5
- *   in the nodes                    0 passes on 0 and 4, 1 1 and 3, 2 2 and 5; ...
+ *   in the nodes                    rank 0 passes on 0 and 4, rank 1 passes on 1 and 3, ...
  *
- * Rank 3 serves all parts of its node, but has one block: it travels on one of its rails.
- * On a rail each block crosses the network once per node; of n nodes of g ranks each port carries
- * the blocks of one rail, (n - 1) b of them. With groups a rail has two levels: first between the
- * groups, among those who serve the same seat, then inside each group.
+ * Rank 3 serves all parts of its node but has one block, which travels on one of its rails. On a
+ * rail each block crosses the network once per node. With n nodes of g ranks, each port carries the
+ * blocks of one rail, (n - 1) b. With groups a rail has two levels: first between the groups, among
+ * the nodes that serve the same seat, then inside each group.
  *
- * The rails are circulant (circulant.c). What a rank gets in a round of its rail it sends to all
- * others of its node at once, while the next round is under way: these are other ports. The last
- * round brings half of all blocks. It comes in `segments` messages, earlier rounds in messages of
- * as many blocks. Each is sent on while the next one is under way, so that little is left to be
- * sent when the last one is there. Only where a round has fewer blocks than that are blocks cut, so
- * that there are hardly more steps than without.
+ * The rails are circulant (circulant.c). A rank sends what it receives in a round of its rail to
+ * all others of its node at once, while the next round is in flight, because these are other ports.
+ * The last round brings half of all blocks. It comes in `segments` messages, earlier rounds in
+ * messages of the same number of blocks. Each is passed on while the next one is in flight, so that
+ * little is left to do when the last one arrives. Blocks are cut only where a round has fewer
+ * blocks than that, so the number of steps hardly grows.
  *
  * Sources: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant.c).
@@ -26,8 +26,8 @@
 #include "algorithms/rails.h"
 #include "algorithms/ranks.h"
 
-/* The messages of the last round: runs of its slots; where these are too few, runs of groups of
- * each slot; and where those are, cuts of each block. */
+/* How the last round is cut into messages: into runs of its slots. If there are too few slots, each
+ * slot is cut into runs of groups; if there are too few groups, each block is cut as well. */
 struct pieces {
     uint32_t slots, groups, cuts;
 };
@@ -37,7 +37,7 @@ static uint32_t lesser(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Slots of a message of the last round; 0: there is no round. */
+/* Slots of the last round before it is cut; 0 if there is no round. */
 static uint32_t most_slots(const struct nodes *nodes)
 {
     return circulant_most(nodes->nodes.most > 1 ? nodes->nodes.most : nodes->nodes.count);
@@ -59,7 +59,8 @@ static struct pieces pieces_of_last(const struct nodes *nodes, uint32_t segments
 
 enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
 
-/* Those of any round, of about the same size. Between groups of several nodes they are small. */
+/* How any round is cut, into messages of about the same size. Rounds between groups of several
+ * nodes are small and are not cut. */
 static struct pieces pieces_of_round(const struct nodes *nodes, struct pieces last,
                                      enum source source, struct circulant_round round)
 {
@@ -78,8 +79,9 @@ static uint32_t pieces_count(struct pieces pieces)
 struct gather {
     struct rails rails;
     struct pieces last;
-    struct parts groups, cuts; /* that the message at hand has of each slot, and of each block */
-    bool is_backwards;         /* the moves will be played so */
+    /* The groups of each slot, and the cuts of each block, that the current message has. */
+    struct parts groups, cuts;
+    bool is_backwards;         /* the moves will be read backwards */
 };
 
 /* ---- blocks of a rail ----------------------------------------------------------------------- */
@@ -90,8 +92,8 @@ static void add_own(struct gather *gather, uint32_t rank)
         rails_add(&gather->rails, rank * gather->last.cuts + cut);
 }
 
-/* The block that travels with this part and seat from this group, if there is one: a rank with
- * several parts has a block in one of them only, likewise a node with several seats. */
+/* Add the block of this group that travels with this part and seat, if there is one. A rank with
+ * several parts has its block in only one of them, and likewise a node with several seats. */
 static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint32_t group)
 {
     const struct nodes *nodes = &gather->rails.nodes;
@@ -102,7 +104,7 @@ static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint3
         add_own(gather, rank);
 }
 
-/* Those of `count` groups from `first` on, around the circle of groups. */
+/* The same for `count` groups from `first` on, around the circle of groups. */
 static void add_groups(struct gather *gather, uint32_t part, uint32_t seat, uint32_t first,
                        uint32_t count)
 {
@@ -112,7 +114,7 @@ static void add_groups(struct gather *gather, uint32_t part, uint32_t seat, uint
         add_block(gather, part, seat, rank_after(first % ngroups, i, ngroups));
 }
 
-/* Of what a node has after the rounds between the groups. */
+/* The blocks that a node holds after the rounds between the groups. */
 static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
 {
     struct gather *gather = (struct gather *)rails;
@@ -123,7 +125,8 @@ static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
 
 /* ---- between the groups ---------------------------------------------------------------------- */
 
-/* One circle for each part and seat that this rank serves. */
+/* Add the moves of a round between the groups: one circle for each part and seat that this rank
+ * serves. */
 static int exchange_with_groups(struct gather *gather, struct circulant_round round)
 {
     struct rails *rails = &gather->rails;
@@ -146,7 +149,7 @@ static int exchange_with_groups(struct gather *gather, struct circulant_round ro
 
 /* ---- inside the node ------------------------------------------------------------------------- */
 
-/* What a rank of this node has got from there in a round. */
+/* Add the blocks that a rank of this node has received from `source` in a round. */
 static void add_news(struct gather *gather, uint32_t rank, enum source source,
                      struct circulant_round round)
 {
@@ -167,7 +170,7 @@ static void add_news(struct gather *gather, uint32_t rank, enum source source,
     }
 }
 
-/* Everyone tells everyone in the node its news. */
+/* Every rank of the node sends the blocks that it has just received to all others of the node. */
 static int share_news(struct gather *gather, enum source source, struct circulant_round round)
 {
     const struct nodes *nodes = &gather->rails.nodes;
@@ -187,7 +190,7 @@ static int share_news(struct gather *gather, enum source source, struct circulan
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* One message of a round, and what it brings to the node. */
+/* One message of a round; then pass on inside the node what it brings. */
 static int add_piece(struct gather *gather, enum source source, struct circulant_round piece)
 {
     if (source == FROM_GROUPS)
@@ -197,9 +200,10 @@ static int add_piece(struct gather *gather, enum source source, struct circulant
     return share_news(gather, source, piece);
 }
 
-/* The last slots first: they came in the round before, first of all. What was there earlier would
- * overtake that round's messages at the port, but not in the node, and leave the node's links idle.
- * Backwards, where sums wait for each other, it is better to have them last. */
+/* Send the last slots first, because they arrived first in the round before. If older slots were
+ * sent first, they would overtake that round's messages at the network port but not inside the
+ * node, and the node's links would be idle. Backwards, where sums wait for one another, it is
+ * better to send the last slots last. */
 static int add_round(struct gather *gather, enum source source, struct circulant_round round)
 {
     const struct nodes *nodes = &gather->rails.nodes;
@@ -261,7 +265,7 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return tutti_moves_emit(shape, build, make);
 }
 
-/* Messages of a rank on one rail of `count` members. */
+/* Number of messages of a rank on one rail of `count` members. */
 static double messages_of(const struct nodes *nodes, struct pieces last, enum source source,
                           uint32_t count)
 {
@@ -272,9 +276,9 @@ static double messages_of(const struct nodes *nodes, struct pieces last, enum so
     return messages;
 }
 
-/* What both cost. A rank gets the blocks of its rails from the network, and from its node the
- * others', a message's news at a time while the next message is under way; those of the last one,
- * half of the blocks divided by the segments, are not overlapped. */
+/* The cost common to both collectives. A rank receives the blocks of its rails from the network,
+ * and all other blocks from its node, one message's worth at a time while the next message is in
+ * flight. Only the last message is not overlapped: half of the blocks divided by the segments. */
 static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
                       struct tutti_cost *ret_cost)
 {
@@ -318,15 +322,15 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
         return;
     cost_both(shape, &nodes, shape->nranks * block_bytes, ret_cost);
-    /* With more than four messages those of several rounds take turns at the port, while the node
-     * waits for them in order: what is gained at the end is lost before. */
+    /* With more than four messages per round, messages of several rounds alternate at the port
+     * while the node waits for them in order, so the gain at the end is lost earlier. */
     ret_cost->segments = fmin(ret_cost->segments, 2 * 4);
     ret_cost->copied = block_bytes;
     tutti_nodes_fini(&nodes);
 }
 
-/* What comes in is added to one sum in the node, peer after peer, in each round: the sums of a
- * round wait for those that came along the rail in the round before. */
+/* In each round the contributions of a node's peers are added to one sum, peer after peer; these
+ * sums wait for those that came along the rail in the round before. */
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {

@@ -5,19 +5,20 @@
  *   nodes of 3, 1, 2 ranks    part    0    1    2       Each part is summed up in each node by the
  *   reduce-scatter in nodes   node 0  0    1    2       rank that serves it (nodes.h),
  *   all-reduce on rails       node 1  3    3    3       then by those ranks of all nodes: a rail,
- *   all-gather in nodes       node 2  4    4    5       then sent to everyone in the node.
+ *   all-gather in nodes       node 2  4    4    5       then sent to all ranks of the node.
  *
- * Of n nodes of g ranks each port carries 2 (n - 1) / n of N / g bytes, and a rail has n ranks in
- * place of n g. With groups the rails have two levels: a reduce-scatter inside each group, after
- * which each of its nodes has the sums of some seats (nodes.h), an all-reduce between those that
- * serve the same seat in all groups, and an all-gather inside the group. The top level is team.h's
- * all-reduce, with its option doublings; the group's is circulant (circulant.c).
+ * With n nodes of g ranks, each port carries 2 (n - 1) / n of N / g bytes, and a rail has n ranks
+ * instead of n g. With groups the rails have two levels. A reduce-scatter inside each group gives
+ * each node the sums of some seats (nodes.h). An all-reduce among the nodes that serve the same
+ * seat in all groups follows, then an all-gather inside the group. The top level is the all-reduce
+ * of team.h, with its option doublings; the level inside the group is circulant (circulant.c).
  *
- * Inside a node all pairs exchange at once: one round. What comes from the first peer is added to
- * our own; the others' lie in SCRATCH, block after block, and are added in the order of peers. From
- * the MOST_SUMS-th peer on what comes is added there already: MOST_SUMS sums side by side.
+ * Inside a node all pairs exchange at once, in one round. Data from the first peer is added to this
+ * rank's own. Data from the other peers is kept in SCRATCH, block after block, and is added in the
+ * order of peers. From the MOST_SUMS-th peer on, arriving data is added to an earlier block, so
+ * there are MOST_SUMS sums.
  *
- * With `segments` the levels work at the same time, each on its own ports, in turns:
+ * With `segments` the levels work at the same time, each on its own ports and on another segment:
  *
  *   turn             0    1    2    3    4
  *   reduce-scatter   a    b    c    d           A level that gathers is emitted after the one that
@@ -39,11 +40,11 @@
 struct levels {
     struct rails rails;
     struct tutti_build *build;
-    uint32_t segments, segment; /* how many; the one at hand */
-    uint32_t doublings, pieces; /* of the top level: pieces are chunks of one part and seat */
+    uint32_t segments, segment; /* number of segments; the current one */
+    uint32_t doublings, pieces; /* of the top level; a piece is a chunk of one part and seat */
     uint32_t nchunks;
-    uint32_t *team;             /* ranks of one at the top */
-    /* Where a level finds its data: INPUT as long as no level below it has summed up anything. */
+    uint32_t *team;             /* the ranks of one team at the top level */
+    /* Buffer that a level reads: INPUT until a level below it has summed anything. */
     enum tutti_buffer group_source, top_source;
 };
 
@@ -57,7 +58,7 @@ static uint32_t group_size(const struct levels *levels)
     return homes_size(&levels->rails.nodes.nodes, levels->rails.nodes.group);
 }
 
-/* Chunks lie in the order of segments, parts, seats and pieces. */
+/* Chunks are ordered by segment, then part, then seat, then piece. */
 static uint32_t chunk_at(const struct levels *levels, uint32_t part, uint32_t seat)
 {
     const struct nodes *nodes = &levels->rails.nodes;
@@ -94,8 +95,8 @@ static uint32_t sums_of(uint32_t size)
     return size - 1 < MOST_SUMS ? size - 1 : MOST_SUMS;
 }
 
-/* What the peer `index` after the first sends: into sum index mod MOST_SUMS, of which the first
- * is in OUTPUT and begins with our own. */
+/* Receive from the peer `index` after the first one, into sum number index mod MOST_SUMS. The first
+ * of these sums is in OUTPUT and begins with this rank's own data. */
 static int recv_sum(struct levels *levels, uint32_t from, uint32_t index, struct tutti_span own)
 {
     struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, own.first, own.count);
@@ -152,7 +153,7 @@ static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
         rails_add(rails, chunk_at(levels, part, seat) + i);
 }
 
-/* The all-gather, or the reduce-scatter, which is the same backwards. */
+/* Emit the all-gather, or the reduce-scatter, which is the same backwards. */
 static int move_in_group(struct levels *levels, bool is_gather)
 {
     struct moves moves = {.nchunks = levels->nchunks};
@@ -214,7 +215,7 @@ static uint32_t doublings_of(const struct tutti_shape *shape, uint32_t ngroups)
     return given != 0 ? given : (rounds_of(ngroups) + 1) / 2;
 }
 
-/* All levels, each as many turns behind the first as levels come before it. */
+/* Emit all levels. A level's turns are delayed by the number of levels before it. */
 static int emit_turns(struct levels *levels)
 {
     int (*const stages[])(struct levels *) = {scatter_in_node, scatter_in_group, reduce_at_top,

@@ -7,17 +7,16 @@
  *                              sends      0>2 1>2 to 2, then 0>4 1>4 to 4
  *                              receives   4>0 5>0 from 4, then 2>0 3>0 from 2
  *
- * What is for a rank of another node is carried by the rank of our own that serves that rank's part
- * (its home, where it has several: nodes.h). A message between nodes has the blocks of all
- * ranks of the sender's node, and goes straight to the rank they are for. Of n nodes of g ranks
- * each rank sends n - 1 messages of g blocks where it would send (n - 1) g; each block crosses its
- * sender's node once more for it. Blocks for the own node go straight.
+ * Blocks for a rank of another node are carried by the rank of the sender's node that serves that
+ * rank's part (its home part, if it has several: nodes.h). A message between nodes has the blocks
+ * of all ranks of the sender's node and goes straight to the destination rank. With n nodes of g
+ * ranks, each rank sends n - 1 messages of g blocks instead of (n - 1) g messages. In exchange each
+ * block crosses its sender's node once more. Blocks for the sender's own node go straight.
  *
- * What is collected lies in SCRATCH, by destination and then by source. Everyone serves the nodes
- * after its own first, so that no rank is everybody's target at once: in shift i the node i after
- * it, while it receives from the node i before it. A message goes out as soon as it is complete,
- * while the next ones are collected. Between nodes `window` shifts are under way at a time, as in
- * spread_out.c.
+ * Collected blocks are kept in SCRATCH, by destination and then by source. So that no rank is the
+ * target of all others at once, shift i serves the node i after this one while it receives from the
+ * node i before. A message goes out as soon as it is complete, while the next ones are collected.
+ * Between nodes `window` shifts are in flight at a time, as in spread_out.c.
  *
  * Source: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails.
@@ -30,8 +29,8 @@ struct exchange {
     struct nodes nodes;
     struct tutti_build *build;
     uint32_t window;
-    const uint32_t *members; /* of this node */
-    uint32_t size, index;    /* of this node, and which of it this rank is */
+    const uint32_t *members; /* ranks of this node */
+    uint32_t size, index;    /* ranks of this node, and the index of this rank among them */
 };
 
 static uint32_t member_of(const struct nodes *nodes, uint32_t node, uint32_t member)
@@ -39,8 +38,8 @@ static uint32_t member_of(const struct nodes *nodes, uint32_t node, uint32_t mem
     return nodes->ranks.items[nodes->ranks.first[node] + member];
 }
 
-/* The members of another node that `carrier` carries for, neighbours: those whose home part it
- * serves. */
+/* The members of another node whose blocks `carrier` carries: those whose home part it serves. They
+ * are consecutive. */
 static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint32_t node)
 {
     struct parts parts = parts_of(nodes, carrier);
@@ -48,7 +47,7 @@ static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint
     struct parts served = {share_member(nodes->nparts, size, parts.first),
                            share_member(nodes->nparts, size, parts.end - 1) + 1};
 
-    /* The outer ones may be at home in a part beyond. */
+    /* The home part of the first and the last may be a part that `carrier` does not serve. */
     served.first += home_part(nodes, member_of(nodes, node, served.first)) < parts.first;
     if (served.first < served.end)
         served.end -= home_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
@@ -69,15 +68,15 @@ static int exchange_in_node(struct exchange *exchange)
     return TUTTI_OK;
 }
 
-/* Where this rank collects the block of a member of its node: destinations have numbers. */
+/* Where this rank collects the block that a member of its node has for destination `number`. */
 static struct tutti_span collected(const struct exchange *exchange, uint32_t number,
                                    uint32_t member)
 {
     return tutti_span(TUTTI_BUF_SCRATCH, number * exchange->size + member, 1);
 }
 
-/* Everyone hands its blocks for that node to those who carry them; ours are numbered from
- * `number` on. */
+/* The ranks of this node pass their blocks for `node` to the carriers. The destinations that this
+ * rank carries for get numbers from `number` on. */
 static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number)
 {
     const struct nodes *nodes = &exchange->nodes;
@@ -105,8 +104,8 @@ static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number
 
 /* ---- between nodes --------------------------------------------------------------------------- */
 
-/* The run of neighbouring ranks that begins with this member of a node: a message each, since
- * their blocks are neighbours in OUTPUT. */
+/* Length of the run of consecutive ranks that begins with this member of a node. A run is one
+ * message, because its blocks are contiguous in OUTPUT. */
 static uint32_t run_of(const struct nodes *nodes, uint32_t node, uint32_t member)
 {
     uint32_t size = homes_size(&nodes->ranks, node), run = 1;
@@ -117,7 +116,7 @@ static uint32_t run_of(const struct nodes *nodes, uint32_t node, uint32_t member
     return run;
 }
 
-/* What the node has for a rank of another one. */
+/* Send what this node has collected for a rank of another node. */
 static int send_collected(struct exchange *exchange, uint32_t to, uint32_t number)
 {
     const struct nodes *nodes = &exchange->nodes;
@@ -211,7 +210,8 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return rc;
 }
 
-/* A rank of the smallest node carries most messages, one of the largest collects most blocks. */
+/* A rank of the smallest node carries the most messages; a rank of the largest node collects the
+ * most blocks. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
@@ -227,7 +227,8 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
     most = nodes.ranks.most;
     messages = ceil((ranks - least) / least);
     rounds = ceil(messages / window);
-    near = nodes.nseats > 1 ? (nodes.nseats - 1.0) / (nnodes - 1) : 0; /* nodes of the own group */
+    /* Share of nodes in this group. */
+    near = nodes.nseats > 1 ? (nodes.nseats - 1.0) / (nnodes - 1) : 0;
 
     *ret_cost = (struct tutti_cost){.segments = nnodes > 1 ? nnodes - 1 : 1};
     for (int i = 0; i < 2; i++) {

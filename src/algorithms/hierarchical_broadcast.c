@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hierarchical broadcast: the root deals its vector out in its node, each part goes along its rail,
- * then everyone gathers in its node. Reduce is the same backwards.
+ * Hierarchical broadcast: the root scatters its vector in its node, each part goes along its rail,
+ * then each node gathers. Reduce is the same backwards.
  *
  *   nodes of 3, 1, 2 ranks, root 0     node 0        node 1     node 2
  *   in the root's node                 a   b   c
  *   along the rails                    a   b   c  >  abc     >  ab   c      a > 3 > 4, b > 3 > 4,
  *   in the nodes                       abc abc abc   abc        abc  abc    c > 3 > 5
  *
- * Of g ranks of a node each port carries a g-th of the vector. A rail is a circulant pipeline
- * (circulant_pipeline.c) of `segments`; with groups it has two levels: first one node of each
+ * With g ranks per node, each port carries 1/g of the vector. A rail is a circulant pipeline
+ * (circulant_pipeline.c) of `segments`. With groups it has two levels: first one node of each
  * group, then the others of the group. Segments pass through all levels one after the other, each
  * level on its own ports.
  *
@@ -37,7 +37,8 @@ static uint32_t member_rank(const struct deal *deal, uint32_t member)
 
 typedef int add_move(struct moves *moves, uint32_t peer, uint32_t first, uint32_t count);
 
-/* The chunks of a segment that `owner` serves. Chunks lie in the order of segments and parts. */
+/* Add a move of the chunks of a segment that `owner` serves. Chunks are ordered by segment, then
+ * part. */
 static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t owner,
                      uint32_t segment)
 {
@@ -47,7 +48,8 @@ static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t o
                parts.end - parts.first);
 }
 
-/* In the root's node everyone gets its parts from the root, and those of the root. */
+/* In the root's node each rank receives from the root the parts that it serves and those that the
+ * root serves. */
 static int deal_out(struct deal *deal, uint32_t segment)
 {
     uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
@@ -70,7 +72,8 @@ static int deal_out(struct deal *deal, uint32_t segment)
     return TUTTI_OK;
 }
 
-/* Everyone gives its parts to everyone in the node. The root has all, and has given its own. */
+/* Every rank sends its parts to all others of the node. The root is left out: it has everything and
+ * has already sent its own parts. */
 static int gather(struct deal *deal, uint32_t segment)
 {
     uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
@@ -99,7 +102,7 @@ static uint32_t entry_of(const struct deal *deal, uint32_t group)
                                                   : groups->items[groups->first[group]];
 }
 
-/* From the root's group to the others. */
+/* Add the moves of a part from the root's group to the other groups. */
 static int pass_to_groups(struct deal *deal, uint32_t part)
 {
     const struct nodes *nodes = &deal->nodes;
@@ -114,7 +117,7 @@ static int pass_to_groups(struct deal *deal, uint32_t part)
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 
-/* From the group's entry to its other nodes. */
+/* Add the moves of a part from its group's entry to the other nodes of the group. */
 static int pass_in_group(struct deal *deal, uint32_t part)
 {
     const struct nodes *nodes = &deal->nodes;
@@ -215,7 +218,8 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return rc;
 }
 
-/* What both cost. The root is in the busiest node: it deals out, and gives its own parts to all. */
+/* The cost common to both collectives. The root is in the busiest node: it scatters, and sends its
+ * own parts to all others of the node. */
 static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
                       struct tutti_cost *ret_cost)
 {
@@ -257,7 +261,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
     tutti_nodes_fini(&nodes);
 }
 
-/* What comes in is added to one sum, peer after peer. */
+/* Contributions are added to one sum, peer after peer. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * k-nomial trees: broadcast, reduce, gather and scatter in about (k - 1) log_k p rounds; with the
- * usual radix 2, the binomial tree of ceil(log2 p) rounds. A larger radix makes a flatter tree, for
+ * k-nomial trees: broadcast, reduce, gather and scatter in about (k - 1) log_k p rounds. The usual
+ * radix 2 gives the binomial tree of ceil(log2 p) rounds. A larger radix makes a flatter tree, for
  * machines where a rank's messages overlap.
  *
  * Places count from the root (place 0). The parent of a place is the place with its lowest nonzero
- * digit to base k cleared; a subtree is a run of places, so that what belongs to it lies together.
+ * digit in base k set to 0. A subtree is a run of consecutive places, so its blocks are contiguous.
  *
  *   radix 2            0                       radix 3         0               p = 7
  *                4     |   2     1                        3    6    1   2
  *              6   5   |   3                             4 5
  *
- * Broadcast and scatter serve the largest subtree first, reduce and gather take the smallest first:
- * it is the first to be ready.
+ * Broadcast and scatter serve the largest subtree first. Reduce and gather take the smallest first,
+ * because it is ready first.
  *
  * Inner places of gather and scatter keep the blocks of their subtree in SCRATCH, in the order of
- * places. Only the root sees them by rank: there a subtree may wrap around the end, and makes two
- * messages.
+ * places. Only the root has blocks in the order of ranks; there a subtree may wrap around the end
+ * and takes two messages.
  *
  * Source: the classic, as in Chan, Heimlich, Purkayastha and van de Geijn, "Collective
  * communication: theory, practice, and experience", 2007.
@@ -27,7 +27,7 @@
 struct node {
     const struct tutti_shape *shape;
     uint32_t place, nranks, radix, nchildren;
-    uint32_t parent; /* rank; not for the root */
+    uint32_t parent; /* rank; unset for the root */
 };
 
 static struct node node_of(const struct tutti_shape *shape)
@@ -82,8 +82,9 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);
 }
 
-/* Where this place keeps the blocks of `count` places from `first` on: the root by rank, others
- * from their own on. What a child of the root sends must be cut like what the root receives. */
+/* Where this place keeps the blocks of `count` places from `first` on: the root in the order of
+ * ranks, other places in SCRATCH from their own block on. What a child of the root sends must be
+ * cut at the same place as what the root receives. */
 static struct wrapped kept_blocks(const struct node *node, enum tutti_buffer roots, uint32_t first,
                                   uint32_t count, bool is_with_root)
 {
@@ -157,9 +158,11 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             own);
 }
 
-/* The root deals with its children one after the other; whom it served last, or waits for first, is
- * a leaf. Any other path is no longer. Returns the number of children. Those at one step share out
- * a run of places, which are `step` blocks for each; a message has `bytes`, or these blocks. */
+/* Add the rounds and bytes of the root's messages, and return its number of children. The root
+ * serves its children one after the other; the child that it serves last, or waits for first, is a
+ * leaf, so no other path is longer. The children of one step span a run of places; each subtree has
+ * `step` of them. A message has `bytes` bytes, or, if has_subtree, as much for each block of the
+ * subtree. */
 static double add_children(const struct tutti_shape *shape, double bytes, bool has_subtree,
                            struct tutti_cost *cost)
 {
@@ -193,7 +196,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
     ret_cost->reduced = add_children(shape, block_bytes, false, ret_cost) * block_bytes;
 }
 
-/* Gather and scatter: in all its messages together the root moves every block but its own. */
+/* Gather and scatter: the root's messages together carry every block but its own. */
 static void cost_blocks(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The k-nomial tree over places 0 (the root) .. nranks - 1: a place's parent is the place with the
- * lowest nonzero digit to base k, the radix, cleared. Children are counted from the largest subtree
- * on: in this order a place passes on, and collects backwards.
+ * The k-nomial tree over places 0 (the root) .. nranks - 1. Write a place in base k, the radix: its
+ * parent is the place with the lowest nonzero digit set to 0. Children are ordered from the largest
+ * subtree to the smallest. A place sends to them in this order, and collects from them in reverse.
  */
 #ifndef TUTTI_ALGORITHMS_KNOMIAL_H
 #define TUTTI_ALGORITHMS_KNOMIAL_H
 
 #include "algorithms/ranks.h"
 
-/* Places of a subtree that is not cut short: the value of the lowest nonzero digit's position, or,
- * for the root, of the first beyond all places. */
+/* Places of a subtree that is not cut off by the last place: the weight k^i of the place's lowest
+ * nonzero digit i. For the root: the smallest k^i that is at least nranks. */
 static inline uint64_t knomial_reach(uint32_t place, uint32_t nranks, uint32_t radix)
 {
     uint64_t reach = 1;
@@ -19,7 +19,7 @@ static inline uint64_t knomial_reach(uint32_t place, uint32_t nranks, uint32_t r
     return reach;
 }
 
-/* A subtree is the places from its top on, as many as this. */
+/* A subtree consists of consecutive places, from its top on. Returns how many. */
 static inline uint32_t knomial_size(uint32_t place, uint32_t nranks, uint32_t radix)
 {
     uint64_t reach = knomial_reach(place, nranks, radix);
@@ -27,7 +27,7 @@ static inline uint32_t knomial_size(uint32_t place, uint32_t nranks, uint32_t ra
     return reach < nranks - place ? (uint32_t)reach : nranks - place;
 }
 
-/* Not for the root. */
+/* `place` must not be the root. */
 static inline uint32_t knomial_parent(uint32_t place, uint32_t nranks, uint32_t radix)
 {
     uint64_t reach = knomial_reach(place, nranks, radix);
@@ -35,7 +35,8 @@ static inline uint32_t knomial_parent(uint32_t place, uint32_t nranks, uint32_t 
     return (uint32_t)(place - place / reach % radix * reach);
 }
 
-/* Children at the distances step, 2 step, ... of a place. */
+/* Number of children at the distances step, 2 step, ... from a place; `step` is a power of the
+ * radix. */
 static inline uint32_t knomial_siblings(uint32_t place, uint32_t nranks, uint32_t radix,
                                         uint64_t step)
 {
@@ -53,7 +54,7 @@ static inline uint32_t knomial_children(uint32_t place, uint32_t nranks, uint32_
     return count;
 }
 
-/* index < knomial_children(). */
+/* The child number `index`, which must be less than knomial_children(). */
 static inline uint32_t knomial_child(uint32_t place, uint32_t nranks, uint32_t radix,
                                      uint32_t index)
 {

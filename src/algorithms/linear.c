@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear: the root deals with every other rank directly.
+ * Linear: the root exchanges with every other rank directly.
  *
  *        1                One round, p - 1 messages at the root. For few ranks, and for large
- *        ^                gathers and scatters, where the root's line is the limit anyway.
+ *        ^                gathers and scatters, where the root's link is the limit anyway.
  *   3 <- 0 -> 2
  *
- * The root serves the ranks in order from the one after it on.
+ * The root serves the ranks in order, beginning with the one after it.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
@@ -64,7 +64,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->root, 1), own);
 }
 
-/* The root's messages are the longest path, each of a block, one for each other rank. */
+/* The longest path is at the root: one message per other rank, each of one block. */
 static void add_others(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *cost)
 {
     uint32_t others[TUTTI_LEVEL_COUNT];
@@ -77,7 +77,7 @@ static void add_others(const struct tutti_shape *shape, double block_bytes, stru
     cost->is_alone = true;
 }
 
-/* Of broadcast, gather and scatter alike. */
+/* The cost of broadcast, of gather and of scatter. */
 static void cost_copies(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

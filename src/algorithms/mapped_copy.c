@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-gather, all-to-all, broadcast, gather and scatter on user buffers that peers can read: the
- * taker copies from the giver's INPUT to its own OUTPUT, once.
+ * All-gather, all-to-all, broadcast, gather and scatter on user buffers that peers can read. The
+ * receiver copies from the sender's INPUT to its own OUTPUT, once.
  *
  *   rank 0   signal | wait for 1 | get 1's | wait for 2 | get 2's | signal | wait for all
  *   rank 1   signal | wait for 2 | get 2's | wait for 0 | get 0's | signal | wait for all
  *   rank 2   signal | wait for 0 | get 0's | wait for 1 | get 1's | signal | wait for all
  *
- * The first signal says that my buffer is ready, the second that I have read yours; a giver waits
- * for it before it returns. With a root each rank is only giver or taker, and gives one signal.
+ * The first signal of a rank means that its buffer is ready, the second that it has read the
+ * buffers of the others. A rank whose buffer is read waits for the second signals before it
+ * returns. With a root each rank only reads or is only read, and gives one signal.
  *
- * Where peers can also store to each other's buffers, there is a second form of two of them. In an
- * all-gather each rank puts its block everywhere, which loads it once in place of once per rank. A
- * broadcast is shared by all cores: each taker gets all parts but the root's, which the root puts
- * everywhere meanwhile.
+ * If peers can also store to each other's buffers, two of these have a second form. In the stored
+ * all-gather each rank puts its block everywhere, so the block is loaded once instead of once per
+ * rank. The shared broadcast uses all cores: each receiver gets all parts but one, and the root
+ * meanwhile puts that one everywhere.
  *
- * An all-to-all of blocks of different sizes is not served: a taker does not know where in the
- * giver's buffer its block begins.
+ * An all-to-all of blocks of different sizes is not served, because the receiver does not know
+ * where in the sender's buffer its block begins.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
-/* Take INPUT block `block` of rank `from` once that is ready. */
+/* Get INPUT block `block` of rank `from` once that rank is ready. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t block, uint32_t dst)
 {
     TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
@@ -28,7 +29,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t block, uint32
                            tutti_span(TUTTI_BUF_OUTPUT, dst, 1));
 }
 
-/* One block from each other rank, from the next rank's on. */
+/* Get one block from each other rank, beginning with the next rank. */
 static int take_from_all(const struct tutti_shape *shape, struct tutti_build *build, uint32_t block)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
@@ -39,14 +40,14 @@ static int take_from_all(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* Signal, and wait for that of all others. */
+/* Give a signal, and wait for those of all other ranks. */
 static int meet(struct tutti_build *build, uint32_t signal)
 {
     TUTTI_TRY(tutti_build_signal(build));
     return tutti_build_wait(build, TUTTI_ALL_RANKS, signal);
 }
 
-/* Everyone takes a block from everyone else, and `own` from itself. */
+/* Get a block from each other rank, and copy block `own` of this rank's INPUT. */
 static int exchange(const struct tutti_shape *shape, struct tutti_build *build, uint32_t own)
 {
     tutti_build_signals(build, 2);
@@ -77,7 +78,7 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return exchange(shape, build, shape->rank);
 }
 
-/* The root gives block `own` of INPUT to itself, and one to each other rank. */
+/* The root copies block `own` of its INPUT for itself; each other rank gets block `block` of it. */
 static int give_from_root(const struct tutti_shape *shape, struct tutti_build *build,
                           uint32_t block, uint32_t own)
 {
@@ -139,7 +140,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_signal(build);
 }
 
-/* Memory: what all ranks load and store. */
+/* `memory` counts what all ranks load and store. */
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
@@ -149,7 +150,7 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = 2 * p * p * block_bytes;
 }
 
-/* A block is loaded once and stored by its rank everywhere. */
+/* Each block is loaded once, and stored everywhere by its rank. */
 static void cost_stored_allgather(const struct tutti_shape *shape, double block_bytes,
                                   struct tutti_cost *ret_cost)
 {
@@ -162,11 +163,12 @@ static void cost_stored_allgather(const struct tutti_shape *shape, double block_
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
-    cost_allgather(shape, block_bytes, ret_cost); /* as many blocks, others */
+    /* The same number of blocks, though different ones. */
+    cost_allgather(shape, block_bytes, ret_cost);
 }
 
-/* With a root: it takes one block from each other rank, or each of them takes one from it; every
- * rank's block is loaded and stored, and none may go on before the other side is done. */
+/* Rooted: the root gets one block from each other rank, or each of them gets one from the root.
+ * Every rank's block is loaded and stored, and no rank may go on before the other side is done. */
 static void cost_rooted(const struct tutti_shape *shape, double bytes, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
@@ -181,7 +183,7 @@ static void cost_from_root(const struct tutti_shape *shape, double block_bytes,
     ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
-/* The takers share what is to be moved with the root. */
+/* The receivers share the work with the root. */
 static void cost_shared_broadcast(const struct tutti_shape *shape, double block_bytes,
                                   struct tutti_cost *ret_cost)
 {
@@ -207,7 +209,7 @@ const struct tutti_algorithm tutti_mapped_allgather = {
     .cost = cost_allgather,
 };
 
-/* Not for the v-form, in which each rank's OUTPUT may be laid out otherwise. */
+/* Not for the v-form, in which the layout of OUTPUT may differ from rank to rank. */
 const struct tutti_algorithm tutti_stored_allgather = {
     .name = "stored",
     .collective = TUTTI_ALLGATHER,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce, reduce-scatter and reduce on mapped user buffers: each rank sums its own part
- * straight from all INPUTs, in rank order, and stores it where it belongs.
+ * All-reduce, reduce-scatter and reduce on mapped user buffers. Each rank sums its own part
+ * directly from all INPUTs, in rank order, and stores the sum where it belongs.
  *
  *                 INPUT 0   a b c          rank 0 sums a, 1 sums b, 2 sums c
  *                 INPUT 1   a b c
@@ -8,9 +8,9 @@
  *                           | | |          own; reduce: into the root's
  *                 OUTPUT    a b c
  *
- * First signal: my buffers are ready. Second: I am done with yours; having waited for everyone's,
- * a rank owns its buffers again. In place is safe, since part r of any buffer is read and written
- * by rank r only.
+ * The first signal of a rank means that its buffers are ready, the second that it is done with the
+ * buffers of the others. After it has waited for all second signals, a rank owns its buffers again.
+ * In-place calls are safe, because only rank r reads and writes part r of any buffer.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
@@ -69,7 +69,8 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 
 /* ---- costs: what a rank reads and writes of others; memory: what all load and store ------ */
 
-/* Loads come in while stores go out; behind ports, both of others pass each way too. */
+/* Loads and stores use opposite directions of this rank's port. Where each rank's memory is behind
+ * a port of its own, the loads and stores of the other ranks pass through it as well. */
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
@@ -89,7 +90,7 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (p + 1) * block_bytes;
 }
 
-/* Everyone reads its part of all vectors, and stores the sum at the root. */
+/* Every rank reads its part of all vectors and stores the sum at the root. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lists of moves: how they are written, and how they are played forwards and backwards. */
+ * Lists of moves: building them, and emitting them forwards and backwards.
+ */
 #include "algorithms/moves.h"
 
 #include "base/result.h"
@@ -38,7 +39,7 @@ int tutti_moves_recv(struct moves *moves, uint32_t from, uint32_t first, uint32_
     return append(moves, (struct move){.peer = from, .first = first, .count = count});
 }
 
-/* One move for each run of neighbours among the marked chunks, which are unmarked. */
+/* Append one move for each run of consecutive marked chunks, and unmark them. */
 static int append_marked(struct moves *moves, struct move move)
 {
     uint32_t nwords = moves->nchunks / 64 + 1;
@@ -133,15 +134,15 @@ static int copy_apart(struct tutti_build *build, struct tutti_span src, struct t
     return tutti_build_copy(build, src, dst);
 }
 
-/* Where a chunk's sum is so far. */
-enum { UNTOUCHED /* this rank's input alone */, PARTIAL, COMPLETE /* in `result` */ };
+/* State of a chunk's sum. */
+enum { UNTOUCHED /* only this rank's input */, PARTIAL, COMPLETE /* in `result` */ };
 
 struct reduction {
     const struct moves *moves;
     struct tutti_build *build;
     struct tutti_span input, partial, result;
     uint8_t *state;      /* per chunk */
-    uint32_t *last_move; /* per own chunk: the last one played that receives it */
+    uint32_t *last_move; /* per own chunk: index of the move that is the last to receive it */
 };
 
 static struct tutti_span partial_of(const struct reduction *reduction, uint32_t first,
@@ -153,8 +154,8 @@ static struct tutti_span partial_of(const struct reduction *reduction, uint32_t 
     return part(reduction->partial, moves->slots != NULL ? moves->slots[first] : first, count);
 }
 
-/* The chunks as this rank has them so far, as one span: where only some have been added to, the
- * others join them. */
+/* Return the current sums of the move's chunks as one span. If only some of the chunks have been
+ * added to, copy the input of the others next to them. */
 static int gather_state(struct reduction *reduction, const struct move *move,
                         struct tutti_span *ret_source)
 {
@@ -180,7 +181,8 @@ static int gather_state(struct reduction *reduction, const struct move *move,
     return TUTTI_OK;
 }
 
-/* Does this move complete all of its chunks, which are this rank's own? */
+/* True if all chunks of this move are this rank's own and this move is the last that adds to
+ * them. */
 static bool completes(const struct reduction *reduction, uint32_t index)
 {
     const struct moves *moves = reduction->moves;
@@ -194,7 +196,7 @@ static bool completes(const struct reduction *reduction, uint32_t index)
     return true;
 }
 
-/* Move `index` of the list, backwards. */
+/* Emit move `index` of the list backwards. */
 static int play_back(struct reduction *reduction, uint32_t index)
 {
     const struct move *move = &reduction->moves->list[index];
@@ -213,8 +215,8 @@ static int play_back(struct reduction *reduction, uint32_t index)
     return tutti_build_recv_reduce(reduction->build, move->peer, source, dst);
 }
 
-/* Own chunks that are not in `result` yet: nobody had to add to them, or in one message with
- * others' only. */
+/* Copy own chunks to `result` that are not there yet: chunks that no rank adds to, or that arrived
+ * only in one message with chunks of other ranks. */
 static int deliver(struct reduction *reduction)
 {
     const struct moves *moves = reduction->moves;
@@ -293,7 +295,7 @@ static int emit_reduce_scatter(const struct moves *moves, struct tutti_build *bu
                                       tutti_span(TUTTI_BUF_OUTPUT, 0, moves->own_count));
 }
 
-/* The sums stay in OUTPUT, from where they are gathered. */
+/* The sums stay in OUTPUT, and the all-gather sends them from there. */
 static int emit_allreduce_scatter(const struct moves *moves, struct tutti_build *build)
 {
     struct tutti_span whole = tutti_span(TUTTI_BUF_OUTPUT, 0, moves->nchunks);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An all-gather as a list of moves, and the reduce-scatter that is the same list read backwards.
+ * An all-gather as a list of moves; the same list read backwards is a reduce-scatter.
  *
  * In an all-gather each chunk travels from its owner along a tree, and every rank receives it once.
- * Turn time around, and the tree collects: what was sent is received and added, what was received
- * is sent. So who can list one rank's moves of an all-gather has a reduce-scatter too, and with
- * both an all-reduce.
+ * With time reversed, the tree collects: what was sent is now received and added, and what was
+ * received is now sent. So an algorithm that can list one rank's moves of an all-gather also has a
+ * reduce-scatter and, with both, an all-reduce.
  *
  *   all-gather of chunk b         0 --b--> 1,  then 0 --b--> 2, 1 --b--> 3
  *   reduce-scatter, backwards     2 --b--> 0, 3 --b--> 1,  then 1 --b--> 0, which has the sum
@@ -22,24 +22,25 @@ struct move {
     bool is_send;
 };
 
-/* One rank's moves, in an order that would be right if each ran alone; those between two ranks on a
- * channel are in the same order on both. */
+/* The moves of one rank, in an order that is correct if each completes before the next begins. Two
+ * ranks list the moves between them on a channel in the same order. */
 struct moves {
     struct move *list;
     uint32_t count, capacity;
-    uint32_t nchunks;              /* of all owners */
+    uint32_t nchunks;              /* chunks of all owners together */
     uint32_t own_first, own_count; /* the chunks that this rank owns */
-    uint8_t channel;               /* of the moves added next */
-    /* Where in the partial sums' memory chunk c lies: slots[c], so that chunks can follow each
-     * other in one place; then each move is of one chunk. NULL: in place c. Owned. */
+    uint8_t channel;               /* channel of the moves added next */
+    /* Chunk c of the partial sums is kept at index slots[c], so that several chunks can use the
+     * same memory one after another; each move then has one chunk. NULL: at index c. Owned. */
     uint32_t *slots;
-    uint64_t *marks; /* of the set at hand, a bit per chunk; owned */
+    uint64_t *marks; /* working memory of the _set functions: a bit per chunk; owned */
 };
 
-/* Without chunks: nothing is added. */
+/* Append a move. With count 0 nothing is appended. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_moves_send(struct moves *moves, uint32_t to, uint32_t first, uint32_t count);
 int tutti_moves_recv(struct moves *moves, uint32_t from, uint32_t first, uint32_t count);
-/* Chunks that need not be neighbours, in any order: one move for each run, in rising order. */
+/* Append the moves of a set of chunks, given in any order: one move for each run of consecutive
+ * chunks, ascending. */
 int tutti_moves_send_set(struct moves *moves, uint32_t to, const uint32_t *chunks, uint32_t count);
 int tutti_moves_recv_set(struct moves *moves, uint32_t from, const uint32_t *chunks,
                          uint32_t count);
@@ -47,30 +48,34 @@ int tutti_moves_recv_set(struct moves *moves, uint32_t from, const uint32_t *chu
 /* Free the lists; a zeroed object is ignored. */
 void tutti_moves_fini(struct moves *moves);
 
-/* Play the list: this rank's own chunks are sent from `own`, all others from where they have
- * arrived, chunk c in place c of `whole`. The own ones there are the caller's. */
+/* Emit the list as an all-gather. This rank's own chunks are sent from `own`; chunk c of another
+ * rank arrives at index c of `whole` and is sent on from there. The caller puts this rank's own
+ * chunks into `whole`. */
 int tutti_moves_gather(const struct moves *moves, struct tutti_build *build, struct tutti_span own,
                        struct tutti_span whole);
 
-/* Play the list backwards. Chunk c of this rank's contribution is in place c of `input`; partial
- * sums lie in `partial`; those of the own chunks end in `result`. */
+/* Emit the list backwards, as a reduce-scatter. Chunk c of this rank's contribution is at index c
+ * of `input`. Partial sums are kept in `partial`; those of this rank's own chunks end up in
+ * `result`. */
 int tutti_moves_reduce_scatter(const struct moves *moves, struct tutti_build *build,
                                struct tutti_span input, struct tutti_span partial,
                                struct tutti_span result);
 
-/* What the list is made for. */
+/* The collective that a list of moves is made for. */
 enum moves_use {
-    MOVES_GATHER,   /* chunk numbers are blocks' times own_count: an all-gather's */
-    MOVES_SCATTER,  /* the same, to be read backwards by a reduce-scatter */
-    MOVES_ALLREDUCE_GATHER,  /* chunks may belong to ranks as is best: parts of an all-reduce */
+    MOVES_GATHER,   /* an all-gather's: block b has the chunks from b * own_count on */
+    MOVES_SCATTER,  /* the same numbers; a reduce-scatter reads the list backwards */
+    MOVES_ALLREDUCE_GATHER,  /* the halves of an all-reduce: any rank may own any chunk */
     MOVES_ALLREDUCE_SCATTER,
 };
 
+/* Lists the moves of shape->rank. *ret_moves is zeroed before the call. */
 typedef int make_moves(const struct tutti_shape *shape, enum moves_use use,
                        struct moves *ret_moves);
 
-/* Emit the all-gather, reduce-scatter or all-reduce that `make`'s lists are. On error what `make`
- * has allocated so far is freed here too. */
+/* Emit the collective of the build, an all-gather, a reduce-scatter or an all-reduce, from the
+ * lists of moves that `make` returns. The lists are freed here, also those that `make` has begun
+ * when it fails. */
 int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build, make_moves *make);
 
 #endif

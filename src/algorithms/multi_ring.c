@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Multi-ring: several rings side by side, each around one of the cyclic orders that the machine
- * gives, in both directions; each carries its share of the data, on a channel of its own.
+ * Multi-ring: several rings at the same time, each around one of the cyclic orders in
+ * shape->places, in both directions. Each ring carries its share of the data on a channel of its
+ * own.
  *
  *   orders 0 1 2 3 4 and 0 2 4 1 3       four directed rings, a quarter of every block each
  *
  *     ring 0   0 > 1 > 2 > 3 > 4 > 0     ring 2   0 > 2 > 4 > 1 > 3 > 0
  *     ring 1   0 < 1 < 2 < 3 < 4 < 0     ring 3   0 < 2 < 4 < 1 < 3 < 0
  *
- * Orders that share no link add up their bandwidth. Without orders there is that of the ranks'
- * numbers. Option channels: how many of the directed rings are used; all unless it is given. What
- * each does is in ring.c.
+ * The bandwidth of orders that share no link adds up. If there are no orders, the order of rank
+ * numbers is used. Option channels is the number of directed rings to use; the default is all of
+ * them. Each ring works as in ring.c.
  *
  * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009, on several rings.
  */
@@ -73,7 +74,7 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     tutti_ring_cost(shape, TUTTI_ALLGATHER, count_rings(shape), block_bytes, ret_cost);
 }
 
-/* Usual: all there are. */
+/* The usual value is the number of directed rings. */
 #define CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST}}
 
 const struct tutti_algorithm tutti_multi_ring_allreduce = {

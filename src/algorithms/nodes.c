@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting out who lives where. */
+ * Computes which ranks are in which node, and which nodes are in which group.
+ */
 #include "algorithms/nodes.h"
 
 #include "base/result.h"
@@ -32,7 +33,7 @@ static int alloc_homes(uint32_t nhomes, uint32_t nitems, struct homes *ret_homes
     return TUTTI_OK;
 }
 
-/* `of[i]` is the home of item i; NULL: each item has its own. */
+/* `of[i]` is the home of item i. NULL: each item is a home of its own. */
 static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uint32_t nitems,
                       struct homes *ret_homes)
 {
@@ -69,7 +70,7 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
     return TUTTI_OK;
 }
 
-/* The groups of nodes, which places give by rank. */
+/* Places give groups per rank; here they are needed per node. */
 static int groups_init(const struct tutti_places *places, struct nodes *nodes)
 {
     uint32_t nnodes = nodes->ranks.count, *of;

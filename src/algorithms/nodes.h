@@ -1,47 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who lives where, counted out for algorithms that go by nodes and groups.
+ * Which ranks are in which node and group, for hierarchical algorithms.
  *
- *   group 0              group 1          group 2            A rail is what the ranks that serve
- *   node 0     node 1    node 2           node 3             one part have between the nodes: its
- *   0 1 2 3    4   5     6 7 8 9          10                 ranks reach the network each through
- *   | | | |   / \ / \    | | | |       / / \ \               a port of their own.
+ *   group 0              group 1          group 2            A rail connects the ranks that serve
+ *   node 0     node 1    node 2           node 3             the same part in all nodes: each of
+ *   0 1 2 3    4   5     6 7 8 9          10                 its ranks reaches the network through
+ *   | | | |   / \ / \    | | | |       / / \ \               a port of its own.
  *   0 1 2 3   0 1 2 3    0 1 2 3       0 1 2 3   <- parts
  *
- * There are as many parts as the largest node has ranks. In a smaller one some ranks serve several
- * parts, neighbours, as evenly as can be: so all nodes take part in every rail. In the same way
- * the nodes of a group serve as many seats as the largest group has nodes.
+ * There are as many parts as the largest node has ranks. In a smaller node a rank serves several
+ * adjacent parts, divided as evenly as possible, so every node takes part in every rail. In the
+ * same way the nodes of a group serve seats; there are as many seats as the largest group has
+ * nodes.
  *
- * Where nothing is known of groups, or there is one only, each node is a group of its own; where
- * nothing is known of nodes, each rank is a node.
+ * If groups are unknown, or there is only one, each node is a group of its own. If nodes are
+ * unknown, each rank is a node.
  */
 #ifndef TUTTI_ALGORITHMS_NODES_H
 #define TUTTI_ALGORITHMS_NODES_H
 
 #include "schedule/shape.h"
 
-/* Items, numbered from 0, and the homes they live in. */
+/* Items, numbered from 0, and the home that each belongs to. Used for ranks in nodes, and for nodes
+ * in groups. */
 struct homes {
-    uint32_t count, most, least; /* homes; items of the largest and of the smallest */
-    uint32_t *home;       /* per item */
-    uint32_t *index;      /* per item: which of its home's items it is, in the order of numbers */
-    uint32_t *items;      /* home by home: those of h from items[first[h]] to [first[h + 1] - 1] */
+    /* Number of homes; items of the largest and of the smallest home. */
+    uint32_t count, most, least;
+    uint32_t *home;       /* per item: its home */
+    uint32_t *index;      /* per item: its index among the items of its home, in ascending order */
+    /* Sorted by home; those of home h are items[first[h]] .. items[first[h + 1] - 1]. */
+    uint32_t *items;
     uint32_t *first;
 };
 
 struct nodes {
-    struct homes ranks; /* in nodes */
-    struct homes nodes; /* in groups */
+    struct homes ranks; /* ranks in nodes */
+    struct homes nodes; /* nodes in groups */
     uint32_t me, node, group; /* this rank, its node and its group */
     uint32_t nparts, nseats; /* ranks of the largest node, nodes of the largest group */
 };
 
-/* TUTTI_ERR_SYSTEM; TUTTI_ERR_ARGUMENT if places name a node or group that is not there, or if
- * nobody lives in one. */
+/* TUTTI_ERR_SYSTEM: no memory. TUTTI_ERR_ARGUMENT: places name a node or group that does not exist,
+ * or one that is empty. */
 int tutti_nodes_init(const struct tutti_shape *shape, struct nodes *ret_nodes);
-/* A zeroed object is ignored. */
+/* Free the lists; a zeroed object is ignored. */
 void tutti_nodes_fini(struct nodes *nodes);
 
-/* Most parts that a rank serves, and most seats that a node serves. */
+/* The largest number of parts that any rank serves, and of seats that any node serves. */
 static inline uint32_t nodes_most_parts(const struct nodes *nodes)
 {
     return (nodes->nparts + nodes->ranks.least - 1) / nodes->ranks.least;
@@ -52,18 +56,20 @@ static inline uint32_t nodes_most_seats(const struct nodes *nodes)
     return (nodes->nseats + nodes->nodes.least - 1) / nodes->nodes.least;
 }
 
-/* How much of a vector goes through the busiest port when the members of a home share out their
- * vectors in `total` parts and sum those up, or gather them again: 1 - 1 / n for n equal shares. */
+/* The fraction of a vector that goes through the busiest port when the members of a home divide
+ * their vectors into `total` parts and reduce-scatter or all-gather them: 1 - 1 / n for n equal
+ * shares. */
 double tutti_homes_exchanged(const struct homes *homes, uint32_t total);
 
 /* ---- sharing: `total` parts among `count` members, in order ------------------------------ */
 
-/* The first part of a member; that of the next one is where its parts end. */
+/* The first part of a member. Its parts end where those of the next member begin. */
 static inline uint32_t share_first(uint32_t total, uint32_t count, uint32_t member)
 {
     return (uint32_t)(((uint64_t)member * total + count - 1) / count);
 }
 
+/* The member that serves a part. */
 static inline uint32_t share_member(uint32_t total, uint32_t count, uint32_t part)
 {
     return (uint32_t)((uint64_t)part * count / total);
@@ -99,9 +105,9 @@ static inline struct parts seats_of(const struct nodes *nodes, uint32_t node)
                     nodes->nodes.index[node]);
 }
 
-/* Where what belongs to one rank, or to one node, travels: with one of its parts, or seats; not
- * always the first, so that small nodes do not all use the same rails. Multiples of the golden
- * ratio are spread evenly. */
+/* Of the parts `own` of a rank, or the seats of a node, pick the one that its data travels with. It
+ * depends on `number`, the home, so that small nodes do not all use the same rails; multiplying by
+ * the golden ratio spreads the choices evenly. */
 static inline uint32_t home_among(struct parts own, uint32_t number)
 {
     uint64_t fraction = (uint32_t)(number * UINT32_C(2654435769));

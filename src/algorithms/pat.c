@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PAT, parallel aggregated trees: every block travels along a binomial tree of its own, far edges
- * first; all trees at once, in messages of a bounded number of blocks.
+ * first. All trees work at the same time, in messages of a bounded number of blocks.
  *
- * Slot s of a rank is block rank + s (mod p). In every block's tree node 0 is its owner, and the
- * parent of node s is s without its lowest set bit: so slot s comes from the rank that bit after
- * us, where it is the slot without it. Nodes from p on do not exist.
+ * Slot s of a rank is block rank + s (mod p). In every block's tree node 0 is the owner, and the
+ * parent of node s is s without its lowest set bit. So slot s comes from the rank at the distance
+ * of that bit after this one, where the block is in slot s without that bit. Nodes from p on do not
+ * exist.
  *
  *   p = 6, aggregate 2       slots  0  1  2  3  4  5
  *   far     slot 4, from r+4        .           <          one block
@@ -12,14 +13,16 @@
  *           slot  2, from r+2             <                (6 does not exist)
  *           slot  3, from r+1                <             (nor does 7)
  *
- * With P the power of two from p on and A blocks per message at most, the far edges come first,
- * with 1, 2, 4, ... A/2 blocks; that leaves A subtrees of P/A nodes. These are walked together,
- * depth first, which is in the order of their numbers: P/A - 1 messages of up to A blocks. The
- * blocks of a message are no neighbours: each is sent by itself, one right after the other.
+ * Let P be the smallest power of two that is at least p, and A the largest number of blocks per
+ * message. The far edges come first, with 1, 2, 4, ... A/2 blocks; that leaves A subtrees of P/A
+ * nodes. These are walked together, depth first, which is the order of their numbers, in P/A - 1
+ * messages of up to A blocks. The blocks of a message are not contiguous, so each is sent by
+ * itself, one right after the other.
  *
- * Read backwards it is the reduce-scatter. A partial sum lives from its first child to its own
- * message; depth first, only nodes on one path do, at most one for each number of bits set within
- * the subtree. So A log2(P/A) slots of SCRATCH are enough, whatever p and the size.
+ * Read backwards it is the reduce-scatter. A partial sum lives from the arrival of its first child
+ * until it is sent. Depth first, only the nodes on one path are alive, at most one for each number
+ * of bits set within the subtree. So A log2(P/A) slots of SCRATCH are enough, whatever p and the
+ * size.
  *
  * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
  * 2025.
@@ -30,8 +33,8 @@
 #include <stdlib.h>
 
 struct trees {
-    uint32_t width;    /* P: all nodes of a tree, those that do not exist included */
-    uint32_t nodes;    /* P / A: of a subtree */
+    uint32_t width;    /* P: nodes of a tree, including those that do not exist */
+    uint32_t nodes;    /* P / A: nodes of a subtree */
     uint32_t subtrees; /* A */
 };
 
@@ -45,7 +48,8 @@ static struct trees trees_of(const struct tutti_shape *shape)
                           .subtrees = 1u << aggregated};
 }
 
-/* One message: slots first, first + step, ... arrive, and go on likewise to the rank before us. */
+/* One message: receive slots first, first + step, ..., and send the same slots to the rank
+ * `distance` before this one. */
 static int add_message(const struct tutti_shape *shape, struct moves *moves, uint32_t distance,
                        uint32_t first, uint32_t step)
 {
@@ -60,7 +64,7 @@ static int add_message(const struct tutti_shape *shape, struct moves *moves, uin
     return TUTTI_OK;
 }
 
-/* Where the reduce-scatter keeps its partial sums. */
+/* Assign the places where the reduce-scatter keeps its partial sums. */
 static int assign_slots(const struct tutti_shape *shape, const struct trees *trees,
                         struct moves *moves)
 {
@@ -71,7 +75,7 @@ static int assign_slots(const struct tutti_shape *shape, const struct trees *tre
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the slots of %u blocks", n);
     for (uint32_t slot = 0; slot < n; slot++) {
         uint32_t node = slot % trees->nodes, subtree = slot / trees->nodes;
-        bool is_leaf = node % 2 == 1; /* needs none */
+        bool is_leaf = node % 2 == 1; /* a leaf has no partial sum */
         uint32_t level = is_leaf ? 0 : (uint32_t)__builtin_popcount(node);
 
         moves->slots[rank_after(shape->rank, slot, n)] = level * trees->subtrees + subtree;
@@ -142,7 +146,8 @@ const struct tutti_algorithm tutti_pat_allreduce = {
     .cost = cost_allreduce,
 };
 
-/* Not the v-form: a slot of SCRATCH follows several blocks, so all must be of one size. */
+/* Not for the v-form: several blocks use a slot of SCRATCH one after another, so all must have the
+ * same size. */
 const struct tutti_algorithm tutti_pat_reduce_scatter = {
     .name = "pat",
     .collective = TUTTI_REDUCE_SCATTER,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Segments on their way through trees, round by round: up to the top, where they are complete, and
+ * Segments that move through trees, round by round: up to the top, where they are complete, and
  * down again at once.
  *
  *   round             -2   -1    0    1    2    3    4     a chain, the top at depth 0: the edges
@@ -8,16 +8,16 @@
  *   depth 0 -> 1                      a    b    c
  *   depth 1 -> 2                           a    b    c
  *
- * Every rank emits its steps round by round. So there is one order of all messages that all lanes
- * agree with, also where several trees send both ways between the same two ranks: nothing ever
- * waits for something later. Rounds are only the order; a segment moves on when it can.
+ * Every rank emits its steps round by round. So there is one order of all messages, consistent with
+ * the order in every lane, even where several trees send both ways between the same two ranks: no
+ * step waits for a later one. Rounds only give the order; a segment moves on as soon as it can.
  */
 #include "algorithms/pipeline.h"
 
 #include "base/result.h"
 
-/* What this rank does with a segment: where its sum is kept on the way up, and where it is sent
- * from on the way down. */
+/* How this rank handles segments: `kept` is where sums are kept on the way up, `source` is where
+ * segments are sent from on the way down. */
 struct flow {
     struct tutti_build *build;
     const struct pipeline *pipeline;
@@ -41,7 +41,8 @@ static struct flow flow_of(struct tutti_build *build, const struct pipeline *pip
     };
 }
 
-/* The chunk that is due after so many rounds, if any is. */
+/* The chunk of a tree that is due after `rounds` rounds, counted from its first segment; false if
+ * none is. */
 static bool find_chunk(const struct pipeline *pipeline, uint32_t tree, int64_t rounds,
                        uint32_t *ret_chunk)
 {
@@ -52,7 +53,8 @@ static bool find_chunk(const struct pipeline *pipeline, uint32_t tree, int64_t r
     return true;
 }
 
-/* Children are heard last to first, so the last one's part is the first to be added to our own. */
+/* Children send in reverse order, so the part of the last child is the first to be added to this
+ * rank's input. */
 static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
 {
     const struct pipeline_node *node = &flow->pipeline->nodes[tree];
@@ -90,7 +92,8 @@ static int go_down(const struct flow *flow, uint32_t tree, int64_t round)
     return TUTTI_OK;
 }
 
-/* The round of the last edge at this rank to get its first segment; and whether it has children. */
+/* The latest round in which an edge of this rank carries its first segment; also tells whether this
+ * rank has children. */
 static uint32_t find_last(const struct pipeline *pipeline, bool *ret_has_children)
 {
     uint32_t last = 0;
@@ -140,7 +143,7 @@ void tutti_pipeline_cost(const struct tutti_shape *shape, enum tutti_collective 
     double segments = shape->options.value[TUTTI_SEGMENTS];
     double segment_bytes = block_bytes / (segments * ntrees);
     double first = (is_allreduce ? 2.0 : 1.0) * fan * height;
-    /* All-reduce: what goes up to the parents shares the port with what goes down. */
+    /* All-reduce: messages up to the parents share the port with messages down to the children. */
     double next = is_allreduce ? fan + ntrees : fan;
     double rounds = first + (segments - 1) * next;
 

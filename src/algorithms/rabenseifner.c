@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recursive halving and doubling: reduce-scatter by exchanging halves, all-gather by exchanging all
- * that is there, and Rabenseifner's all-reduce, which is one after the other.
+ * Recursive halving and doubling: reduce-scatter by exchanging halves, all-gather by exchanging
+ * everything held so far, and Rabenseifner's all-reduce, which is one after the other.
  *
- * Doubling, round i: exchange all chunks with the number that differs in bit i. Halving is that
- * backwards: the farthest first, with half of the vector, then a quarter, ...
+ * Doubling, round i: exchange all chunks held with the number that differs in bit i. Halving is
+ * this backwards: the farthest partner first, with half of the vector, then a quarter, ...
  *
  *   numbers   0     1     2     3      chunks they hold
  *   start     a     b     c     d
  *   i = 0     ab    ab    cd    cd     0 with 1, 2 with 3
  *   i = 1     abcd  abcd  abcd  abcd   0 with 2, 1 with 3
  *
- * This is for a power of two, m. With p > m, e = p - m ranks are folded: of the first 2e each even
- * one works together with the odd one after it. In the all-gather and the reduce-scatter the odd
- * one answers for the blocks of both, which are neighbours:
+ * This is for a power of two, m. With p > m, e = p - m ranks are folded: of the first 2e ranks each
+ * even one works together with the odd one after it. In the all-gather and the reduce-scatter the
+ * odd one handles the blocks of both, which are contiguous:
  *
  *   p = 5     0 -> 1   2   3   4       numbers 0 1 2 3 have blocks 01 2 3 4
  *   gather    0 gives 1 its block, ..., 1 gives 0 all the others in the end
  *
- * In the all-reduce the two of a pair exchange halves, so that each adds only one of them; then the
- * even one hands over its sum, and gets the result in the end.
+ * In the all-reduce the two ranks of a pair exchange halves, so that each adds only one of them.
+ * Then the even one passes on its sum, and receives the result in the end.
  *
- * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
- * in MPICH", 2005; Rabenseifner, "Optimization of collective reduction operations", 2004.
+ * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005; Rabenseifner, "Optimization of collective reduction operations", 2004.
  */
 #include "algorithms/moves.h"
 #include "algorithms/ranks.h"
@@ -31,13 +31,13 @@ static uint32_t extra_of(uint32_t nranks)
     return nranks - (1u << whole_rounds_of(nranks));
 }
 
-/* First block of a number that may answer for two. */
+/* First block of a number, if each of the first `nextra` numbers has two blocks. */
 static uint32_t first_block(uint32_t nextra, uint32_t number)
 {
     return number < nextra ? 2 * number : number + nextra;
 }
 
-/* The rounds of one that takes part; `nextra` tells the ranks, `ndouble` who has two chunks. */
+/* Add the rounds of a rank that takes part. The first `ndouble` numbers have two chunks each. */
 static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct moves *moves)
 {
     uint32_t nextra = extra_of(shape->nranks);
@@ -88,7 +88,8 @@ static struct tutti_span half(enum tutti_buffer buffer, uint32_t which, uint32_t
     return tutti_span(buffer, which * (nchunks / 2), nchunks / 2);
 }
 
-/* The even one of a pair adds the lower halves, and hands them over. */
+/* The even rank of a pair adds the lower halves, sends the sum to the odd rank, and receives the
+ * result. */
 static int fold_out(struct tutti_build *build, uint32_t other, uint32_t nchunks)
 {
     struct tutti_span sum = half(TUTTI_BUF_OUTPUT, 0, nchunks);
@@ -139,8 +140,8 @@ release:
 
 /* ---- costs -------------------------------------------------------------------------- */
 
-/* Round i is among runs of 2^(i+1) numbers. Folding: a pair's halves, one after the other, and the
- * result. */
+/* Round i is within runs of 2^(i+1) numbers. Folding adds three messages per pair: two halves, one
+ * after the other, and the result. */
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
@@ -157,8 +158,8 @@ static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
         tutti_cost_add(shape, 0, 2, 3, 2 * block_bytes, ret_cost);
 }
 
-/* The longest path of the all-gather: that of the first numbers, which have two blocks each.
- * Returns its blocks. */
+/* Add the longest path of the all-gather, that of the first numbers, which have two blocks each.
+ * Returns its number of blocks. */
 static double add_path(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *cost)
 {
     uint32_t n = shape->nranks, nextra = extra_of(n);
@@ -182,8 +183,8 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     add_path(shape, block_bytes, ret_cost);
 }
 
-/* A rank that answers for two adds all blocks but the other one's, which that one adds itself, and
- * copies two: that one's, to join the sums, and its own, out of them. */
+/* A rank that handles two blocks adds everything except its partner's own block, which the partner
+ * adds. It copies two blocks: the partner's, to join the partial sums, and its own, out of them. */
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {

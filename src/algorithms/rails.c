@@ -48,7 +48,7 @@ int tutti_rails_recv(struct rails *rails, uint32_t from)
 
 struct circulant_round circulant_round(uint32_t count, uint32_t index)
 {
-    /* s and h: the count halved, rounding up, so many times, and once more. */
+    /* s is the count halved `halvings` times, rounding up; h is s halved once more. */
     uint32_t halvings = rounds_of(count) - 1 - index;
     uint32_t s = (uint32_t)(((uint64_t)count + (1ull << halvings) - 1) >> halvings);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks stand in a circle: arithmetic modulo their number, and spans of chunks that run over
- * the end of a buffer and go on at its beginning.
+ * Arithmetic modulo the number of ranks: ranks form a circle. Also spans of chunks that run past
+ * the end of a buffer and continue at its beginning.
  */
 #ifndef TUTTI_ALGORITHMS_RANKS_H
 #define TUTTI_ALGORITHMS_RANKS_H
@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "schedule/build.h"
 
-/* The rank `by` places after `rank`, and before it. by <= nranks. */
+/* The rank `by` places after `rank`, and the one before it; by <= nranks. */
 static inline uint32_t rank_after(uint32_t rank, uint32_t by, uint32_t nranks)
 {
     return (uint32_t)(((uint64_t)rank + by) % nranks);
@@ -19,7 +19,7 @@ static inline uint32_t rank_before(uint32_t rank, uint32_t by, uint32_t nranks)
     return rank_after(rank, nranks - by, nranks);
 }
 
-/* Rounds of an algorithm that doubles: the smallest q with 2^q >= nranks. */
+/* Rounds of an algorithm that doubles in each: the smallest q with 2^q >= nranks. */
 static inline uint32_t rounds_of(uint32_t nranks)
 {
     uint32_t rounds = 0;
@@ -29,8 +29,8 @@ static inline uint32_t rounds_of(uint32_t nranks)
     return rounds;
 }
 
-/* Folding: of the first 2 * nextra ranks each even one leaves its work to the odd one after it.
- * Those who take part are numbered from 0 on. */
+/* Folding: of the first 2 * nextra ranks each even one passes its work to the odd one after it. The
+ * remaining ranks are numbered from 0. */
 static inline bool is_folded_out(uint32_t nextra, uint32_t rank)
 {
     return rank < 2 * nextra && rank % 2 == 0;
@@ -46,8 +46,8 @@ static inline uint32_t folded_rank(uint32_t nextra, uint32_t number)
     return number < nextra ? 2 * number + 1 : number + nextra;
 }
 
-/* Runs of `run` numbers lie in runs of so many ranks, or, where they do not, of all ranks: those
- * that fold twice as far apart, and the others after them where these end at the end of a run. */
+/* Ranks spanned by a run of `run` folded numbers: `run` without folding; 2 * run if the folded
+ * pairs fill whole runs (the runs after them are shorter); else nranks. */
 static inline uint32_t folded_run(uint32_t nextra, uint32_t run, uint32_t nranks)
 {
     if (nextra == 0)
@@ -61,8 +61,8 @@ static inline uint32_t whole_rounds_of(uint32_t nranks)
     return 31 - (uint32_t)__builtin_clz(nranks);
 }
 
-/* `count` chunks of a circle of `size` chunks: those up to its end, and those from its beginning
- * on, which are often none. The builder emits nothing for a span without chunks. Sender and
+/* `count` chunks of a circle of `size` chunks: `upper` up to its end, and `lower` from its
+ * beginning on. `lower` is often empty; the builder emits nothing for an empty span. Sender and
  * receiver cut the same circle at the same place, so their messages match. */
 struct wrapped {
     struct tutti_span upper, lower;
@@ -92,7 +92,7 @@ static inline int recv_wrapped(struct tutti_build *build, uint32_t from, struct 
     return tutti_build_recv(build, from, dst.lower);
 }
 
-/* Where in the circle a rank stands when it begins at the root, and back. */
+/* The place of a rank in the circle that begins at the root, and the rank at a place. */
 static inline uint32_t from_root(const struct tutti_shape *shape, uint32_t rank)
 {
     return rank_before(rank, shape->root, shape->nranks);

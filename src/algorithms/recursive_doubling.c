@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recursive doubling: in round i everyone exchanges all it has with the rank that differs in bit i.
+ * Recursive doubling: in round i every rank exchanges its whole sum with the rank whose number
+ * differs in bit i.
  *
  *   numbers   0   1   2   3   4   5   6   7
  *   i = 0     +---+   +---+   +---+   +---+      sums of 2
  *   i = 1     +-------+ ...                      sums of 4 (0 with 2, 1 with 3, ...)
  *   i = 2     +---------------+ ...              sums of 8
  *
- * Fewest rounds, but the whole vector in each: for small ones. Ranks beyond the largest power of
- * two m <= p are folded in: of the first 2(p - m) ranks each even one gives its vector to the odd
- * one after it, sits out, and gets the result in the end. The order of the sum depends on p only,
- * neither on the size nor on the place of an element.
+ * It has the fewest rounds but sends the whole vector in each, so it is for small vectors. Ranks
+ * beyond the largest power of two m <= p are folded in. Of the first 2(p - m) ranks each even one
+ * sends its vector to the odd one after it, sits out, and receives the result in the end. The order
+ * of summation depends only on p, not on the size or the position of an element.
  *
  *   p = 5     0 -> 1   2   3   4        numbers of 1 2 3 4 in the rounds: 0 1 2 3
  *
- * It is the all-reduce of a team (team.h) that doubles as often as it can.
+ * This is the all-reduce of a team (team.h) with the most doublings.
  *
- * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
- * in MPICH", 2005.
+ * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005.
  */
 #include "algorithms/team.h"
 
-#define ALWAYS 32 /* more often than there are bits in a rank */
+#define ALWAYS 32 /* as many as a rank number has bits, so never a limit */
 
 static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
 {

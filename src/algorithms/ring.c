@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ring: every rank only ever sends to the next one and receives from the one before.
+ * Ring: every rank sends only to the next rank and receives only from the one before.
  *
- * Reduce-scatter, round i: send on the partial sum of block rank - 1 - i, add our own to the
- * block before it, which arrives. After p - 1 rounds block `rank` is complete here.
+ * Reduce-scatter, round i: send the partial sum of block rank - 1 - i, and add this rank's input to
+ * the partial sum of the block before it, which arrives. After p - 1 rounds block `rank` is
+ * complete here.
  *
  *          rank 0       rank 1       rank 2        p = 3, letters are blocks a, b, c
  *   i = 0  c ->         a ->         b ->          0 sends its c to 1, which adds its own
  *   i = 1  b ->         c ->         a ->          1 sends 0+1's c on to 2, which completes it
  *   ends   a            b            c
  *
- * All-gather, round i: send block rank - i, receive the one before it. All-reduce is one after
- * the other, with a block for each rank. Volume is optimal, latency is not: p - 1 rounds each.
+ * All-gather, round i: send block rank - i, receive the one before it. All-reduce is both, one
+ * after the other, with one block per rank. The volume is optimal; the latency is not, with p - 1
+ * rounds each.
  *
- * The reduce-scatter is the all-gather of the opposite ring read backwards (moves.h): so both go
- * the same way around.
+ * The reduce-scatter is the all-gather of the opposite ring read backwards (moves.h), so both go
+ * around in the same direction.
  *
  * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
  */
@@ -24,14 +26,14 @@
 
 #include <stdlib.h>
 
-/* A ring as one of its ranks sees it. */
+/* A ring from the point of view of one of its ranks. */
 struct ring {
     const uint32_t *cycle;
-    uint32_t place; /* of this rank in the cycle */
+    uint32_t place; /* place of this rank in the cycle */
     bool is_backward;
 };
 
-/* The rank so many places before this one, as the ring goes; 0 is this rank. */
+/* The rank `by` places before this one in the direction of the ring; 0 is this rank. */
 static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
 {
     return ring->cycle[ring->is_backward ? rank_after(ring->place, by, nranks)
@@ -112,7 +114,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return tutti_moves_emit(shape, build, make);
 }
 
-/* In the order of their numbers, one rank of a node has its next one elsewhere. */
+/* If each node's ranks are consecutive, only one rank of a node has its next rank in another
+ * node. */
 static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
                  double block_bytes, struct tutti_cost *ret_cost)
 {

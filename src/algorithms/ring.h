@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives on cyclic orders of all ranks, one beside the other.
+ * Collectives on one or more cyclic orders of all ranks at the same time.
  */
 #ifndef TUTTI_ALGORITHMS_RING_H
 #define TUTTI_ALGORITHMS_RING_H
 
 #include "algorithms/moves.h"
 
-/* A step names its channel in a byte, and each directed ring has its own. */
+/* A step's channel is a byte, and each directed ring has a channel of its own. */
 #define TUTTI_RINGS_MOST 256
 
-/* `ndirected` rings: the cycles one after the other, each first forwards, then backwards. Every
- * block is cut into as many chunks, and chunk i goes around ring i, on channel i. */
+/* `ndirected` directed rings: each cycle in turn, first forwards, then backwards. Every block is
+ * cut into `ndirected` chunks; chunk i goes around ring i, on channel i. */
 struct rings {
-    const uint32_t *cycles; /* nranks numbers for each */
+    const uint32_t *cycles; /* nranks ranks per cycle; borrowed */
     uint32_t ndirected;     /* 1 .. TUTTI_RINGS_MOST */
 };
 
+/* List this rank's moves for make_moves (moves.h). */
 int tutti_ring_moves(const struct tutti_shape *shape, enum moves_use use,
                      const struct rings *rings, struct moves *moves);
 
-/* Costs of all-reduce, all-gather and reduce-scatter on so many rings. */
+/* Cost of an all-reduce, all-gather or reduce-scatter on `ndirected` rings. */
 void tutti_ring_cost(const struct tutti_shape *shape, enum tutti_collective collective,
                      uint32_t ndirected, double block_bytes, struct tutti_cost *ret_cost);
 

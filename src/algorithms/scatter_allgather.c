@@ -3,7 +3,8 @@
  * sends much more than twice the vector.
  *
  * Chunk i belongs to place i, counted from the root. The scatter leaves place v with the chunks of
- * its whole subtree, from v on; the all-gather sends it only what it lacks, and the root nothing.
+ * its whole subtree, from v on. The all-gather sends each place only what it lacks, and sends the
+ * root nothing.
  *
  *   p = 5, place     0        1        2        3        4
  *   scattered        01234    1        23       3        4
@@ -49,8 +50,8 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
                             tutti_span(TUTTI_BUF_OUTPUT, 0, n));
 }
 
-/* The leaf that the root serves last still lacks all but its own chunk. Of two ranks the root sends
- * one after the other to the same. */
+/* The leaf that the root serves last still lacks all chunks but its own. With two ranks the root
+ * sends both its messages to the same rank, one after the other. */
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {

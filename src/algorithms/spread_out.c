@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spread-out all-to-all: each block straight from its sender to its receiver.
+ * Spread-out all-to-all: each block goes straight from its sender to its receiver.
  *
- *   shift 1     0 -> 1 -> 2 -> 3 -> 4 -> 0     In shift i everyone sends to the rank i after it and
- *   shift 2     0 -> 2 -> 4 -> 1 -> 3 -> 0     receives from the rank i before it, so that no rank
- *   shift 3     0 -> 3 -> 1 -> 4 -> 2 -> 0     is everybody's target at once.
+ *   shift 1     0 -> 1 -> 2 -> 3 -> 4 -> 0     In shift i every rank sends to the rank i after
+ *   shift 2     0 -> 2 -> 4 -> 1 -> 3 -> 0     it and receives from the rank i before it, so that
+ *   shift 3     0 -> 3 -> 1 -> 4 -> 2 -> 0     no rank is the target of all others at once.
  *   shift 4     0 -> 4 -> 3 -> 2 -> 1 -> 0
  *
- * p - 1 messages and least volume. A rank sends to `window` ranks at a time, and receives from as
- * many: shift i begins when shift i - window is over, send after send and receive after receive.
- * With a window of 1 this is the pairwise exchange; where it holds all, nothing waits.
+ * It has p - 1 messages and the least volume. A rank sends to `window` ranks at a time and receives
+ * from as many: the send of shift i waits for the send of shift i - window, and likewise the
+ * receive. A window of 1 is the pairwise exchange; with a window of p - 1 or more nothing waits.
  *
  * Source: the order is that of Thakur, Rabenseifner and Gropp, "Optimization of collective
- * communication operations in MPICH", 2005; the window bounds what is under way.
+ * communication operations in MPICH", 2005; the window bounds the messages in flight.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
@@ -33,8 +33,8 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* All at a time: what leaves the node keeps one port busy, and what stays in it another. With a
- * window a shift is over when its outermost message is. */
+/* Without a limiting window, traffic that leaves the node and traffic within it use different
+ * ports. With one, a shift lasts as long as its most distant message. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {

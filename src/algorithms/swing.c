@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Swing: a butterfly whose partners lie to and fro, nearer than those of recursive doubling: on a
- * ring or a torus of links each link carries less.
+ * Swing: a butterfly whose partners alternate between both directions and are nearer than those of
+ * recursive doubling. On a ring or a torus of links each link carries less.
  *
- * In round s the even ones of a ring pair with the one rho(s) after them, the odd ones with the one
- * rho(s) before; rho(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ... Reduce-scatter takes the
- * rounds upwards, so that most of the data goes to neighbours; the all-gather takes them downwards,
- * and partners exchange what the other one lacks.
+ * In round s each even place of a ring pairs with the place rho(s) after it, and each odd place
+ * with the place rho(s) before it; rho(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ...
+ * Reduce-scatter takes the rounds upwards, so that most of the data goes to neighbours. The
+ * all-gather takes them downwards, and partners exchange the blocks that the other one lacks.
  *
  *   d = 6, rank 0        has             partner    gets
  *   s = 2, rho = 3       0               3          3
  *   s = 1, rho = -1      0 3             5          5 2        5 and 2 are at rank 5, 5 - 3
  *   s = 0, rho = 1       0 2 3 5         1          1 4        1 has 1 5 4 2: two are not new
  *
- * Seen from an even rank upwards and from an odd one downwards, all have the same: one list of
- * distances says who has what. Where d is no power of two some are there already, and not sent
- * again: so d - 1 blocks come in all, for every even d. An odd ring leaves its last rank out: it
- * gives its block to the one before it first, and gets all others from it in the end.
+ * Seen upwards from an even place and downwards from an odd one, all places hold blocks at the same
+ * distances, so one list of distances describes all of them. Where d is not a power of two, some
+ * blocks are already held and are not sent again; so d - 1 blocks arrive in all, for every even d.
+ * An odd ring leaves its last rank out: that rank gives its block to the one before it at the start
+ * and gets all other blocks from it in the end.
  *
- * On a torus the dimensions follow each other, the first one first in a reduce-scatter, with all
- * that lies in the planes through a place as its block. Within an all-reduce the numbers of the
- * chunks are free: there they are such that what a rank has is a run of neighbours wherever d is a
+ * On a torus the dimensions follow one another, the first one first in a reduce-scatter; the block
+ * of a place is then everything in the planes through it. Within an all-reduce the chunks can be
+ * numbered freely. They are numbered so that the chunks a rank holds are contiguous wherever d is a
  * power of two. Blocks of an all-gather or a reduce-scatter must be sent one by one.
  *
  * Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth
@@ -34,7 +35,8 @@
 
 #define DIMS_MOST 4
 
-/* Rank = x[0] + d[0] * (x[1] + ...); without a torus that fits, a ring of all ranks. */
+/* Rank = x[0] + d[0] * (x[1] + ...). If places have no torus, or one of another size, it is a ring
+ * of all ranks. */
 struct torus {
     uint32_t ndims, d[DIMS_MOST], x[DIMS_MOST];
 };
@@ -67,7 +69,8 @@ static int64_t rho(uint32_t round)
     return (1 - (round % 2 == 0 ? -power : power)) / 3;
 }
 
-/* x + by (mod d), or x - by for odd x: `by` as an even place would see it. */
+/* Returns x + by (mod d) for even x, x - by (mod d) for odd x: `by` is a distance as an even place
+ * sees it. */
 static uint32_t swing(uint32_t x, int64_t by, uint32_t d)
 {
     int64_t sum = ((int64_t)x + (x % 2 == 0 ? by : -by)) % d;
@@ -75,9 +78,10 @@ static uint32_t swing(uint32_t x, int64_t by, uint32_t d)
     return (uint32_t)(sum < 0 ? sum + d : sum);
 }
 
-/* A numbering of the places of a ring of 2^k in which all that a place has after each round of an
- * all-gather is a run. Before round s it has those whose differences are multiples of 2^(s+1), as
- * seen from their even ends; so the bits of those ends, from the lowest on, are the digits. */
+/* Number the places of a ring of d = 2^k so that the blocks which a place holds after each round of
+ * an all-gather have consecutive numbers. In each round an even place is paired with an odd one.
+ * Before round s a place holds the blocks whose even places in round s differ by multiples of
+ * 2^(s+1). So the bits of the even places, from the lowest on, are the digits of the number. */
 static uint32_t label_of(uint32_t x, uint32_t d)
 {
     uint32_t rounds = rounds_of(d), label = x % 2;
@@ -92,21 +96,21 @@ static uint32_t label_of(uint32_t x, uint32_t d)
 
 /* ---- chunks ------------------------------------------------------------------------- */
 
-/* One dimension of the all-gather. The block of place x there is `count` chunks, from
- * base + number(x) * step on, `jump` apart. */
+/* One dimension of the all-gather. The block of place x consists of `count` chunks, from base +
+ * number(x) * step on, `jump` apart. */
 struct line {
     uint32_t d, x;
-    uint32_t rank, stride; /* of this rank, and to the next one on the line */
+    uint32_t rank, stride; /* this rank, and the distance to the next rank on the line */
     uint32_t base, step, jump, count;
-    bool is_labelled;      /* by label_of */
-    uint32_t *held;        /* distances of the blocks that are here, as an even place sees them */
+    bool is_labelled;      /* numbered by label_of */
+    uint32_t *held;        /* distances of the blocks held, as an even place sees them */
     bool *is_held;
     uint32_t nheld;
-    uint32_t *give, *take; /* chunks of the message at hand */
+    uint32_t *give, *take; /* chunks of the current messages */
     uint32_t ngive, ntake;
 };
 
-/* Places that take part in the rounds: all, or an even number of them. */
+/* Number of places that take part in the rounds: d, rounded down to an even number. */
 static uint32_t even_part(uint32_t d)
 {
     return d - d % 2;
@@ -149,9 +153,9 @@ static int flush(struct line *line, uint32_t x, struct moves *moves)
 
 /* ---- rounds ------------------------------------------------------------------------- */
 
-/* Partners at a distance by see each other's distances h as by - h. With the block of the last
- * place of an even number goes that of the one left out, in a message of its own: it has sums when
- * the other has none yet. */
+/* Partners at distance `by` see each other's distance h as by - h. The block of the place that an
+ * odd ring leaves out travels with the block of the last even place. It has a message of its own,
+ * because one of the two blocks may already be a sum when the other is not. */
 static int add_round(struct line *line, int64_t by, struct moves *moves)
 {
     uint32_t even = even_part(line->d), nheld = line->nheld, partner = swing(line->x, by, even);
@@ -213,12 +217,12 @@ static int add_line(struct line *line, struct moves *moves)
     return TUTTI_OK;
 }
 
-/* The last dimension's first: each rank then has all of its line, which is the block of the
+/* The last dimension comes first: each rank then has all of its line, which is its block in the
  * dimension before. */
 static int add_dimensions(const struct tutti_shape *shape, const struct torus *torus,
                           bool is_free, struct line *line, struct moves *moves)
 {
-    uint32_t above = 1; /* places in the dimensions after this one */
+    uint32_t above = 1; /* number of places in the dimensions after this one */
 
     for (uint32_t i = torus->ndims; i-- > 0; above *= torus->d[i]) {
         uint32_t below = shape->nranks / above / torus->d[i], prefix = 0;
@@ -283,9 +287,9 @@ struct path {
     double reduced; /* blocks, in a reduce-scatter */
 };
 
-/* The path of the one beside the rank that an odd ring leaves out: it has two blocks to give. Not
+/* The path of the rank next to the one that an odd ring leaves out; it has two blocks to give. Not
  * counted are the few blocks that are copied to join partial sums in one message, where an even
- * ring is no power of two. */
+ * ring is not a power of two. */
 static struct path path_of(const struct tutti_shape *shape)
 {
     struct torus torus = torus_of(shape);
@@ -301,7 +305,7 @@ static struct path path_of(const struct tutti_shape *shape)
         if (d % 2 == 1 && d > 1) {
             path.rounds += 2;
             path.blocks += (d - 1.0 + rounds) * above;
-            path.reduced += (d - 2.0 + rounds) * above; /* the left out one's it adds itself */
+            path.reduced += (d - 2.0 + rounds) * above; /* the rank left out adds its own block */
         }
     }
     return path;

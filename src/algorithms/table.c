@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All algorithms there are, and the way from one of them to a schedule.
+ * The table of all algorithms, and how an algorithm becomes a schedule.
  */
 #include "algorithms/algorithm.h"
 
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Each is defined at the end of the file that emits it. Of those that cost the same the first is
- * chosen: rather one partner in a round than two. */
+/* Each is defined at the end of the file that emits it. Of algorithms with equal cost the first in
+ * this list is chosen, so those with one partner per round come before those with two. */
 #define ALGORITHMS(line)                                                                  \
     line(tutti_one_shot_allreduce)                                                        \
     line(tutti_two_shot_allreduce)                                                        \
@@ -117,7 +117,7 @@ const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collect
     return NULL;
 }
 
-/* Alone, every collective is a copy, which in place is none. */
+/* With one rank every collective is a copy; in an in-place call the copy does nothing. */
 static int emit_alone(enum tutti_collective collective, struct tutti_build *build)
 {
     return tutti_build_copy(build,

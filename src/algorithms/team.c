@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All-reduce among a team: reduce-scatter over some factors of the team, exchange of whole pieces
- * over the others, all-gather.
+ * over the others, then all-gather.
  *
- * Members stand in groups side by side, 2^doublings of them. Each group scatters its sums over its
- * members; then those who hold the same piece in different groups exchange it by recursive
- * doubling; then each group gathers.
+ * Members stand in 2^doublings groups. Each group scatters its sums over its members. Then the
+ * members that hold the same piece in different groups exchange it by recursive doubling. Then each
+ * group gathers.
  *
  *   7 members, doublings 1         0 -> 1    2 3    4 5 6       0 is folded into 1
  *
@@ -15,11 +15,12 @@
  *   all-gather                      abc abc abc    abc abc abc
  *   unfold                         1 -> 0
  *
- * Folding: of the first 2e members, e = count modulo 2^doublings, each even one gives its vector to
- * the odd one after it, sits out, and gets the result in the end.
+ * Folding: of the first 2e members, e = count modulo 2^doublings, each even one sends its vector to
+ * the odd one after it, does not take part, and receives the result in the end.
  *
- * A sum must not change while it is being sent, and without buffers on the way both partners of an
- * exchange send at once: what arrives is kept in SCRATCH until the own send is done.
+ * A sum must not change while it is being sent. A send may also complete only when its receive has
+ * run, so both partners of an exchange must send at the same time. Therefore what arrives is kept
+ * in SCRATCH until this rank's own send is done.
  */
 #include "algorithms/team.h"
 
@@ -44,10 +45,10 @@ uint32_t tutti_team_pieces(uint32_t count, uint32_t doublings)
     return count >> doublings_of(count, doublings);
 }
 
-/* A team without those who are folded into others. */
+/* A team without the members that are folded into others. */
 struct square {
     uint32_t ngroups, group_size, nextra;
-    uint32_t group, place; /* this rank's */
+    uint32_t group, place; /* this rank's group, and its place in it */
 };
 
 static struct square square_of(const struct team *team, uint32_t doublings)
@@ -75,15 +76,15 @@ static struct tutti_span part(struct tutti_span span, uint32_t first, uint32_t c
     return tutti_span((enum tutti_buffer)span.buffer, span.first + first, count);
 }
 
-/* Sums over all groups of the piece `sum`, which begins `at` chunks after the whole; the group's
- * own is in `current`. */
+/* Sum a piece over all groups. The result goes to `sum`, which begins `at` chunks into the whole;
+ * the group's own sum is in `current`. */
 static int exchange(struct tutti_build *build, const struct team *team,
                     const struct square *square, struct tutti_span current, struct tutti_span sum,
                     uint32_t at, const uint32_t arrival[2])
 {
     for (uint32_t i = 0; 1u << i < square->ngroups; i++) {
         uint32_t partner = rank_at(team, square, square->group ^ (1u << i), square->place);
-        /* Two places for what arrives, so that an early partner need not wait. */
+        /* Two places for arrivals, so that a partner that is ahead need not wait. */
         struct tutti_span arrived = tutti_span(TUTTI_BUF_SCRATCH, arrival[i % 2] + at, sum.count);
 
         TUTTI_TRY(tutti_build_send(build, partner, current));
@@ -113,7 +114,7 @@ static int reduce_in_square(struct tutti_build *build, const struct team *team,
     TUTTI_TRY_OR(release, rc, tutti_circulant_moves(&group, &moves));
 
     piece = part(sum, moves.own_first, moves.own_count);
-    /* A group of one has its sum from the beginning, and may send it from there. */
+    /* A group of one has its sum from the start and may send it from `own`. */
     current = square->group_size == 1 ? own : piece;
     TUTTI_TRY_OR(release, rc, tutti_moves_reduce_scatter(&moves, build, own, sum, piece));
     TUTTI_TRY_OR(release, rc, exchange(build, team, square, current, piece, moves.own_first,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pipelined trees: broadcast, reduce and all-reduce in segments along the trees that somebody found
- * for this machine, or along a binary tree.
+ * Pipelined trees: broadcast, reduce and all-reduce in segments along the trees given in
+ * shape->places, or along a binary tree.
  *
- * Each of the given trees moves its own part of the vector, as many of them as the option
- * `channels` allows. For a root that is not the tree's top, the edges between the two are turned
- * around:
+ * Each given tree moves its own part of the vector; the option `channels` bounds how many are used.
+ * If the root is not the tree's top, the edges between the two are turned around:
  *
  *   given        0            root 4       4         p = 6
  *              /   \                       |
@@ -16,8 +15,8 @@
  *                                       |
  *                                       5
  *
- * Without any, places count from the root, and the children of place v are 2 v + 1 and 2 v + 2. An
- * inner rank sends every segment twice then, which double_tree avoids.
+ * If no trees are given, places count from the root, and the children of place v are 2 v + 1 and 2
+ * v + 2. An inner rank then sends every segment twice, which double_tree avoids.
  *
  * Source: the classic; pipelined trees as in Sanders and Sibeyn, "A bandwidth latency tradeoff for
  * broadcast and reduction", 2003.
@@ -32,7 +31,7 @@
 
 /* ---- given trees ----------------------------------------------------------------------------- */
 
-/* Parents of all ranks in the tree number `index`. */
+/* The parents of all ranks in tree number `index`. */
 static const int32_t *given_tree(const struct tutti_shape *shape, uint32_t index)
 {
     return shape->places->trees + (size_t)index * shape->nranks;
@@ -46,7 +45,7 @@ static uint32_t count_given(const struct tutti_shape *shape)
     return ntrees < most ? ntrees : most;
 }
 
-/* An all-reduce has no root: it takes the trees as they are. */
+/* An all-reduce has no root, so it uses the trees as they are. */
 static uint32_t find_top(const struct tutti_shape *shape, enum tutti_collective collective,
                          const int32_t *parents)
 {
@@ -66,7 +65,7 @@ static uint32_t count_ancestors(const int32_t *parents, uint32_t rank)
     return count;
 }
 
-/* Hops between two ranks. */
+/* Number of hops between two ranks. */
 static uint32_t count_hops(const int32_t *parents, uint32_t a, uint32_t b)
 {
     uint32_t above_a = count_ancestors(parents, a), above_b = count_ancestors(parents, b);
@@ -84,8 +83,9 @@ static uint32_t count_hops(const int32_t *parents, uint32_t a, uint32_t b)
     return hops;
 }
 
-/* On the way from `top` up to the tree's old one: who comes before this rank; else its parent. For
- * the top itself NONE. */
+/* The parent of a rank after the tree is re-rooted at `top`. On the path from `top` to the old top
+ * it is the rank before this one on the path; elsewhere it is the old parent. NONE for `top`
+ * itself. */
 static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
 {
     uint32_t before = NONE;
@@ -98,8 +98,8 @@ static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
     return (uint32_t)parents[rank];
 }
 
-/* `children` has room for all ranks. Of what other trees do at the same time nothing is known, so a
- * rank's edges all get the same round. */
+/* `children` has room for all ranks. What other trees do at the same time is not known, so all
+ * edges to a rank's children get the same round. */
 static struct pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
                                       uint32_t top, struct pipeline_edge *children)
 {
@@ -107,8 +107,8 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const int
     struct pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
                                  .children = children};
 
-    /* Each rank begins with the one after it: where trees are stars, or alike, their centres would
-     * else all turn to the same rank at a time. */
+    /* Each rank begins with the rank after it. If trees are stars, or alike, their centres would
+     * otherwise all serve the same rank at a time. */
     for (uint32_t i = 1; i < shape->nranks; i++) {
         uint32_t other = (shape->rank + i) % shape->nranks;
         bool is_neighbour = parents[other] == (int32_t)shape->rank ||
@@ -151,8 +151,8 @@ release:
 
 /* ---- the own tree ---------------------------------------------------------------------------- */
 
-/* The round in which the first segment gets to a place: one for each step to the left, two for each
- * to the right. */
+/* The round in which the first segment reaches a place: one for each step to a left child, two for
+ * each to a right child. */
 static uint32_t round_of(uint32_t place)
 {
     uint32_t round = 0;
@@ -183,7 +183,7 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* Hops from `top` to the rank that is furthest away; `depths` has room for all ranks. */
+/* Hops from `top` to the farthest rank; `depths` has room for all ranks. */
 static uint32_t find_height(const int32_t *parents, uint32_t nranks, uint32_t top, uint32_t *depths)
 {
     uint32_t height = 0;
@@ -218,7 +218,7 @@ static void cost_given(const struct tutti_shape *shape, enum tutti_collective co
         uint32_t tree_height = find_height(parents, n, top, depths);
 
         height = tree_height > height ? tree_height : height;
-        /* Every neighbour is a child, but for one of each rank below the top. */
+        /* Every neighbour is a child, except one, the parent, for each rank below the top. */
         for (uint32_t rank = 0; rank < n; rank++) {
             if (parents[rank] == TUTTI_NO_RANK)
                 continue;
@@ -230,7 +230,7 @@ static void cost_given(const struct tutti_shape *shape, enum tutti_collective co
     }
     for (uint32_t rank = 0; children != NULL && rank < n; rank++)
         fan = children[rank] > fan ? children[rank] : fan;
-    /* Without memory to look: the worst tree there is. */
+    /* Without memory, assume the worst tree, a chain. */
     if (depths == NULL || children == NULL)
         height = n - 1;
     tutti_pipeline_cost(shape, collective, height, fan > 0 ? fan : 1, ntrees, block_bytes,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings for machines in which everyone has a link to everyone: Walecki's Hamiltonian cycles, of
- * which no two share a link, each in both directions.
+ * Rings for machines in which every rank has a link to every other rank: Walecki's Hamiltonian
+ * cycles, no two of which share a link, each in both directions.
  *
- * The last rank is the hub; the others stand in a circle of m = p - 1. Cycle i leaves the hub to i
- * and zigzags over the circle, to i + 1, i - 1, i + 2, i - 2, ..., and back to the hub:
+ * The last rank is the hub; the others form a circle of m = p - 1. Cycle i goes from the hub to i,
+ * zigzags over the circle, to i + 1, i - 1, i + 2, i - 2, ..., and returns to the hub:
  *
  *   p = 7, hub 6                      0
  *   cycle 0   6 0 1 5 2 4 3        5     1        i = 0: 0-1 across the circle, 1-5, 5-2, 2-4, 4-3
@@ -15,8 +15,8 @@
  * i < m / 2 share a link. Odd p: these (p - 1) / 2 cycles use every link once each way. Even p: the
  * (p - 2) / 2 cycles leave one link of every rank unused. Two ranks have a cycle of one link.
  *
- * Option channels: how many directed rings are used, two for each cycle; fewer where there are
- * fewer. What each does is in ring.c.
+ * Option channels is the number of directed rings to use, two for each cycle, or all of them if
+ * there are fewer. Each ring works as in ring.c.
  *
  * Source: the construction as in Lucas, "Récréations mathématiques", volume 2, 1883, who has it
  * from Walecki; for even p too as in Alspach, "The wonderful Walecki construction", 2008.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce, reduce-scatter and reduce through windows: everyone lays out what others need, then
- * sums what it owes straight from all windows at once, in rank order.
+ * All-reduce, reduce-scatter and reduce through windows. Each rank copies what others need into its
+ * window. Then it sums the part that it is responsible for directly from all windows at once, in
+ * rank order.
  *
  *   one-shot   rank r   INPUT -> WINDOW | signal, wait for all | sum of all windows -> OUTPUT
  *
@@ -9,12 +10,12 @@
  *              rank 2   INPUT a b c -> WINDOW a b .   |  sum c -> OUTPUT c, WINDOW c   |  get a, b
  *                                        signal, wait                    signal, wait
  *
- * A rank reads its own part from INPUT, so its own window slot stays free for the sum. One-shot
- * makes each rank read everything, for small vectors; two-shot divides the work, for one signal
- * more.
+ * A rank reads its own part from INPUT, so its own window slot stays free for the sum. In one-shot
+ * each rank reads everything, which is for small vectors. Two-shot divides the work and costs one
+ * more signal.
  *
- * A window is written again two runs later, when the run between has waited for everyone's first
- * signal, hence for the end of everyone's run before.
+ * A window is written again two runs later. The run between waits for every rank's first signal,
+ * which a rank gives only after it has finished the run before.
  *
  * Source: textbook reduce-scatter and all-gather; reading all sources in one pass as in Peng et
  * al., "Optimizing MPI collectives on shared memory multi-cores", 2023.
@@ -34,7 +35,7 @@ int tutti_window_lay_out_others(const struct tutti_shape *shape, struct tutti_bu
                             tutti_span(TUTTI_BUF_WINDOW, above, shape->nranks - above));
 }
 
-/* The sum of this rank's chunk over all ranks. */
+/* Sum this rank's chunk over all ranks. */
 static int sum_own_chunk(const struct tutti_shape *shape, struct tutti_build *build,
                          struct tutti_span dst, struct tutti_span also)
 {
@@ -43,7 +44,7 @@ static int sum_own_chunk(const struct tutti_shape *shape, struct tutti_build *bu
                                      TUTTI_NO_SPAN);
 }
 
-/* The sums of the other ranks' chunks as they get ready, from the next rank's on. */
+/* Get the sums of the other ranks' chunks as they become ready, beginning with the next rank. */
 static int get_others(const struct tutti_shape *shape, struct tutti_build *build, uint32_t signal)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
@@ -112,7 +113,8 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return is_root ? get_others(shape, build, 2) : TUTTI_OK;
 }
 
-/* The root's signal says that it has read the windows, the others' that theirs are ready. */
+/* The root's signal means that it has read the windows; the signals of the others mean that their
+ * windows are ready. */
 static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -160,8 +162,8 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (2 * (p - 1) + p + 1) * block_bytes;
 }
 
-/* Of a vector of n bytes all ranks lay out p - 1 parts of p, and read p to store their sum; then
- * the root gets those of the others. A byte copied is loaded and stored. */
+/* Of a vector of n bytes all ranks copy (p - 1) / p to their windows, and read p parts to store
+ * their sum; then the root gets the sums of the others. A copied byte is loaded and stored. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
@@ -171,7 +173,7 @@ static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = 2 * n * others + (n + 1) * block_bytes + 2 * others;
 }
 
-/* All but the root lay out everything, and the root reads it. */
+/* All ranks but the root copy everything to their windows, and the root reads it. */
 static void cost_reduce_one_shot(const struct tutti_shape *shape, double block_bytes,
                                  struct tutti_cost *ret_cost)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-gather, all-to-all, broadcast, gather and scatter through windows: the giver lays its data
- * into its own window and signals; whoever needs it takes it from there.
+ * All-gather, all-to-all, broadcast, gather and scatter through windows. The sender copies its data
+ * into its own window and gives a signal; each receiver gets the data from there.
  *
  *   rank 0   INPUT -> WINDOW | signal |        wait for 1 | get 1's | wait for 2 | get 2's
  *   rank 1   INPUT -> WINDOW | signal |        wait for 2 | get 2's | wait for 0 | get 0's
  *   rank 2   INPUT -> WINDOW | signal |        wait for 0 | get 0's | wait for 1 | get 1's
  *
- * Everyone starts with the rank after it, so that no window is read by all at once. With a root,
- * a taker signals when it is done, a giver when its window is ready. A window is written again two
- * runs later, after everyone's first signal of the run between: takers have then long read it.
+ * Each rank starts with the rank after it, so that no window is read by all at once. With a root, a
+ * receiver gives its signal when it is done, a sender when its window is ready. A window is written
+ * again two runs later, after the first signals of all ranks in the run between; by then its
+ * readers are done.
  *
- * An all-to-all of blocks of different sizes is not served: no rank knows the largest of all, so
- * they could not agree in how many pieces it goes through the windows.
+ * An all-to-all of blocks of different sizes is not served. No rank knows the largest of all
+ * blocks, so the ranks could not agree on the number of pieces in which it goes through the
+ * windows.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
@@ -24,7 +26,7 @@ static int declare(struct tutti_build *build, uint32_t slots)
     return TUTTI_OK;
 }
 
-/* Take window slot `slot` of rank `from` once that is ready. */
+/* Get window slot `slot` of rank `from` once that rank is ready. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t slot, uint32_t dst)
 {
     TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
@@ -32,7 +34,8 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t slot, uint32_
                            tutti_span(TUTTI_BUF_OUTPUT, dst, 1));
 }
 
-/* One slot from each other rank into its block of OUTPUT, from the next rank's on. */
+/* Get one slot of each other rank into that rank's block of OUTPUT, beginning with the next
+ * rank. */
 static int take_from_all(const struct tutti_shape *shape, struct tutti_build *build, uint32_t slot)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
@@ -105,7 +108,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
-/* Memory: what all ranks load and store. */
+/* `memory` counts what all ranks load and store. */
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
@@ -115,7 +118,7 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = p * (4 + 2 * (p - 1)) * block_bytes;
 }
 
-/* All blocks go through windows, but for the own one. */
+/* All blocks except the rank's own go through windows. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
@@ -125,7 +128,7 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = p * 2 * (2 * others + block_bytes);
 }
 
-/* The root copies the vector to its window and to its output, the others get it: each byte is
+/* The root copies the vector to its window and to its output, and the others get it; each byte is
  * loaded and stored. */
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
@@ -135,7 +138,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
     ret_cost->served = (shape->nranks - 1) * block_bytes;
 }
 
-/* Blocks to and from windows, but for the root's own: it is only copied. */
+/* Every block is copied to and from a window, except the root's own, which is copied once. */
 static double window_bytes(const struct tutti_shape *shape, double block_bytes)
 {
     return 2 * (2.0 * (shape->nranks - 1) + 1) * block_bytes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the public functions share: every communication call is the same few
- * checks on an argument block. */
+ * Shared by the public functions: every communication call fills in one struct of arguments, on
+ * which call.c runs the same checks. */
 #ifndef TUTTI_API_API_H
 #define TUTTI_API_API_H
 
 #include "comm/comm.h"
 
-/* The arguments of any communication call. Absent ones are left zero. */
+/* The arguments of any communication call. Those that a call does not have are zero. */
 struct tutti_args {
     const char *function;
     uint8_t kind;              /* enum tutti_call_kind */
@@ -14,23 +14,26 @@ struct tutti_args {
     tuttiComm_t comm;
     tuttiStream_t stream;
     tuttiDataType_t type;
-    int op;                    /* tuttiRedOp_t, of reductions */
-    int root;                  /* or peer; where there is one */
-    size_t count;              /* of a block; of v-forms set by the check */
+    int op;                    /* of reductions: a tuttiRedOp_t */
+    int root;                  /* the root or the peer, if the call has one */
+    size_t count;              /* elements of a block; in v-forms set by the check */
     const void *send;
     void *recv;
     bool is_vector;
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* Check and run, or collect, the call. May complete the arguments. */
+/* Check the call and run it or, inside a group, keep it until the group ends. Changes args->count
+ * of v-forms. */
 tuttiResult_t tutti_api_call(struct tutti_args *args);
 
-/* blocks.c: no two blocks of a v-form's output overlap. TUTTI_ERR_ARGUMENT names both. After
- * the ends of all blocks have been found not to overflow. */
+/* blocks.c: check that no two blocks of a v-form's output overlap. The caller must have checked
+ * that the ends of all blocks do not overflow. TUTTI_ERR_ARGUMENT: two blocks overlap; the message
+ * names both. TUTTI_ERR_SYSTEM: no memory for the check. */
 int tutti_api_check_blocks(const struct tutti_args *args, int nranks, int rank);
 
-/* redop.c: what `op` means for `call`. TUTTI_ERR_ARGUMENT when it is none. */
+/* redop.c: set the fields of `call` that depend on the operation `op`. TUTTI_ERR_ARGUMENT: `op` is
+ * not an operation of this communicator, or was made for another data type. */
 int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int op,
                         tuttiDataType_t type, struct tutti_call *call);
 

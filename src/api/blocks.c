@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks of a v-form's output must not overlap: an element cannot hold what two ranks send. */
+ * Checks that blocks of a v-form's output do not overlap, since an element cannot hold what two
+ * ranks send. */
 #include "api/api.h"
 
 #include <stdlib.h>
 
 struct block {
     size_t first, count; /* elements */
-    int rank;            /* whose */
+    int rank;            /* the rank that sends the block */
 };
 
 static int compare(const void *left, const void *right)
@@ -29,8 +30,8 @@ static int refuse(const struct tutti_args *args, int here, const struct block *a
                       second->rank, second->count);
 }
 
-/* Displacements that do not ascend: sorted by where they begin, each block must end before the next
- * one. */
+/* For displacements that do not ascend: sort the blocks by displacement. Each must then end before
+ * the next one begins. */
 static int check_sorted(const struct tutti_args *args, int nranks, int here)
 {
     struct block *blocks = malloc((size_t)nranks * sizeof *blocks);

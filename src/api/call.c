@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks of a communication call, one line each, before anything is started. */
+ * Checks the arguments of a communication call before anything is started, and passes the call on
+ * to the group or the queue. The result of the checks is kept for calls that repeat. */
 #include "api/api.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
@@ -31,7 +32,7 @@ static int check_root(const struct tutti_comm *comm, const struct tutti_args *ar
                       comm->rank, comm->nranks - 1);
 }
 
-/* Elements from the start of a buffer to the end of its last block; or SIZE_MAX. */
+/* Elements from the start of a buffer to the end of its last block; SIZE_MAX if that overflows. */
 static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
 {
     size_t end = 0, total = 0;
@@ -50,7 +51,7 @@ static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const
     return end;
 }
 
-/* ---- how far a call reaches, and where its buffers may lie ------------------------------ */
+/* ---- size and addresses of the buffers --------------------------------------------------- */
 
 static int check_count(const struct tutti_comm *comm, const struct tutti_args *args,
                        const char *name, size_t elements)
@@ -62,7 +63,7 @@ static int check_count(const struct tutti_comm *comm, const struct tutti_args *a
                       PTRDIFF_MAX);
 }
 
-/* From recvbuff to sendbuff in the in-place form, in elements. */
+/* Offset from recvbuff to sendbuff in the in-place form, in elements. */
 static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tutti_args *args)
 {
     size_t before = args->count * (size_t)comm->rank;
@@ -124,7 +125,7 @@ static int check_address(const struct tutti_comm *comm, const struct tutti_args 
                       "elements", args->function, name, buffer, comm->rank, size);
 }
 
-/* Buffers may coincide only as the in-place form says. */
+/* Buffers may overlap only as the in-place form defines. */
 static int check_addresses(const struct tutti_comm *comm, const struct tutti_args *args,
                            const struct tutti_reach *reach)
 {
@@ -142,7 +143,8 @@ static int check_addresses(const struct tutti_comm *comm, const struct tutti_arg
                       args->function, comm->rank);
 }
 
-/* In place, a block is overwritten by the one of the same place. */
+/* An all-to-all-v in place overwrites each block that it sends with the one that it receives from
+ * the same rank, so both must have the same place and size. */
 static int check_in_place(const struct tutti_comm *comm, const struct tutti_args *args)
 {
     size_t send_at = 0, recv_at = 0;
@@ -183,7 +185,7 @@ static int check_vectors(const struct tutti_comm *comm, const struct tutti_args 
     return TUTTI_OK;
 }
 
-/* What all ranks agree on, as a count: signature.h. */
+/* The count in the signature, which must be the same on all ranks (signature.h). */
 static uint64_t signature_count(const struct tutti_comm *comm, const struct tutti_args *args)
 {
     if (!args->is_vector)
@@ -224,7 +226,7 @@ static int check_own_message(const struct tutti_comm *comm, const struct tutti_a
                       args->kind == TUTTI_CALL_SEND ? "sends to" : "receives from");
 }
 
-/* All that does not depend on the addresses. */
+/* All checks that do not depend on the addresses of the buffers. */
 static int check(const struct tutti_comm *comm, struct tutti_args *args,
                  struct tutti_reach *ret_reach, struct tutti_call *ret_call)
 {
@@ -255,15 +257,15 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
     return TUTTI_OK;
 }
 
-/* Nothing to move, on any rank. A v-form is never taken for empty: another rank may pass other
- * counts, and only the call itself finds that out. */
+/* True if no rank has anything to move. A v-form never counts as empty: another rank may pass other
+ * counts, and only the call itself detects that. */
 static bool is_empty(const struct tutti_args *args, const struct tutti_call *call)
 {
     return call->signature.count == 0 && args->kind < TUTTI_CALL_SEND && !args->is_vector &&
            args->collective != TUTTI_BARRIER;
 }
 
-/* ---- calls made before ----------------------------------------------------------------- */
+/* ---- repeated calls -------------------------------------------------------------------- */
 
 static struct tutti_ready *place_of(struct tutti_comm *comm, const struct tutti_args *args)
 {
@@ -279,15 +281,16 @@ static bool is_same(const struct tutti_ready *ready, const struct tutti_args *ar
            ready->is_in_place == (args->send == args->recv);
 }
 
-/* Arrays and operations of the user's may have become others since. */
+/* False for calls with arrays or operations of the user, since those may have changed by the next
+ * call. */
 static bool may_keep(const struct tutti_args *args)
 {
     return !args->is_vector && args->op < tuttiNumOps;
 }
 
-/* In a process with CUDA: is it a call on device memory? A rank on the CPU is refused that, which
- * is asked of the driver for calls that were not made before alone: it takes as long as a short
- * call. */
+/* In a process with CUDA, determine whether the call is on device memory, which is an error for a
+ * rank on the CPU. For such a rank, the driver is asked only about calls that were not made before,
+ * because asking takes as long as a short call. */
 static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
                      const struct tutti_ready *ready, bool is_known, bool *ret_is_on_gpu)
 {
@@ -328,7 +331,7 @@ static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
         return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
     rc = find_side(comm, args, ready, is_known, &is_on_gpu);
     if (rc != TUTTI_OK) {
-        ready->is_used = false; /* so that the next one is looked at again */
+        ready->is_used = false; /* so that the next such call is checked again */
         return rc;
     }
     if (is_on_gpu)

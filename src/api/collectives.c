@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The collectives and messages of tutti.h: each names its arguments, call.c does the rest. */
+ * The collectives and point-to-point calls of tutti.h. Each fills in its arguments; call.c does the
+ * rest. */
 #include "api/api.h"
 
 tuttiResult_t tuttiAllReduce(const void *sendbuff, void *recvbuff, size_t count,

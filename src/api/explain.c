@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuttiCommExplain tells the algorithm and the transport of a call, and the authority that chose
- * them. It asks the tuner as a call does, but runs nothing. */
+ * tuttiCommExplain reports the algorithm and the transport of a call, and which rule or setting
+ * chose them. It asks the tuner as a call does, but runs nothing. */
 #include "api/api.h"
 #include "gpu/comm_gpu.h"
 
@@ -14,7 +14,7 @@ static const char *const function = "tuttiCommExplain";
 
 enum { MOST_PARTS = 128 };
 
-/* The call's name: a collective's, with a "v" behind it for counts per rank. */
+/* Parse the call's name: that of a collective, with a "v" appended if it has counts per rank. */
 static int parse_name(const char *name, enum tutti_collective *ret_collective, bool *ret_is_vector)
 {
     size_t length = name == NULL ? 0 : strlen(name);
@@ -58,8 +58,8 @@ static bool is_library_memory(const void *buffer)
 
 /* ---- on host memory -------------------------------------------------------------------------- */
 
-/* The calling thread's copy of the view: prices that the executing thread remembers are not ours to
- * touch. */
+/* A copy of the view for the calling thread, without the memo of prices: only the executing thread
+ * may use that. */
 static struct tutti_tuner_view view_of(const struct tutti_comm *comm)
 {
     struct tutti_tuner_view view = comm->view;
@@ -68,8 +68,8 @@ static struct tutti_tuner_view view_of(const struct tutti_comm *comm)
     return view;
 }
 
-/* The counts per rank of a v-form are not given here: `count` is their mean. Of an all-to-all-v no
- * rank knows that, and the choice does without. */
+/* The counts per rank of a v-form are not given here, so `count` is taken as their mean. In an
+ * all-to-all-v no rank knows the mean, so the choice does not depend on it. */
 static struct tutti_tuner_query query_of(const struct tutti_comm *comm,
                                          const struct tutti_call *call)
 {

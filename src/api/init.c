@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The doors through which communicators are made. Each makes a bootstrap; the rest is one path. */
+ * The public functions that make communicators. Each makes its own kind of bootstrap; all further
+ * steps are the same. */
 #include "base/clock.h"
 #include "base/param.h"
 #include "queue/group.h"
@@ -28,7 +29,8 @@ struct forming {
     tuttiComm_t *ret_handle;
 };
 
-/* A non-blocking one is done for now after its first steps; tuttiCommGetAsyncError goes on. */
+/* The job of a non-blocking communicator ends after its first steps; tuttiCommGetAsyncError
+ * continues to form it. */
 static int progress(struct tutti_job *job)
 {
     struct tutti_comm *comm = ((struct forming *)job)->comm;
@@ -56,7 +58,8 @@ static int close_forming(struct tutti_job *job, int rc)
     return rc;
 }
 
-/* From a bootstrap, which is taken, to a communicator that is formed or forming. */
+/* Make a communicator from a bootstrap, and form it or begin to. Takes over `boot`, also on
+ * failure. */
 static int begin(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                  tuttiComm_t *ret_handle)
 {
@@ -124,7 +127,7 @@ tuttiResult_t tuttiCommInitRank(tuttiComm_t *comm, int nranks, tuttiUniqueId com
         init_rank("tuttiCommInitRank", comm, nranks, &commId, rank, NULL)));
 }
 
-/* In a group, a non-blocking formation in progress is no reason to spoil it. */
+/* TUTTI_AGAIN of a non-blocking communicator that is being formed must not fail an open group. */
 static tuttiResult_t noted(int rc)
 {
     return tutti_public(rc == TUTTI_AGAIN ? rc : tutti_group_note(rc));
@@ -163,7 +166,7 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
         tutti_group_note(init_rank("tuttiCommInitAll", &comms[rank], ndev, &id, rank, &config));
     }
     result = tuttiGroupEnd();
-    /* All or none. */
+    /* The caller gets all communicators or none. */
     for (int rank = 0; result != tuttiSuccess && rank < ndev; rank++) {
         tuttiCommDestroy(comms[rank]);
         comms[rank] = NULL;
@@ -178,9 +181,9 @@ tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int *devlist)
 
 /* ---- stores, launchers, embedders ------------------------------------------------------------ */
 
-/* The keys of TUTTI_ENCRYPT come from the secret. A unique id, a directory and a Unix socket of one
- * host bring one that others cannot read; over TCP it is the caller's, and without one anybody
- * could compute the keys. */
+/* The keys of TUTTI_ENCRYPT are derived from the secret. Ranks that meet by a unique id, by a
+ * directory or at a Unix socket of one host have a secret that others cannot read. Over TCP the
+ * secret is the caller's, and without one anybody could compute the keys. */
 static int check_secret(const char *function, const char *store, const char *secret)
 {
     const char *encrypt = tutti_param_text(TUTTI_PARAM_ENCRYPT);
@@ -193,7 +196,7 @@ static int check_secret(const char *function, const char *store, const char *sec
                       "same text on all ranks", function, encrypt, store);
 }
 
-/* The name of the communicator is that of the configuration. */
+/* meeting.name is set here, to the communicator's name in the configuration. */
 static int init_store(const char *function, tuttiComm_t *comm, int nranks, int rank,
                       struct tutti_meeting meeting, const tuttiConfig_t *config)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Version, messages. */
+ * Version of the library, and texts of errors. */
 #include "base/build_info.h"
 #include "comm/comm.h"
 
@@ -36,7 +36,8 @@ const char *tuttiGetLastError(tuttiComm_t handle)
 {
     struct tutti_comm *comm;
 
-    /* A communicator's own failure; without one, what failed last on this thread. */
+    /* If the communicator has failed, tutti_comm_error makes its failure the last message of this
+     * thread. Otherwise return what failed last on this thread. */
     if (handle != NULL && tutti_handle_visit(handle, "tuttiGetLastError", &comm) == TUTTI_OK) {
         tutti_comm_error(comm);
         tutti_handle_unvisit(handle);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mailboxes and requests, as users call them. */
+ * The public functions of mailboxes and requests. */
 #include "base/clock.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
@@ -209,7 +209,7 @@ tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t dat
 
 /* ---- requests --------------------------------------------------------------------------- */
 
-/* How the request has ended, with the message for it. */
+/* Return the result of a request that is done, and record the message for it. */
 static int tell_result(const struct tuttiRequest *request)
 {
     struct tuttiMailbox *mailbox = request->mailbox;
@@ -247,7 +247,7 @@ static int time_out(struct tuttiRequest *request)
     return tutti_comm_fail(comm, rc, tutti_last_message());
 }
 
-/* TUTTI_AGAIN: the caller's limit has passed. */
+/* TUTTI_AGAIN: the caller's time limit has passed, and the request is still pending. */
 static int await(struct tuttiRequest *request, int timeout_ms)
 {
     struct tuttiMailbox *mailbox = request->mailbox;
@@ -263,7 +263,7 @@ static int await(struct tuttiRequest *request, int timeout_ms)
     rc = tutti_mailbox_wait(mailbox, request, deadline_ns);
     if (rc == TUTTI_AGAIN && timeout_ms < 0) {
         (void)time_out(request);
-        /* The failure ends all requests. */
+        /* Without a limit, because the failure ends all requests of the mailbox. */
         rc = tutti_mailbox_wait(mailbox, request, TUTTI_NEVER);
     }
     tutti_mailbox_leave(mailbox);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory to communicate from. */
+ * Allocation and registration of memory for communication. */
 #include "gpu/comm_gpu.h"
 
 #include "transport/gpu_memory/alloc.h"
 #include "transport/shm/memory.h"
 
-/* The driver, if this thread has a context of it. */
+/* The CUDA driver if this thread has a current context; else NULL. */
 static const struct tutti_cuda *current_cuda(void)
 {
     const struct tutti_cuda *cuda = tutti_cuda_get(false);
@@ -61,8 +61,8 @@ static int enlist(struct tutti_comm *comm, void *buff, size_t size, void **ret_h
     if (ret_handle == NULL || (buff == NULL && size > 0))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommRegister: %s is NULL on rank %d",
                           ret_handle == NULL ? "handle" : "buff", comm->rank);
-    /* Memory of the host has nothing to gain: tuttiMemAlloc's is known, all other is read as it
-     * is. */
+    /* Host memory gains nothing from registration: memory of tuttiMemAlloc is known to the library,
+     * and any other is read directly. */
     if (comm->gpu != NULL && size > 0 && tutti_gpu_is_device_memory(comm, buff)) {
         TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
         rc = tutti_gpu_enlist(comm->cuda, buff, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The name of a communicator, and the places of its ranks. */
+ * The name of a communicator, and the hosts of its ranks. */
 #include "comm/comm.h"
 #include "transport/identity.h"
 
@@ -23,7 +23,7 @@ tuttiResult_t tuttiCommGetName(tuttiComm_t handle, const char **name)
     return tutti_public(rc);
 }
 
-/* TUTTI_OK once the communicator knows where its ranks are: from the end of forming on. */
+/* TUTTI_OK once the communicator is formed, and so knows the hosts of its ranks. */
 static int check_places(struct tutti_comm *comm, const char *function)
 {
     if (tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
@@ -31,7 +31,7 @@ static int check_places(struct tutti_comm *comm, const char *function)
                           "tuttiCommGetAsyncError until it is not tuttiInProgress", function,
                           comm->rank);
     if (comm->hosts == NULL)
-        return tutti_comm_error(comm); /* forming failed before anybody knew */
+        return tutti_comm_error(comm); /* forming failed before the hosts were known */
     return TUTTI_OK;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduction operations, the built-in ones and pre-multiplied sums. */
+ * Reduction operations: the built-in ones and pre-multiplied sums. */
 #include "api/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation's number: index in its communicator's table, and whose it is, so that one of
- * another communicator is noticed. */
+/* An operation's number consists of its index in its communicator's table and that communicator's
+ * serial number, so that an operation of another communicator is rejected. */
 enum { INDEX_BITS = 12, SERIAL_BITS = 18 };
 
 static int number_of(const struct tutti_comm *comm, int index)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses: to and from text, to and from the kernel's form, and those of this host. */
+ * Addresses: conversion to and from text and the kernel's form, and the list of this host's. */
 #include "base/address_native.h"
 #include "base/interface.h"
 #include "base/limits.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The order of the choices of TUTTI_SOCKET_FAMILY. */
+/* In the order of the choices of TUTTI_SOCKET_FAMILY. */
 enum { FAMILY_ANY, FAMILY_IPV4, FAMILY_IPV6 };
 
 socklen_t tutti_address_to_native(const struct tutti_address *address,
@@ -98,7 +98,7 @@ const char *tutti_address_format(const struct tutti_address *address,
 
 /* ---- from text ---------------------------------------------------------------- */
 
-/* "host:port" or "[host]:port" into its parts. False when it is neither. */
+/* Split "host:port" or "[host]:port" into its parts. False: the text is neither. */
 static bool split_host_port(const char *text, char *host, size_t host_bytes, uint16_t *ret_port)
 {
     const char *colon = strrchr(text, ':');
@@ -114,7 +114,7 @@ static bool split_host_port(const char *text, char *host, size_t host_bytes, uin
         if (end == begin || *--end != ']')
             return false;
     } else if (memchr(text, ':', (size_t)(colon - text)) != NULL) {
-        return false; /* a bare IPv6 address: where its port begins is anyone's guess */
+        return false; /* an IPv6 address without brackets: its port would be ambiguous */
     }
     if (end <= begin || (size_t)(end - begin) >= host_bytes)
         return false;
@@ -139,7 +139,7 @@ static int wanted_native_family(void)
 int tutti_address_resolve(const char *text, struct tutti_address *addresses, size_t capacity,
                           size_t *ret_count)
 {
-    /* One socket type, or every address comes three times. */
+    /* One socket type, or every address is listed three times. */
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     char host[256];
@@ -152,7 +152,8 @@ int tutti_address_resolve(const char *text, struct tutti_address *addresses, siz
                           "'%s' is no address: write host:port, 10.0.0.1:4711 or [fe80::1]:4711",
                           text);
 
-    /* A literal says its family itself; TUTTI_SOCKET_FAMILY chooses among those of a name. */
+    /* A literal address determines its family. TUTTI_SOCKET_FAMILY only selects among the addresses
+     * of a name. */
     hints.ai_flags = AI_NUMERICHOST;
     rc = getaddrinfo(host, NULL, &hints, &found);
     if (rc == EAI_NONAME) {
@@ -189,7 +190,7 @@ int tutti_address_parse(const char *text, struct tutti_address *ret_address)
 
 /* ---- of this host --------------------------------------------------------------- */
 
-/* Does one item of the filter, `prefix` or `=name`, stand for this interface? */
+/* True if one item of the filter, `prefix` or `=name`, matches this interface. */
 static bool item_matches(const char *item, size_t length, const char *interface)
 {
     if (length > 0 && item[0] == '=')
@@ -228,7 +229,7 @@ bool tutti_address_is_link_local(const struct tutti_address *address)
 
 enum class { GLOBAL, LINK_LOCAL, LOOPBACK, LOOPBACK_FILTERED, CLASS_COUNT };
 
-/* What `at` is to us: false when it is not to be used at all. */
+/* Convert and classify the address of `at`. False: it must not be used. */
 static bool classify(const struct ifaddrs *at, const char *filter, struct tutti_address *address,
                      enum class *ret_class)
 {
@@ -272,7 +273,7 @@ static int fail_none_left(const char *filter)
                       families[tutti_param_int(TUTTI_PARAM_SOCKET_FAMILY)], names);
 }
 
-/* Put behind all that are as fast or faster, from `first` on. */
+/* Insert an address by descending rate into those from index `first` on, after equal rates. */
 static void insert(struct tutti_address *addresses, uint32_t *mbits, size_t first, size_t count,
                    const struct tutti_address *address, uint32_t rate)
 {
@@ -286,8 +287,8 @@ static void insert(struct tutti_address *addresses, uint32_t *mbits, size_t firs
     mbits[at] = rate;
 }
 
-/* Those of one class behind the first *count, of interfaces that are as fast as can be when there
- * are too many; gives how many there were. */
+/* Append this host's addresses of one class. If there are too many and `by_rate` is set, those of
+ * the slowest interfaces are dropped. Returns how many addresses of this class there are. */
 static size_t list_class(const struct ifaddrs *interfaces, enum class class, bool by_rate,
                          struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
                          size_t *count)
@@ -328,8 +329,8 @@ int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, s
                           tutti_limits_describe(errno, text));
 
     for (enum class turn = GLOBAL; turn < CLASS_COUNT; turn++) {
-        /* A filter that matches nothing is a mistake of the user; falling back to
-         * loopback would hide it until another host cannot connect. */
+        /* A filter that matches nothing is a user error. A fallback to loopback would hide it
+         * until another host cannot connect. */
         if (turn == LOOPBACK_FILTERED && (names_wanted ? passed == 0 : passed > 0))
             break;
         passed += list_class(interfaces, turn, !names_wanted, addresses, mbits, capacity, &count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between our addresses and the kernel's: for the files of base that make system calls. */
+ * Conversion between struct tutti_address and the kernel's sockaddr. Only the files of base that
+ * make system calls include it. */
 #ifndef TUTTI_BASE_ADDRESS_NATIVE_H
 #define TUTTI_BASE_ADDRESS_NATIVE_H
 
@@ -7,11 +8,13 @@
 
 #include <sys/socket.h>
 
-/* The kernel's form of `address` (family 4 or 6) and its length in bytes. */
+/* Write the kernel's form of `address`, whose family must be 4 or 6. Returns its length in
+ * bytes. */
 socklen_t tutti_address_to_native(const struct tutti_address *address,
                                   struct sockaddr_storage *ret_native);
 
-/* Ours of the kernel's. IPv4 in IPv6 clothes becomes IPv4; other families give family 0. */
+/* Convert the kernel's form to ours. An IPv4-mapped IPv6 address becomes IPv4. A family other than
+ * IPv4 and IPv6 gives family 0. */
 void tutti_address_from_native(const struct sockaddr *native, struct tutti_address *ret_address);
 
 #endif

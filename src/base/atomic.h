@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The atomics that the library uses, and no others. Each use names its partner.
+ * The only atomic operations that the library uses. A comment at each use names the access that it
+ * pairs with.
  */
 #ifndef TUTTI_BASE_ATOMIC_H
 #define TUTTI_BASE_ATOMIC_H
@@ -17,11 +18,12 @@
 #define tutti_compare_exchange(p, expected, v) \
     __atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
-/* Orders earlier stores before later loads: the "I publish, then look whether
- * you sleep" half of a sleeping protocol. Both halves need it. */
+/* Orders earlier stores before later loads. Both sides of a sleep/wake protocol need it: one
+ * publishes data and then checks whether the other sleeps; the other announces its sleep and then
+ * checks for data. */
 #define tutti_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-/* Tells the core that this is a spin loop. */
+/* Tell the core that this is a spin loop. */
 static inline void tutti_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

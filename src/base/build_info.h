@@ -3,7 +3,7 @@
 #ifndef TUTTI_BASE_BUILD_INFO_H
 #define TUTTI_BASE_BUILD_INFO_H
 
-/* Texts that live for ever; "" when there is nothing to say. */
+/* Static strings; "" where a fact is not known or does not apply. */
 struct tutti_build_info {
     const char *version;    /* "0.1.0" */
     const char *revision;   /* what `git describe` said when the build was configured */

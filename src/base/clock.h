@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Monotonic time, deadlines and randomness. */
+ * Monotonic time and deadlines. */
 #ifndef TUTTI_BASE_CLOCK_H
 #define TUTTI_BASE_CLOCK_H
 
@@ -19,7 +19,8 @@ static inline uint64_t tutti_now_ns(void)
     return (uint64_t)now.tv_sec * TUTTI_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* The moment `timeout_ms` from now; TUTTI_NEVER when timeout_ms <= 0 (no limit). */
+/* The time `timeout_ms` from now, on the clock of tutti_now_ns. TUTTI_NEVER if timeout_ms <= 0,
+ * which means no limit. */
 static inline uint64_t tutti_deadline_ns(int64_t timeout_ms)
 {
     return timeout_ms <= 0 ? TUTTI_NEVER : tutti_now_ns() + (uint64_t)timeout_ms * TUTTI_NS_PER_MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking through the environment for TUTTI_* variables. */
+ * Finds TUTTI_* variables in the environment, and the parameter closest to a misspelt one. */
 #include "base/environment.h"
 
 #include "base/atomic.h"
@@ -10,8 +10,8 @@
 
 static const char prefix[] = "TUTTI_";
 
-/* Variables that the library does not read: of tutti-run, of the build, and with a '_' at the end
- * those of our tests. */
+/* Known variables that the library itself does not read: those of tutti-run and of the build. An
+ * entry that ends in '_' is a prefix of variables of our tests and simulators. */
 static const char *const others[] = {
     "TUTTI_LOCAL_RANK", "TUTTI_LOCAL_NRANKS", "TUTTI_PROGRESS", "TUTTI_SETUP",
     "TUTTI_CUDA_ARCHITECTURES", "TUTTI_SIM_", "TUTTI_TEST_", "TUTTI_TESTS_",
@@ -61,11 +61,11 @@ bool tutti_environment_next(size_t *at, struct tutti_variable *ret_variable)
 
 const char *tutti_variable_shown(const struct tutti_variable *variable)
 {
-    /* Any variable of that kind, also a misspelt one. */
+    /* Compare only a part of the name, because a misspelt one may hold a secret, too. */
     return strstr(variable->name, "SECRET") != NULL ? "(set, not shown)" : variable->value;
 }
 
-/* ---- names that are alike -------------------------------------------------------------------- */
+/* ---- similar names --------------------------------------------------------------------------- */
 
 static size_t least(size_t a, size_t b, size_t c)
 {
@@ -74,7 +74,8 @@ static size_t least(size_t a, size_t b, size_t c)
     return ab < c ? ab : c;
 }
 
-/* Characters to insert, remove or replace to make one name of the other (Levenshtein). */
+/* Levenshtein distance: how many characters to insert, remove or replace to turn one name into the
+ * other. */
 static size_t distance(const char *one, const char *other)
 {
     size_t row[TUTTI_VARIABLE_NAME_BYTES + 1];
@@ -99,7 +100,8 @@ static size_t distance(const char *one, const char *other)
 const char *tutti_environment_nearest(const char *name)
 {
     const char *nearest = NULL;
-    /* A third of the name itself may differ; beyond that the likeness is chance. */
+    /* At most about a third of the name after the prefix may differ; beyond that, similarity is
+     * chance. */
     size_t best = (strlen(name) > sizeof prefix ? strlen(name) - sizeof prefix : 0) / 3 + 2;
 
     for (int param = 0; param < TUTTI_PARAM_COUNT; param++) {
@@ -114,7 +116,7 @@ const char *tutti_environment_nearest(const char *name)
     return nearest;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 void tutti_environment_format(char *ret_text, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expat, with one name per function: its version 2.9 gave those that tell a position new names, and
- * made a use of the old ones a warning. */
+ * expat under one set of names: version 2.9 renamed the functions that return a position, and made
+ * each use of the old names a warning. */
 #ifndef TUTTI_BASE_EXPAT_H
 #define TUTTI_BASE_EXPAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fences for others, by membarrier(2). */
+ * Asymmetric fences, by membarrier(2). */
 #include "base/fence.h"
 
 #include <linux/membarrier.h>
@@ -12,8 +12,8 @@ bool tutti_fence_join(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-/* Who has joined and is then forbidden the call by a filter loses the order, not correctness: every
- * sleep ends by itself after some milliseconds, and what was missed is seen then. */
+/* A filter (seccomp) may forbid the call after this process has joined. The order is lost then, but
+ * not correctness: every sleep ends after some milliseconds, and the missed data is seen then. */
 void tutti_fence_after_flag(bool is_mine)
 {
     tutti_fence_full();
@@ -22,7 +22,7 @@ void tutti_fence_after_flag(bool is_mine)
 }
 
 /* A filter may have forbidden the call since this process joined. A store leaves its core within a
- * microsecond at the latest when nothing forces it to, so a pause has the same effect. */
+ * microsecond even without a fence, so a pause has the same effect. */
 void tutti_fence_threads(void)
 {
     tutti_fence_full();

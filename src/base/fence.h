@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fences for others. Two threads of which each stores something and then looks at what the other
- * stores need a full fence between the two, both of them; or else neither may see the other's.
- * Where one side acts at every operation and the other hardly ever, the rare side can pay for both:
- * by membarrier(2) it has a full fence run on every thread of every process that has joined.
+ * Asymmetric fences. Two threads that each store something and then load what the other stores
+ * both need a full fence between the store and the load. Without it, neither may see the other's
+ * store. Where one side acts at every operation and the other rarely, the rare side can pay for
+ * both: with membarrier(2) it runs a full fence on every thread of every process that has joined.
  *
  *     often                                 rarely
  *       store data                            store flag
@@ -16,12 +16,12 @@
 
 #include <stdbool.h>
 
-/* From now on others can fence for the threads of this process. False: the kernel cannot, or may
- * not. Thread-safe. */
+/* Register this process, so that the rare side in any process can run fences on its threads.
+ * False: the kernel lacks membarrier(2), or a filter forbids it. Thread-safe. */
 bool tutti_fence_join(void);
 
-/* The frequent side. `is_theirs`: everybody concerned has joined, and the rare side fences for us;
- * then the compiler alone must keep the order. */
+/* The frequent side, between its store and its load. `is_theirs` is true if all processes concerned
+ * have joined and the rare side fences for this one. Only the compiler must keep the order then. */
 static inline void tutti_fence_before_look(bool is_theirs)
 {
     if (is_theirs)
@@ -30,13 +30,14 @@ static inline void tutti_fence_before_look(bool is_theirs)
         tutti_fence_full();
 }
 
-/* The rare side. `is_mine`: what the frequent side calls `is_theirs`. Takes some microseconds
- * then. */
+/* The rare side, between its store and its load. `is_mine` must have the value that the frequent
+ * side passes as `is_theirs`. If it is true, the call takes some microseconds. */
 void tutti_fence_after_flag(bool is_mine);
 
-/* Run a full fence on every thread of this process, which has joined. When this returns, every
- * store that another thread has made before a load of its own is visible here, or that load sees
- * what was stored here before the call. Takes some microseconds. */
+/* Run a full fence on every thread of this process, which must have joined. Consider another thread
+ * that stores something and then loads. When this call returns, either its store is visible here,
+ * or its load sees what this thread stored before the call. Takes some microseconds, or 1 ms if a
+ * filter forbids membarrier(2) since the process joined. */
 void tutti_fence_threads(void);
 
 #endif

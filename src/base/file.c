@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A text file as a whole. Files of /proc and pipes do not say how long they are: they are read
- * until they end. */
+ * Reads a text file as a whole. Pipes and files of /proc do not report their length, so every file
+ * is read until it ends. */
 #include "base/file.h"
 
 #include "base/result.h"
@@ -12,7 +12,8 @@
 
 #define FIRST_BYTES ((size_t)4096)
 
-/* One byte is for the zero at the end, and one tells a file of just the limit from a longer one. */
+/* Of the two bytes beyond the limit, one is for the terminating zero, and one tells a file of
+ * exactly limit_bytes from a longer one. */
 static int read_all(FILE *file, const char *name, size_t limit_bytes, char **text,
                     size_t *ret_length)
 {

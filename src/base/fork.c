@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of the process's sockets, and the fork handlers that use it. */
+ * The table of this library's sockets in the process, and the fork handlers that use it. */
 #include "base/fork.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 
 enum { FIRST_CAPACITY = 64 };
 
-/* The forking thread holds the lock while it forks, so that the child's copy is whole. */
+/* The forking thread holds the lock while it forks, so that the child's table is consistent. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static ino_t *sockets; /* [capacity], by descriptor: the socket's inode; 0: none */
+static ino_t *sockets; /* [capacity], indexed by descriptor: the socket's inode; 0: no socket */
 static size_t capacity;
 
 static ino_t inode_of_socket(int fd)
@@ -35,7 +35,8 @@ static void after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Only calls that are safe in a signal handler: other threads may have been anywhere. */
+/* Runs in the child. Uses only async-signal-safe calls, because other threads of the parent may
+ * have held any lock at the fork. */
 static void close_copies(void)
 {
     for (size_t fd = 0; fd < capacity; fd++) {

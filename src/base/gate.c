@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gates: the first entry, and every entry of a gate that has lost its owner. */
+ * Gates: the slow path in, for the first entry and for every thread that is not the owner. */
 #include "base/gate.h"
 
 #include "base/fence.h"

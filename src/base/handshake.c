@@ -10,22 +10,22 @@
 #include <sodium.h>
 #include <string.h>
 
-/* First bytes of both greetings: magic, then a version, so that a stranger is
- * known by its first wrong byte. */
+/* Both greetings begin with a magic number and a version, so that a stranger is recognised at its
+ * first wrong byte. */
 static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 2};
 
 #define HELLO_BYTES (sizeof greeting + TUTTI_NONCE_BYTES)
 #define PROOF_BYTES (HELLO_BYTES + TUTTI_PURPOSE_BYTES + TUTTI_MAC_BYTES)
 #define ANSWER_BYTES TUTTI_MAC_BYTES
 
-/* The same three messages for both sides; who sends alternates. */
+/* Both sides go through the same three messages, with alternating senders. */
 enum { PHASE_HELLO, PHASE_PROOF, PHASE_ANSWER, PHASE_DONE };
 
 static pthread_once_t sodium_once = PTHREAD_ONCE_INIT;
 
 static void start_sodium(void)
 {
-    /* Fails only where the system has no randomness at all; going on would mean
+    /* Fails only if the system has no source of randomness; going on would mean
      * guessable secrets. */
     tutti_assert(sodium_init() >= 0);
 }
@@ -83,9 +83,9 @@ void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BY
                        sizeof use);
 }
 
-/* What follows from the key, both nonces and the purpose: a MAC of the caller ('C') or the acceptor
- * ('A'), or the session key ('S'). All parts have fixed sizes, so that no two inputs run together
- * to the same bytes. */
+/* Derive bytes from the key, both nonces and the purpose: the MAC of the connector ('C') or of the
+ * acceptor ('A'), or the session key ('S'). All parts have fixed sizes, so that two different
+ * inputs cannot concatenate to the same bytes. */
 static void prove(const struct tutti_handshake *shake, uint8_t role, uint8_t *ret_bytes,
                   size_t size)
 {
@@ -115,7 +115,7 @@ static bool is_ours_to_send(const struct tutti_handshake *shake)
     return shake->is_acceptor == (shake->phase != PHASE_PROOF);
 }
 
-/* Put the phase's message on the wire buffer. */
+/* Write the phase's message to the wire buffer. */
 static void compose(struct tutti_handshake *shake)
 {
     uint8_t *at = shake->wire;
@@ -162,12 +162,12 @@ static int accept_message(struct tutti_handshake *shake)
     memcpy(shake->nonce_connector, at, TUTTI_NONCE_BYTES);
     memcpy(shake->purpose.bytes, at + TUTTI_NONCE_BYTES, TUTTI_PURPOSE_BYTES);
     rc = check_mac(shake, 'C', at + TUTTI_NONCE_BYTES + TUTTI_PURPOSE_BYTES);
-    if (rc != TUTTI_OK) /* nobody is to read what was not proved */
+    if (rc != TUTTI_OK) /* callers must not see an unproved purpose */
         memset(&shake->purpose, 0, sizeof shake->purpose);
     return rc;
 }
 
-/* What has arrived of a greeting must be its beginning. */
+/* Compare the bytes of the greeting that have arrived so far. */
 static int check_greeting(const struct tutti_handshake *shake)
 {
     size_t size = shake->wire_done < sizeof greeting ? shake->wire_done : sizeof greeting;
@@ -182,7 +182,7 @@ static int check_greeting(const struct tutti_handshake *shake)
     return tutti_note(TUTTI_ERR_REMOTE, "the other side does not speak this library's handshake");
 }
 
-/* Move what can be moved of the phase's message. */
+/* Send or receive as much of the phase's message as the socket takes now. */
 static int move_message(struct tutti_handshake *shake)
 {
     size_t size = message_bytes(shake->phase);

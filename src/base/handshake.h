@@ -7,13 +7,13 @@
  *   acceptor -> connector   MAC(key, "A", A, C, purpose)
  *
  * The acceptor speaks first, so a connector that has reached a stranger's port
- * sends nothing. MACs are keyed BLAKE2b (libsodium crypto_generichash); key is
- * derived from the secret. A stranger is dropped at the deadline or at the first wrong byte, and
- * logged once.
+ * sends nothing. MACs are keyed BLAKE2b (libsodium crypto_generichash); the key is
+ * derived from the secret. A stranger fails the handshake at its first wrong byte, or at the
+ * deadline.
  *
- * Afterwards both sides hold the same session key, which follows from the secret, both nonces and
- * the purpose. No two connections have the same one. tutti_handshake_key derives from it the keys
- * that protect what is sent next.
+ * Afterwards both sides hold the same session key, which is derived from the secret, both nonces
+ * and the purpose. No two connections have the same one. tutti_handshake_key derives from it the
+ * keys that protect what is sent next.
  */
 #ifndef TUTTI_BASE_HANDSHAKE_H
 #define TUTTI_BASE_HANDSHAKE_H
@@ -27,8 +27,8 @@
 #define TUTTI_MAC_BYTES 16
 #define TUTTI_PURPOSE_BYTES 32
 
-/* What the connection is for: who calls, and for what. Zero-padded; the acceptor
- * gets it only after the MAC has been verified. */
+/* The connector's statement of which member it is and what the connection is for. Zero-padded. The
+ * acceptor gets it only after the MAC has been verified. */
 struct tutti_purpose {
     uint8_t bytes[TUTTI_PURPOSE_BYTES];
 };
@@ -47,46 +47,50 @@ struct tutti_handshake {
     size_t wire_done;
 };
 
-/* Begin on a connected non-blocking socket. `purpose` is given by the connector, NULL for the
- * acceptor. */
+/* Begin a handshake on the connected non-blocking socket `fd`. `purpose` is the connector's; the
+ * acceptor passes NULL. `deadline_ns` is on the clock of tutti_now_ns. Sends nothing yet. */
 void tutti_handshake_start(struct tutti_handshake *shake, int fd, bool is_acceptor,
                            const uint8_t secret[TUTTI_SECRET_BYTES],
                            const struct tutti_purpose *purpose, uint64_t deadline_ns);
 
-/* Go on. TUTTI_OK: both sides have proved themselves; `shake->purpose` is valid.
- * TUTTI_ERR_REMOTE: the other side is no member, or gone; TUTTI_ERR_TIMEOUT: too slow. */
+/* Continue the handshake without blocking; TUTTI_AGAIN: not finished yet. TUTTI_OK: both sides have
+ * proved that they hold the secret, and `shake->purpose` is valid. TUTTI_ERR_REMOTE: the other side
+ * does not hold the secret, speaks another protocol or version, or is gone. TUTTI_ERR_TIMEOUT: the
+ * deadline passed. Failures are recorded, but not logged. */
 int tutti_handshake_step(struct tutti_handshake *shake);
 
-/* A key of this connection for one use, the same on both sides. The handshake must be complete.
- * Each direction needs a label of its own, or the bytes of one side could be played back to it. */
+/* Derive a key of this connection for the use that `label` names; it is the same on both sides. The
+ * handshake must be complete. Each direction needs a label of its own, or the bytes that one side
+ * sent could be replayed to it. */
 void tutti_handshake_key(const struct tutti_handshake *shake, const char *label,
                          uint8_t ret_key[TUTTI_SECRET_BYTES]);
 
-/* Erase the keys, when all that are needed have been derived or the connection is given up. */
+/* Erase the keys. Call it when all needed keys have been derived, or the connection is given up. */
 void tutti_handshake_forget(struct tutti_handshake *shake);
 
-/* True once the other side has greeted: it speaks this handshake, whoever it is. Until then a
- * connector has sent nothing. */
+/* For a connector: true once the acceptor's greeting has arrived. The other side then speaks this
+ * handshake, but has proved nothing. Until then the connector has sent nothing. */
 static inline bool tutti_handshake_is_greeted(const struct tutti_handshake *shake)
 {
     return shake->phase > 0;
 }
 
-/* Fill with unpredictable bytes. */
+/* Fill `bytes` with cryptographically secure random bytes. Thread-safe. */
 void tutti_random_bytes(void *bytes, size_t size);
 
-/* secret' = BLAKE2b(secret, label): one secret serves many purposes. */
+/* ret_secret = BLAKE2b keyed with `secret` of `number` and `label`, so that one secret serves many
+ * purposes. */
 void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *label,
                          uint64_t number, uint8_t ret_secret[TUTTI_SECRET_BYTES]);
 
-/* Proof that whoever sent these bytes holds the secret; and whether it is one, in a time that does
- * not tell where they differ. */
+/* Compute the MAC that proves that the sender of these bytes holds the secret. tutti_secret_signed:
+ * true if `mac` is that MAC; it compares in constant time. */
 void tutti_secret_sign(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
                        uint8_t ret_mac[TUTTI_MAC_BYTES]);
 bool tutti_secret_signed(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
                          const uint8_t mac[TUTTI_MAC_BYTES]);
 
-/* A secret from text that all members know. */
+/* Derive a secret from text that all members know. */
 void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BYTES]);
 
 #endif

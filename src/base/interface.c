@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* No link is faster; what is above was misread. */
+/* No link is this fast; a higher number was misread. */
 #define MOST_MBITS 10000000L
 
 static bool has(const char *root, const char *name, const char *what)
@@ -32,7 +32,7 @@ uint32_t tutti_interface_mbits(const char *root, const char *name)
     long mbits;
     FILE *file;
 
-    /* Several devices bonded are one interface, which knows its rate. */
+    /* A bonding interface has no device of its own, but reports a true rate. */
     if (strchr(name, '/') != NULL || (!has(root, name, "device") && !has(root, name, "bonding")))
         return 0;
     snprintf(path, sizeof path, "%s/sys/class/net/%s/speed", root, name);

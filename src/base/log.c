@@ -41,8 +41,9 @@ bool tutti_log_is_on(enum tutti_log_level level)
 
 /* ---- where lines go -------------------------------------------------------------------------- */
 
-/* The process that opened the file in the upper half, its descriptor in the lower half; 0: not yet
- * opened. One word, so that threads need no lock, which a child of fork might find taken. */
+/* The pid of the process that opened the file in the upper half, its descriptor in the lower half;
+ * 0: not yet opened. Both are in one word, so that threads need no lock: a child made by fork could
+ * inherit a lock that is held. */
 static uint64_t sink;
 
 static uint64_t sink_of(pid_t pid, int fd)
@@ -77,8 +78,8 @@ static bool expand(const char *pattern, char *path, size_t size)
     return true;
 }
 
-/* A symbolic link is refused: the name may lie in a folder that others can write to. A named pipe
- * that nobody reads is refused too, since opening it would wait. */
+/* A symbolic link is refused, because the file may be in a folder that others can write to. A named
+ * pipe without a reader is refused too, because opening it would block. */
 static int open_file(const char *pattern)
 {
     const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY |
@@ -104,7 +105,7 @@ static int open_file(const char *pattern)
     return fd;
 }
 
-/* A child of fork goes on with the file of its parent, unless its own has another name. */
+/* A child made by fork keeps its parent's file, unless the pattern contains the process id. */
 static bool is_mine(uint64_t opened, const char *pattern)
 {
     return opened != 0 && ((pid_t)(opened >> 32) == getpid() || strstr(pattern, "%p") == NULL);
@@ -121,7 +122,7 @@ static int sink_fd(void)
         if (tutti_compare_exchange(&sink, &opened, sink_of(getpid(), fd)))
             return fd;
         if (fd > STDERR_FILENO)
-            close(fd); /* another thread was faster */
+            close(fd); /* another thread has opened the file first */
     }
     return (int)(opened & UINT32_MAX);
 }
@@ -177,14 +178,14 @@ void tutti_log(enum tutti_log_level level, const char *format, ...)
     length = add(line, length, format, args);
     va_end(args);
 
-    /* Names and reasons come from users and from other ranks: a line stays one line. */
+    /* Names and reasons come from users and other ranks, and must not break the line. */
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     if (length > LINE_BYTES - 1)
         length = LINE_BYTES - 1;
     line[length++] = '\n';
-    /* One write, so that lines of many ranks do not mix; a lost log line is no failure. */
+    /* One write, so that lines of several ranks do not mix. */
     if (write(sink_fd(), line, length) < 0)
         return;
 }

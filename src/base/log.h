@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One log for the process: whole lines to stderr or to the file TUTTI_DEBUG_FILE, at the level
- * TUTTI_DEBUG. Levels go by how often a line may appear. docs/logging.md explains the lines.
+ * TUTTI_DEBUG. A line's level depends on how often it may appear. docs/logging.md explains the
+ * lines.
  */
 #ifndef TUTTI_BASE_LOG_H
 #define TUTTI_BASE_LOG_H
@@ -17,17 +18,19 @@ enum tutti_log_level {
     TUTTI_LOG_TRACE = 6,   /* once per operation */
 };
 
-/* Writes "tutti[pid.tid] LEVEL rank 3/8 comm 'name': text\n" in one write when the level is on.
+/* Write "tutti[pid.tid] LEVEL rank 3/8 comm 'name': text\n" in one write, if the level is on.
  * Rank and communicator are those of the calling thread's scope; without one they are left out.
- * Control characters become '?'. A lost line is no failure. Thread-safe. */
+ * Control characters become '?', a line of more than 2 KB is truncated, and errors of the write are
+ * ignored. Thread-safe. */
 void tutti_log(enum tutti_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* True when lines of this level are written: guards costly arguments. */
+/* True if lines of this level are written. Use it to skip the work of computing costly
+ * arguments. */
 bool tutti_log_is_on(enum tutti_log_level level);
 
-/* For programs that print each failure themselves, before their first thread: from here on only
- * ERROR lines are written, unless TUTTI_DEBUG is set. */
+/* Write only ERROR lines from here on, unless TUTTI_DEBUG is set. For programs that print each
+ * failure themselves. Call it before the first thread is started. */
 void tutti_log_be_quiet(void);
 
 /* The rank and the communicator that a thread works for. */
@@ -39,8 +42,9 @@ struct tutti_log_scope {
 extern _Thread_local const struct tutti_log_scope *tutti_log_current
     __attribute__((tls_model("initial-exec")));
 
-/* From here on this thread works for `scope`, which stays the caller's; NULL: for none. Every call
- * on a communicator enters its scope, so this is one store. */
+/* Make `scope` the calling thread's scope; NULL: none. The caller keeps ownership, and must enter
+ * another scope before it frees this one. Every call on a communicator enters its scope, so this
+ * is only one store. */
 static inline void tutti_log_enter(const struct tutti_log_scope *scope)
 {
     tutti_log_current = scope;

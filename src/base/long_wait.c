@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a wait has become long. */
+ * Decides when a long wait is worth a log line. */
 #include "base/long_wait.h"
 
 #include "base/clock.h"
 #include "base/param.h"
 
-/* Then the pause between two lines does not grow any more. */
+/* After this many lines the time until the next one no longer doubles. */
 enum { MOST_DOUBLINGS = 20 };
 
 bool tutti_long_wait_is_due(struct tutti_long_wait *wait, uint64_t now_ns, double *ret_seconds)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a wait has become so long that somebody should be told: after TUTTI_WAIT_WARN_MS, and again
- * each time its length has doubled. */
+ * Decides when a long wait is worth a log line: after TUTTI_WAIT_WARN_MS, and again each time the
+ * wait has doubled. */
 #ifndef TUTTI_BASE_LONG_WAIT_H
 #define TUTTI_BASE_LONG_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed when a wait begins, and whenever it turns out that something has moved. */
+/* The caller zeroes it when a wait begins, and whenever there has been progress. */
 struct tutti_long_wait {
-    uint64_t since_ns; /* of the first look; 0: none yet */
-    uint32_t lines;    /* said so far */
+    uint64_t since_ns; /* time of the first check; 0: not yet checked */
+    uint32_t lines;    /* log lines due so far */
 };
 
-/* Look. True when a line is due; then *ret_seconds is how long the wait has been. */
+/* Check the wait at time `now_ns`. True if a log line is due now; then *ret_seconds is how long the
+ * wait has been. Always false if TUTTI_WAIT_WARN_MS is 0. */
 bool tutti_long_wait_is_due(struct tutti_long_wait *wait, uint64_t now_ns, double *ret_seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files without a name, in memory. */
+ * Memory files without a name. */
 #include "base/memfd.h"
 
 #include "base/result.h"
@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The kernel counts files in memory as files, too, and kills a process that makes one larger than
- * it may. So this must be known before. */
+/* The limit of file sizes holds for memory files, too, and the kernel kills a process that exceeds
+ * it. So check before the file is made. */
 static int check_limit(size_t size_bytes)
 {
     struct rlimit limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Environment variables: parsed at first use, kept for the life of the process. */
+ * Environment variables: parsed at first use, then kept for the life of the process. */
 #include "base/param.h"
 
 #include "base/atomic.h"
@@ -62,7 +62,7 @@ static bool parse_int(const char *text, int64_t low, int64_t high, int64_t *ret_
     return true;
 }
 
-/* In upper or lower case: users of other libraries write WARN. */
+/* Case does not matter, because users of other libraries write WARN. */
 static bool parse_choice(const char *text, const char *choices, int64_t *ret_index)
 {
     size_t length = strlen(text);
@@ -97,7 +97,7 @@ bool tutti_param_accepts(const struct tutti_param_info *info, const char *text)
     return *text == '\0' || parse(info, text, &number);
 }
 
-/* The log needs parameters, so a bad value is reported straight to stderr. */
+/* The log itself reads parameters, so a bad value is reported directly to stderr. */
 static void report(const struct tutti_param_info *info, const char *text)
 {
     if (info->kind == TUTTI_PARAM_KIND_CHOICE)
@@ -120,7 +120,7 @@ static void read_value(enum tutti_param param, struct value *value)
         text = info->fallback;
         parse(info, text, &value->number);
     }
-    /* Kept for ever: the environment may change under us. */
+    /* A copy, because the program may change the environment later. */
     value->text = info->kind == TUTTI_PARAM_KIND_TEXT && *text != '\0' ? strdup(text) : NULL;
 }
 

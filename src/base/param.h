@@ -30,21 +30,23 @@ struct tutti_param_info {
     enum tutti_param_kind kind;
     const char *fallback; /* as text */
     int64_t low, high;    /* of an integer */
-    const char *choices;  /* of a choice: names separated by '|', valued 0, 1, ... in order; read in
-                             any case */
+    const char *choices;  /* of a choice: names separated by '|', with the values 0, 1, ... in this
+                             order; compared without regard to case */
     const char *help;
 };
 
-/* True when the parameter may have this value, as text; an empty one counts as unset. */
+/* True if `text` is a valid value of the parameter. An empty text counts as unset and is valid. */
 bool tutti_param_accepts(const struct tutti_param_info *info, const char *text);
 
-/* Value of an integer (suffixes K, M, G are powers of 1024) or index of a choice. */
+/* Value of an integer parameter (suffixes K, M, G are powers of 1024), or index of a choice.
+ * Thread-safe. */
 int64_t tutti_param_int(enum tutti_param param);
 
-/* Value of a text parameter; "" when unset and without fallback. Lives for ever. */
+/* Value of a text parameter; "" if it is unset and has no fallback. Valid until tutti_param_reset.
+ * Thread-safe. */
 const char *tutti_param_text(enum tutti_param param);
 
-/* What the documentation is printed from. */
+/* The declaration of a parameter. The documentation is printed from it. */
 const struct tutti_param_info *tutti_param_info(enum tutti_param param);
 
 /* Forget cached values: for tests that change the environment. Not thread-safe. */

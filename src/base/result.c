@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Results of inner calls, and the text that goes with a failed one. */
+ * The last message of each thread, and messages in general: recorded, shortened, cleaned. */
 #include "base/result.h"
 
 #include "base/log.h"
@@ -11,17 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread's last message, made at its first failure and freed with the thread. On the heap: all
- * thread-local memory of a library that is loaded late comes from a reserve of about 1.5 KB that
- * the libraries of a process share. */
+/* A thread's last message, allocated at its first failure and freed with the thread. It is on the
+ * heap because thread-local memory is scarce: libraries that a process loads late share a reserve
+ * of about 1.5 KB. */
 static _Thread_local char *last_message;
 
-/* Only to free them. A process that has no key left loses their memory with its threads. */
+/* The key only serves to free the messages. If the process has no key left, each thread that ends
+ * leaks its message. */
 static pthread_key_t message_key;
 static bool has_message_key;
 static pthread_once_t message_once = PTHREAD_ONCE_INIT;
 
-/* Other destructors of the thread may still fail, and begin a new one. */
+/* Clears last_message, because destructors that run later on this thread may record a failure. They
+ * then allocate a new message. */
 static void drop(void *message)
 {
     last_message = NULL;
@@ -33,14 +35,14 @@ static void make_key(void)
     has_message_key = pthread_key_create(&message_key, drop) == 0;
 }
 
-/* When the library is unloaded: `drop` goes with it. */
+/* When the library is unloaded, `drop` is no longer there for the key to call. */
 static void __attribute__((destructor)) forget_key(void)
 {
     if (has_message_key)
         pthread_key_delete(message_key);
 }
 
-/* NULL: there is no memory for it. */
+/* This thread's message; NULL: there is no memory for it. */
 static char *this_message(void)
 {
     if (last_message != NULL)
@@ -54,14 +56,15 @@ static char *this_message(void)
 
 static void record(const char *format, va_list args)
 {
-    char message[2 * TUTTI_MESSAGE_BYTES]; /* what is longer is still shortened where a word ends */
+    char message[2 * TUTTI_MESSAGE_BYTES]; /* so that a message too long is cut after a word */
 
     vsnprintf(message, sizeof message, format, args);
     tutti_set_last_message(message);
 }
 
-/* The longest beginning of at most `most` bytes that ends before a semicolon, else before a blank;
- * all of them if there is neither. Half of the room is not given up for a clause. */
+/* Length of the longest prefix of at most `most` bytes that ends before a semicolon, or else before
+ * a blank; `most` if there is neither. A semicolon in the first half does not count, since cutting
+ * there would waste too much room. */
 static size_t shorten(const char *message, size_t most)
 {
     size_t clause = 0, word = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Results of inner calls, and the text that goes with a failed one.
+ * Results of internal calls, and the message that goes with a failed one.
  *
- * Zero is success, TUTTI_AGAIN is "not yet, call again with the same arguments",
+ * Zero is success, TUTTI_AGAIN means "not yet, call again with the same arguments",
  * a negative value is an error. The magnitudes are those of tuttiResult_t, so
- * the API layer negates and is done.
+ * the API layer only negates them.
  */
 #ifndef TUTTI_BASE_RESULT_H
 #define TUTTI_BASE_RESULT_H
@@ -15,24 +15,27 @@ enum {
     TUTTI_OK = 0,
     TUTTI_AGAIN = 1,
 
-    /* A GPU, or its driver, let us down. Communicator lost. */
+    /* A GPU or its driver failed. The communicator is lost. */
     TUTTI_ERR_DEVICE = -1,
-    /* The process or the machine let us down: no memory, no descriptor. Communicator lost. */
+    /* The process or the machine lacks something, such as memory or a descriptor. The communicator
+     * is lost. */
     TUTTI_ERR_SYSTEM = -2,
-    /* Our own bug. The communicator is lost. */
+    /* A bug of this library. The communicator is lost. */
     TUTTI_ERR_INTERNAL = -3,
-    /* Only this call is lost: nothing was started, the communicator stays usable. */
+    /* An invalid argument. Only this call failed: nothing was started, the communicator stays
+     * usable. */
     TUTTI_ERR_ARGUMENT = -4,
-    /* Calls that do not fit together (with earlier ones, or with other ranks'). */
+    /* The call does not match earlier calls, or the calls of other ranks. */
     TUTTI_ERR_USAGE = -5,
-    /* A peer is gone, or has given up. The communicator is lost. */
+    /* A peer is gone, or has aborted. The communicator is lost. */
     TUTTI_ERR_REMOTE = -6,
     /* A deadline passed. The communicator is lost. */
     TUTTI_ERR_TIMEOUT = -8,
 };
 
-/* Longest message, with its terminating zero: room for one that names two calls and was passed on
- * by a peer, with the names of communicators. Longer ones are shortened by tutti_message_copy. */
+/* Size of the longest message, with its terminating zero. It is enough for a message that names two
+ * calls and their communicators and was passed on by a peer. Longer ones are shortened by
+ * tutti_message_copy. */
 #define TUTTI_MESSAGE_BYTES 1024
 
 static inline int tutti_recorded(int code)
@@ -40,28 +43,31 @@ static inline int tutti_recorded(int code)
     return code;
 }
 
-/* Record why, for this thread, log it at level "warn", and give `code` back.
- * Called once, by the function that finds the failure; all others pass it on.
- * A macro, so that the compiler sees the code and knows that outputs stay unset. */
+/* Record the message for this thread, log it at level "warn", and return `code`.
+ * Only the function that finds the failure calls it; its callers pass the code on.
+ * It is a macro so that the compiler sees a constant code and knows that outputs stay unset. */
 #define tutti_fail(code, ...) tutti_recorded((tutti_record_failure(__VA_ARGS__), (code)))
 void tutti_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* The same without logging: for failures that the caller may mend by trying another way. */
+/* The same without logging, for failures that the caller may recover from by a fallback. */
 #define tutti_note(code, ...) tutti_recorded((tutti_record_message(__VA_ARGS__), (code)))
 void tutti_record_message(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Copy a message to where it may have less room: then it ends with the last clause that fits, or
- * with the last word, and with "...". */
+/* Copy a message to `to`, which has room for size_bytes with the terminating zero and may overlap
+ * `message`. A message that is too long is cut after the last clause that fits, or else the last
+ * word, and "..." is appended. */
 void tutti_message_copy(char *to, size_t size_bytes, const char *message);
 
-/* Replace control characters: others chose these bytes, and they end on somebody's terminal. */
+/* Replace control characters by '?'. For text from other processes, which may end up on a
+ * terminal. */
 void tutti_message_clean(char *text, size_t length);
 
-/* The last message recorded on this thread; "" if none. Never NULL. */
+/* The last message recorded on this thread; "" if there is none. Never NULL. Valid until the next
+ * message of this thread, or its end. */
 const char *tutti_last_message(void);
 
-/* Make `message` the last one of this thread without logging it again: carries
- * a failure found by another thread to the caller who waits for it. */
+/* Make `message` the last one of this thread without logging it again. It hands a failure that
+ * another thread found to the caller that waits for it. */
 void tutti_set_last_message(const char *message);
 
 /* The only two control-flow macros of the library. Both treat every nonzero
@@ -80,7 +86,8 @@ void tutti_set_last_message(const char *message);
             goto label;                  \
     } while (0)
 
-/* Always on, for our own bugs only: never for user arguments or remote bytes. */
+/* Abort the process if `claim` is false, in all build types. Only for bugs of this library, never
+ * for a user's arguments or bytes from another rank. */
 #define tutti_assert(claim) \
     ((claim) ? (void)0 : tutti_assert_failed(#claim, __FILE__, __LINE__))
 _Noreturn void tutti_assert_failed(const char *claim, const char *file, int line);

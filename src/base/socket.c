@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The kernel cuts this to net.core.somaxconn. All ranks may come at once. */
+/* All ranks may connect at once. The kernel reduces this to net.core.somaxconn. */
 #define BACKLOG 4096
 
 int tutti_socket_open(int family, int type)
@@ -46,7 +46,7 @@ static int fail_listen(const char *what, const struct tutti_address *address, in
     return tutti_fail(TUTTI_ERR_SYSTEM, "%s %s: %s", what, text, strerror(error));
 }
 
-/* `is_dual`: an IPv6 socket that takes IPv4 callers as well. */
+/* `is_dual`: an IPv6 socket that accepts IPv4 connections as well. Returns 0 or an errno value. */
 static int listen_on(const struct tutti_address *address, bool is_dual, int *ret_fd,
                      uint16_t *ret_port_be)
 {
@@ -95,15 +95,15 @@ int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16
     any.family = 6;
     memset(any.bytes, 0, sizeof any.bytes);
     error = listen_on(&any, true, ret_fd, ret_port_be);
-    if (error != 0 && error != EADDRINUSE) { /* a host without IPv6 */
+    if (error != 0 && error != EADDRINUSE) { /* this host may lack IPv6 */
         any.family = 4;
         error = listen_on(&any, false, ret_fd, ret_port_be);
     }
     return error == 0 ? TUTTI_OK : fail_listen("listen on", address, error);
 }
 
-/* One try, with the port that the kernel gives to the first address. Stops at a port that is in use
- * at another address, unless `skips_used`: then only that address is left out. */
+/* One attempt, with the port that the kernel chooses for the first address. If that port is in use
+ * at another address, the attempt fails, or with `skips_used` only that address is left out. */
 static size_t listen_on_one_port(const struct tutti_address *addresses, size_t count,
                                  bool skips_used, int *ret_fds, uint16_t *ret_port_be)
 {
@@ -165,14 +165,14 @@ int tutti_socket_accept(int listen_fd, int *ret_fd)
         return tutti_note(TUTTI_ERR_SYSTEM, "accept: %s",
                           tutti_limits_describe(errno, text));
     default:
-        return TUTTI_AGAIN; /* none waits, or the caller has left again (see accept(2)) */
+        return TUTTI_AGAIN; /* no connection waits, or the peer has closed it (see accept(2)) */
     }
 }
 
 /* ---- connecting ------------------------------------------------------------- */
 
-/* A connect to a free port of our own host may, by TCP's simultaneous open, meet
- * itself when the kernel picks that very port for the near end. */
+/* A connect to a free port of our own host can connect to itself by TCP's simultaneous open, if the
+ * kernel picks that same port for the local end. */
 static bool is_connected_to_itself(int fd)
 {
     struct sockaddr_storage near_native = {.ss_family = AF_UNSPEC};
@@ -201,7 +201,8 @@ static int note_refused(const struct tutti_address *address, int *fd, int error)
     return TUTTI_ERR_REMOTE;
 }
 
-/* No socket: either this host lacks the address family, or there is nothing left to make one of. */
+/* No socket could be made: either this host lacks the address family, or it is out of descriptors
+ * or memory. */
 static int note_no_socket(const struct tutti_address *address, int *fd, int error)
 {
     char where[TUTTI_ADDRESS_TEXT_BYTES], why[TUTTI_LIMITS_TEXT_BYTES];
@@ -255,8 +256,9 @@ void tutti_socket_peer(int fd, struct tutti_address *ret_address)
     tutti_address_from_native((struct sockaddr *)&native, ret_address);
 }
 
-/* Ask an other end that is silent, so that all of it takes `timeout_ms`: first a pause of half the
- * time or a little more, then some questions, each a whole number of seconds after the last. */
+/* Make the kernel probe a silent peer, and end the connection after about `timeout_ms`. The first
+ * probe comes after half of that time or a little more. The keepalive interval must be a whole
+ * number of seconds. */
 static int end_after_silence(int fd, int timeout_ms)
 {
     int seconds = (timeout_ms + 999) / 1000, on = 1;
@@ -303,7 +305,7 @@ int tutti_socket_tune(int fd, size_t buffer_bytes)
 
 void tutti_socket_unpace(int fd)
 {
-    static const char without_pacing[] = "reno"; /* every kernel has it, every user may choose it */
+    static const char without_pacing[] = "reno"; /* in every kernel, and allowed to every user */
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, without_pacing, sizeof without_pacing - 1);
 }
@@ -357,7 +359,7 @@ int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done)
 int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done)
 {
     *ret_done = 0;
-    if (size == 0) /* asking for nothing would read like the end of the stream */
+    if (size == 0) /* the result of an empty recv would look like the end of the stream */
         return TUTTI_OK;
     return finish_recv(recv(fd, data, size, MSG_DONTWAIT), ret_done);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unix sockets in the abstract namespace, and descriptors passed over them. Names
- * vanish with their last descriptor, so nothing is left on any file system. */
+ * Unix sockets in the abstract namespace, and descriptors passed over them. A name
+ * vanishes with its last descriptor, so nothing is left on any file system. */
 #include "base/result.h"
 #include "base/socket.h"
 
@@ -19,8 +19,8 @@ static int fail_name(const char *name)
                       strlen(name), (int)NAME_MOST_BYTES);
 }
 
-/* The leading zero byte makes the name abstract; its length is part of it. False: the name is empty
- * or too long. */
+/* A leading zero byte makes the name abstract; the length in *ret_size is part of the name. False:
+ * the name is empty or too long. */
 static bool name_to_native(const char *name, struct sockaddr_un *ret_native, socklen_t *ret_size)
 {
     struct sockaddr_un native = {.sun_family = AF_UNIX};
@@ -85,8 +85,8 @@ int tutti_socket_connect_unix(const char *name, int *ret_fd)
     }
     error = errno;
     close(fd);
-    /* Refused: nobody listens yet. EAGAIN: the listener's queue is full. A Unix
-     * connect is never half-way, so starting over loses nothing. */
+    /* ECONNREFUSED: no process listens yet. EAGAIN: the listener's queue is full. A Unix
+     * connect is never in progress, so starting over loses nothing. */
     if (error == ECONNREFUSED || error == EAGAIN || error == EINTR)
         return TUTTI_AGAIN;
     return tutti_fail(TUTTI_ERR_SYSTEM, "connect to Unix socket '%s': %s", name, strerror(error));
@@ -101,7 +101,7 @@ bool tutti_socket_is_own_user(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Room for a few, so that surplus ones are seen and closed rather than leaked. */
+/* Room for more than one descriptor, so that surplus ones are seen and closed. */
 #define PASSED_MAX 8
 
 union control {

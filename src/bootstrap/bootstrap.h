@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How ranks find each other: an all-gather of one small record per rank, over
- * whatever they can reach before any transport exists.
+ * How ranks find each other: an all-gather of one small record per rank, which works before any
+ * transport exists.
  *
- * A bootstrap is made for one rank of one communicator, used for a few rounds
- * of all-gather and destroyed when the transports have taken over. Nothing here blocks, but for the
- * callback of an embedder and the name resolution of a host given by name.
+ * A bootstrap is made for one rank of one communicator. It runs a few rounds of all-gather, and is
+ * destroyed when the transports are connected. Nothing here blocks, except the callback of an
+ * embedder and the resolution of a host name. A bootstrap is used by one thread at a time.
  */
 #ifndef TUTTI_BOOTSTRAP_H
 #define TUTTI_BOOTSTRAP_H
@@ -24,92 +24,102 @@ struct tutti_claim;
 struct tutti_bootstrap_ops {
     const char *name;
 
-    /* Go on with the current round: give `size` bytes at `mine` (the same size
-     * on all ranks), fill `all` with those of all ranks, rank 0 first. Called
-     * again with the same arguments while TUTTI_AGAIN; after TUTTI_OK the next
-     * call begins the next round. Errors end the bootstrap: TUTTI_ERR_USAGE (ranks disagree on
-     * nranks or size, or claim one number), TUTTI_ERR_TIMEOUT (names who is missing, as far as
-     * this rank can know), TUTTI_ERR_REMOTE (a rank gave up; its reason is passed on). */
+    /* Continue the current round: contribute `size` bytes at `mine` (the same size on all ranks, at
+     * most TUTTI_BOOTSTRAP_RECORD_MAX), and fill `all` with the records of all ranks, rank 0 first.
+     * TUTTI_AGAIN: call again with the same arguments. After TUTTI_OK the next call begins the next
+     * round. Errors end the bootstrap:
+     * TUTTI_ERR_USAGE: ranks disagree on nranks or size, or two ranks claim the same number.
+     * TUTTI_ERR_TIMEOUT: the message names the missing ranks as far as this rank knows them.
+     * TUTTI_ERR_REMOTE: a rank gave up; its reason is passed on. */
     int (*allgather)(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all);
 
-    /* Poll descriptor to sleep on between calls while TUTTI_AGAIN, or -1: call again soon. */
+    /* The descriptor to poll for POLLIN between calls while TUTTI_AGAIN; -1: call again soon. */
     int (*wait_fd)(struct tutti_bootstrap *boot);
 
     /* Between calls while TUTTI_AGAIN: write a clause that names the missing ranks, such as "rank 2
      * of 3 has not joined at 10.0.0.1:4711". True: no other rank knows more. False: this rank has
-     * reached the root, and the root knows more. The member is NULL where nothing is known. */
+     * reached the root, and the root knows more. The pointer is NULL in bootstraps that cannot
+     * know. */
     bool (*describe_missing)(struct tutti_bootstrap *boot, char *ret_text, size_t size);
 
-    /* Leave. `reason` is NULL after success; else peers that still wait are told it where possible.
-     * NULL object is ignored. */
+    /* Leave and free the bootstrap; `boot` may be NULL. `reason` is NULL after success. Otherwise
+     * it is sent to peers that still wait, if that is possible without blocking. */
     void (*destroy)(struct tutti_bootstrap *boot, const char *reason);
 };
 
-/* The first member of every kind of bootstrap. */
+/* The first member of the struct of every kind of bootstrap. */
 struct tutti_bootstrap {
     const struct tutti_bootstrap_ops *ops;
     int nranks, rank;
     uint64_t deadline_ns;
-    /* Of the communicator; transports derive theirs from it. Over a store it is new for each
-     * communicator, and valid once the first round is complete; otherwise at once. */
+    /* The communicator's secret; transports derive theirs from it. A store gives each communicator
+     * a new one, which is valid once the first round is complete. Otherwise it is valid at once. */
     uint8_t secret[TUTTI_SECRET_BYTES];
-    /* Rank 0's claim on the place (claim.h), or NULL. The communicator takes it and releases
-     * it at its own end; a claim that nobody has taken ends with the bootstrap. */
+    /* Rank 0's claim on the meeting place (claim.h), or NULL. The communicator takes it over by
+     * setting this to NULL, and releases it at its own end. Otherwise the bootstrap releases it. */
     struct tutti_claim *claim;
 };
 
 /* ---- the kinds -------------------------------------------------------------- */
 
-/* unique_id.c: 128 bytes = magic, version, addresses, secret, checksum. Opens the listener and
- * keeps it in the process until a rank of this process starts with this id. */
+/* Make a unique id: magic, version, addresses, secret, checksum (unique_id.c). Opens the listener
+ * for the root and keeps it in this process until one of its ranks starts with this id.
+ * TUTTI_ERR_SYSTEM or TUTTI_ERR_USAGE: this host has no usable address, or cannot listen.
+ * Thread-safe. */
 #define TUTTI_UNIQUE_ID_SIZE 128
 int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE]);
 
-/* Over a unique id. TUTTI_ERR_ARGUMENT: corrupted id (checksum, magic, version). TUTTI_ERR_USAGE:
- * this process made the id, and it has been used. The first rank to start in the process that made
- * the id serves as root; a child made by fork is another process. */
+/* Make a bootstrap from a unique id. The first rank to start in the process that made the id
+ * becomes the root; a child made by fork is another process.
+ * TUTTI_ERR_ARGUMENT: the id is corrupted (checksum, magic, version), or nranks or rank is out of
+ * range. TUTTI_ERR_USAGE: this process made the id, and it has been used. */
 int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, int rank,
                             uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* Where the ranks of a job meet, and what tells them from others. All but `store` may be NULL,
- * which is as good as "". All ranks give the same texts. */
+/* Where the ranks of a job meet, and what distinguishes them from ranks of other jobs. All fields
+ * but `store` may be NULL, which means the same as "". All ranks must give the same texts. */
 struct tutti_meeting {
-    /* "tcp:HOST:PORT" (rank 0 listens), "tcp:HOST:FIRST-LAST" (at the first free port of at most
-     * 32), "unix:NAME" (a socket in the abstract namespace of one host) or "file:DIRECTORY". */
+    /* "tcp:HOST:PORT" (rank 0 listens there), "tcp:HOST:FIRST-LAST" (rank 0 listens on the first
+     * free port of at most 32), "unix:NAME" (a socket in the abstract namespace of one host) or
+     * "file:DIRECTORY". */
     const char *store;
-    const char *secret; /* what ranks prove to hold */
-    const char *job;    /* an identity that no other job has, as far as the launcher knows */
-    const char *name;   /* of the communicator: several of different names may form at once */
+    const char *secret; /* shared secret that ranks prove to hold */
+    const char *job;    /* the launcher's identity of the job, which differs from other jobs' */
+    const char *name;   /* of the communicator; several with different names may form at once */
 };
 
-/* Over a store. A store serves any number of communicators of one job. Those of one name are formed
- * one after the other.
- * A port in use on rank 0, an unwritable directory, a place that another job holds: an error that
- * names it and the cure. */
+/* Make a bootstrap over a store. A store serves any number of communicators of one job. Those with
+ * the same name are formed one after the other.
+ * TUTTI_ERR_ARGUMENT: the URL is malformed, a host cannot be resolved, or nranks or rank is out of
+ * range. TUTTI_ERR_SYSTEM: rank 0's port is in use, or the directory cannot be used.
+ * TUTTI_ERR_USAGE: another job holds the place. Messages name the place and the cure. */
 int tutti_bootstrap_meet(const struct tutti_meeting *meeting, int nranks, int rank,
                          uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* The calling thread forms the communicators of this name at this store, and no other thread that
- * lives does (owner.c). TUTTI_ERR_USAGE: another one does. Thread-safe. */
+/* Make the calling thread the only one that may form communicators of this name at this store, for
+ * this rank and nranks, until the thread ends (owner.c). TUTTI_ERR_USAGE: another living thread of
+ * this process already is. Thread-safe. */
 int tutti_meeting_own(const struct tutti_meeting *meeting, int nranks, int rank);
 
 /* tutti_bootstrap_meet without a job and a name. */
 int tutti_bootstrap_from_store(const char *url, const char *secret_text, int nranks, int rank,
                                uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* Over the embedder's own all-gather. The secret is rank 0's, shared in a first round. */
+/* Make a bootstrap over the embedder's own all-gather, which may block and returns 0 on success.
+ * This call already runs a first round, to share rank 0's secret. TUTTI_ERR_REMOTE: the all-gather
+ * failed. TUTTI_ERR_USAGE: its results show that ranks disagree on nranks, or are not in order. */
 typedef int (*tutti_allgather_fn)(void *context, const void *input, void *output, size_t bytes);
 int tutti_bootstrap_from_callback(tutti_allgather_fn allgather, void *context, int nranks, int rank,
                                   uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* A communicator of one rank needs nobody. */
+/* Make the bootstrap of a communicator of one rank, which needs no peers. */
 int tutti_bootstrap_alone(struct tutti_bootstrap **ret_boot);
 
 /* ---- the environment ---------------------------------------------------------- */
 
-/* What a launcher's variables say (launcher.c). `store`, `secret` and `job` are those of a
- * tutti_meeting. `store` may be "" when nranks is 1, the others when there is none. Erase `secret`
- * after use. */
+/* The contents of a launcher's variables (launcher.c). `store`, `secret` and `job` are those of a
+ * tutti_meeting. `store` may be "" if nranks is 1; the others are "" if there is none. The caller
+ * erases `secret` after use. */
 struct tutti_launch {
     const char *launcher; /* "tutti-run", "torchrun", "Open MPI", "MPICH", "Slurm", "none" */
     int nranks, rank;
@@ -118,8 +128,8 @@ struct tutti_launch {
     char job[512];
 };
 
-/* Read the environment. TUTTI_ERR_USAGE names the variable that is missing or malformed.
- * No launcher: one rank, rank 0. */
+/* Read the environment. Without a launcher the result is one rank, rank 0. TUTTI_ERR_USAGE: the
+ * message names the variable that is missing or malformed. */
 int tutti_launch_detect(struct tutti_launch *ret_launch);
 
 #endif

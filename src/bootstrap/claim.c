@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Claims on places to meet. */
+ * Claims on meeting places, and the table of those that this process holds. */
 #include "bootstrap/claim.h"
 
 #include "base/handshake.h"
@@ -19,8 +19,8 @@
 struct tutti_claim {
     char name[64];
     int fd;
-    int place_fd; /* keeps the place what it is; -1: none */
-    pid_t maker; /* a child made by fork claims for itself */
+    int place_fd; /* open, so that the place's inode number is not reused; -1: none */
+    pid_t maker; /* a child made by fork does not use its parent's claims */
     int users;
     struct tutti_claim *next;
 };
@@ -28,8 +28,8 @@ struct tutti_claim {
 static struct tutti_claim *claims; /* of this process; guarded by `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The process that holds a claim; 0: nobody whom we need to respect. Another user cannot keep us
- * from our places, nor can what a dead process has left to a forked child. */
+/* The process that holds a claim; 0: none that counts. A socket of another user does not count, nor
+ * does one that a forked child has inherited from a process that has ended. */
 static pid_t find_holder(const char *name)
 {
     struct ucred holder = {.pid = 0};
@@ -45,7 +45,8 @@ static pid_t find_holder(const char *name)
     return holder.pid;
 }
 
-/* With the lock held. */
+/* Needs the lock. Leaves *ret_claim NULL if the place cannot be claimed, but has no living
+ * holder. */
 static int make_claim(const char *name, const char *where, struct tutti_claim **ret_claim)
 {
     struct tutti_claim *claim = calloc(1, sizeof *claim);

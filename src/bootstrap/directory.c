@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A directory as a board of notes. */
+ * A directory as a message board. */
 #include "bootstrap/directory.h"
 
 #include "base/handshake.h"
@@ -18,7 +18,7 @@
 static const uint8_t magic[4] = {'T', 'U', 'n', '1'};
 
 /* The owner of a directory can replace it while we use it, so it must be our user or root. On a
- * file server that does not trust root, root's own directory belongs to nobody (65534). */
+ * file server that does not trust root, root's own directories belong to user nobody (65534). */
 static bool is_trusted_owner(uid_t owner)
 {
     enum { ROOT = 0, NOBODY = 65534 };
@@ -61,7 +61,7 @@ int tutti_directory_open(const char *path, bool is_private, struct tutti_directo
                                                 "that exists and that you may write to",
                               path, strerror(errno));
         dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        /* Another rank that is done with it may remove it between the two. */
+        /* A rank that no longer needs the directory may remove it between mkdir and open. */
     } while (dir.fd < 0 && errno == ENOENT && ++turns < 8);
     if (dir.fd < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "open directory %s: %s%s", path, strerror(errno),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A directory as a board of notes: each note is a file that appears whole or not
- * at all, because it is written under another name and renamed.
+ * A directory as a message board. Each note is a file that appears complete or not at all, because
+ * it is written under another name and renamed.
  *
- * Calls go to the file system and are as quick as it is. Names are without a path.
+ * Calls access the file system, and take as long as it takes. Names of notes have no path.
  */
 #ifndef TUTTI_BOOTSTRAP_DIRECTORY_H
 #define TUTTI_BOOTSTRAP_DIRECTORY_H
@@ -13,11 +13,11 @@
 
 struct tutti_directory {
     int fd;
-    bool is_ours; /* made by us, so it goes when nothing is in it any more */
+    bool is_ours; /* made by this library, which removes it once it is empty */
     char path[4096];
 };
 
-/* What stands on top of every note; what a field means depends on the note. */
+/* The header of every note. The meaning of a field depends on the kind of note. */
 struct tutti_note_head {
     uint64_t nonce;
     uint32_t nranks;
@@ -27,28 +27,31 @@ struct tutti_note_head {
 
 #define TUTTI_NOTE_HEAD_BYTES 24
 
-/* Open, making the directory if it is absent; its sticky bit remembers that we have made it.
- * Refuses a symbolic link, another user's directory, and one that everybody may write to; with
- * `is_private` also one that the group may write to: TUTTI_ERR_SYSTEM, naming it and the cure. */
+/* Open a directory, or make it if it is absent; its sticky bit marks it as made by this library.
+ * TUTTI_ERR_SYSTEM: it cannot be made or opened, is a symbolic link, belongs to another user, or
+ * everybody may write to it. With `is_private`, its group must not be able to write to it either.
+ * The message names the directory and the cure. TUTTI_ERR_ARGUMENT: the path is too long. */
 int tutti_directory_open(const char *path, bool is_private, struct tutti_directory *ret_dir);
 
-/* True if somebody has removed the directory that we have open. */
+/* True if the directory has been removed since it was opened. */
 bool tutti_directory_is_removed(const struct tutti_directory *dir);
 void tutti_directory_close(struct tutti_directory *dir);
 
-/* Put up a note, in place of an older one of that name. Readable by this user only. */
+/* Write a note, which replaces an older one of that name. Only this user can read it. `body` has
+ * head->size bytes. TUTTI_ERR_SYSTEM: the file system refuses. */
 int tutti_directory_put(struct tutti_directory *dir, const char *name,
                         const struct tutti_note_head *head, const void *body);
 
-/* Read a note: body of at most `capacity` bytes. TUTTI_AGAIN: there is none, or none of ours. */
+/* Read a note. TUTTI_AGAIN: there is none of this name, it is not one of ours, or its body has more
+ * than `capacity` bytes. TUTTI_ERR_SYSTEM: it cannot be opened. */
 int tutti_directory_get(struct tutti_directory *dir, const char *name,
                         struct tutti_note_head *ret_head, void *body, size_t capacity);
 
-/* Take a note down; none of that name is as good. */
+/* Remove a note. It need not exist. */
 void tutti_directory_remove(struct tutti_directory *dir, const char *name);
 
-/* Call `visit` for every name; `inode` differs when a note was replaced. TUTTI_ERR_SYSTEM when the
- * directory cannot be read. */
+/* Call `visit` for every name except hidden ones. `inode` usually changes when a note is replaced,
+ * but a file system may reuse it. TUTTI_ERR_SYSTEM: the directory cannot be read. */
 int tutti_directory_visit(struct tutti_directory *dir,
                           void (*visit)(void *context, const char *name, uint64_t inode),
                           void *context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Doors: the listeners at which roots wait.
+ * Doors: the listeners at which roots wait for members.
  *
- * A process may form several communicators at one place at once, by threads or in a group, and then
- * has several roots at one address. They share its listener. Each takes calls there; a caller that
- * proves to belong to another root's communicator is handed over to that root. */
+ * A process may form several communicators at one place at once, by threads or in a group. It then
+ * has several roots at one address, which share one listener. Each of them accepts connections
+ * there. A caller that belongs to another root's communicator is handed over to that root. */
 #include "bootstrap/tcp_root.h"
 
 #include <arpa/inet.h>
@@ -15,18 +15,18 @@
 
 struct tutti_door {
     int fd;
-    pid_t maker; /* a child made by fork has a copy of the list, but not of the roots' threads */
+    pid_t maker; /* a child made by fork has a copy of the list, but must not use its doors */
     bool is_unix;
-    bool is_shared; /* may be found again by its address */
+    bool is_shared; /* other roots may find and share it by its address */
     struct tutti_address address;
     char name[108]; /* of a Unix socket */
     int users;
-    struct root *roots; /* those waiting here, by next_at_door */
+    struct root *roots; /* the roots waiting here, linked by next_at_door */
     struct tutti_door *next;
 };
 
-/* The doors of this process, their users and roots, and the roots' lists of callers that were
- * handed over. */
+/* The doors of this process. The lock guards the list, the doors' users and roots, and the roots'
+ * lists of callers that were handed over. */
 static struct tutti_door *doors;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -35,7 +35,7 @@ static bool is_same_host(const struct tutti_address *a, const struct tutti_addre
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* With the lock held. */
+/* Needs the lock. */
 static struct tutti_door *find_tcp(const struct tutti_address *address, unsigned first_port,
                                    unsigned last_port)
 {
@@ -58,7 +58,7 @@ static struct tutti_door *find_unix(const char *name)
     return NULL;
 }
 
-/* With the lock held. Takes the listener, also on failure. */
+/* Needs the lock. Owns the listener, and closes it on failure. */
 static int add(const struct tutti_door *made, struct tutti_door **ret_door)
 {
     struct tutti_door *door = malloc(sizeof *door);
@@ -165,7 +165,7 @@ bool tutti_door_is_unix(const struct tutti_door *door)
 
 /* ---- roots at a door ---------------------------------------------------------------- */
 
-/* With the lock held. */
+/* Needs the lock. */
 static struct root *find_root(const struct tutti_door *door, const uint8_t *forming)
 {
     struct root *root = door->roots;
@@ -222,7 +222,7 @@ bool tutti_door_hand_over(struct tutti_door *door, const uint8_t *forming, struc
     if (root != NULL) {
         seat->newer = root->handed_over;
         root->handed_over = seat;
-        tutti_watch_alarm(&root->watch, 1); /* wakes it, if it sleeps */
+        tutti_watch_alarm(&root->watch, 1); /* a time in the past, to wake the root at once */
     }
     pthread_mutex_unlock(&lock);
     return root != NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the exchanges share: purpose, names of missing ranks, checks of arguments. */
+ * Shared by the exchanges: purpose of a connection, names of missing ranks, checks of arguments. */
 #include "bootstrap/exchange.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* kind, nranks, rank, forming */
+/* Layout of a purpose: kind, nranks, rank, forming. */
 static const uint8_t purpose_kind[8] = "tutti/2";
 enum { AT_NRANKS = 8, AT_RANK = 12, AT_FORMING = 16 };
 _Static_assert(AT_FORMING + TUTTI_FORMING_BYTES == TUTTI_PURPOSE_BYTES, "a purpose is full");
@@ -44,7 +44,7 @@ void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text
         while (last + 1 < nranks && !is_here[last + 1])
             last++;
         count += last - first + 1;
-        /* The list may be cut, the rest of the sentence must still fit. */
+        /* The list may be truncated, but the end of the sentence must still fit. */
         if (length + 64 > size)
             continue;
         length += (size_t)snprintf(ret_text + length, size - length, "%s%d", length ? ", " : "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A communicator of one rank needs nobody. */
+ * The bootstrap of a communicator of one rank, which needs no peers. */
 #include "bootstrap/exchange.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ static int alone_allgather(struct tutti_bootstrap *boot, const void *mine, size_
 static int alone_wait_fd(struct tutti_bootstrap *boot)
 {
     (void)boot;
-    return -1; /* nobody ever waits */
+    return -1; /* no round ever waits */
 }
 
 static void alone_destroy(struct tutti_bootstrap *boot, const char *reason)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exchange over an embedder's own all-gather, which may block: the one place
- * where our rule does not hold, since the code is not ours. */
+ * The exchange over an embedder's own all-gather. It is the only exchange that may block, since the
+ * all-gather is not our code. */
 #include "bootstrap/exchange.h"
 
 #include <sodium.h>
@@ -13,11 +13,11 @@ struct callback {
     void *context;
 };
 
-/* What every rank says in the first round. */
+/* A rank's record in the first round. */
 struct introduction {
     uint8_t nranks[4];
     uint8_t rank[4];
-    uint8_t secret[TUTTI_SECRET_BYTES]; /* rank 0's counts */
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* random; rank 0's becomes the communicator's */
 };
 
 static int call(struct callback *callback, const void *mine, size_t size, void *all)
@@ -30,7 +30,7 @@ static int call(struct callback *callback, const void *mine, size_t size, void *
     return TUTTI_OK;
 }
 
-/* All ranks see the same table, so all come to the same verdict. */
+/* All ranks check the same table, so all get the same result. */
 static int check_introductions(const struct tutti_bootstrap *boot,
                                const struct introduction *everybody)
 {
@@ -88,7 +88,7 @@ static int callback_wait_fd(struct tutti_bootstrap *boot)
 
 static void callback_destroy(struct tutti_bootstrap *boot, const char *reason)
 {
-    (void)reason; /* the embedder's all-gather has no way to tell */
+    (void)reason; /* the embedder's all-gather cannot pass it on */
     free(boot);
 }
 

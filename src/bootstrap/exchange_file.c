@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exchange over a directory that all ranks see.
+ * The exchange over a directory that all ranks can access.
  *
- *   join.R             member R is here; holds a nonce that it has just drawn, and its process
+ *   join.R             rank R is here; contains a new random nonce of R, and its process
  *   welcome.R          rank 0 answers: R's nonce, the session's number and key
  *   sS.K.R             record of rank R in round K of session S
  *   sS.K.table         rank 0 answers with all records
- *   sS.left.R          member R gives up, and why
- *   sS.error           rank 0 gives up, and why
+ *   sS.left.R          rank R gives up; contains the reason
+ *   sS.error           rank 0 gives up; contains the reason
  *
- * What an earlier run left behind cannot be mistaken for this one's: rank 0 draws
- * the session's number S, and a member believes a welcome only if it repeats the
- * member's own nonce. Rank 0 may welcome a stale join, but nobody answers to that;
- * the living member's join replaces it and is welcomed in turn. A member that
- * finds its join overwritten puts it up again: so if two ranks claim one number,
- * rank 0 sees the note of a rank that has already answered change, and tells all.
- * When all ranks are in, nobody can still be in an older session, and rank 0
- * removes what is left of those.
+ * Notes of an earlier run cannot be mistaken for those of this one. Rank 0 chooses the session's
+ * number S at random, and a member accepts a welcome only if it repeats the member's own nonce.
+ * Rank 0 may welcome a stale join, but no process answers that welcome. The living member's join
+ * replaces the stale one and is welcomed in turn. A member that finds its join overwritten writes
+ * it again. So if two processes claim one rank, rank 0 sees the join of a rank that has already
+ * answered change, and tells all ranks. Once all ranks have answered, no rank can still be in an
+ * older session, and rank 0 removes what is left of those.
  *
- * A join stays until its member leaves; who leaves last removes the session's notes.
- * Ranks prove nothing here: they are trusted because they can write to the
- * directory, which must not be writable by everybody, and notes are readable by
- * their owner only. A rank of the same host that dies is noticed at once, others at the deadline.
+ * A join stays until its rank leaves, and the last rank to leave removes the session's notes.
+ * Ranks prove nothing here. They are trusted because they can write to the directory, which must
+ * not be writable by everybody, and only their user can read the notes. The death of a rank of the
+ * same host is noticed within about 100 ms, that of other ranks at the deadline.
  *
- * A communicator that has a name is formed in a directory of its own below, so that several may be
- * formed at once. Rank 0 claims the directory (claim.h): it serves one job of a host at a time.
+ * A communicator with a name is formed in a subdirectory of its own, so that several may be formed
+ * at once. Rank 0 claims the directory (claim.h), so that it serves one job of a host at a time.
  */
 #include "bootstrap/exchange_file.h"
 
@@ -160,7 +159,7 @@ static uint64_t welcome_session(const struct file_welcome *welcome)
     return tutti_get_u32(welcome->session) | (uint64_t)tutti_get_u32(welcome->session + 4) << 32;
 }
 
-/* TUTTI_OK: rank 0 has welcomed us. */
+/* TUTTI_OK: rank 0 has welcomed this rank. */
 static int seek_welcome(struct file_boot *boot)
 {
     struct file_welcome welcome;
@@ -212,7 +211,7 @@ static void put_left(struct file_boot *boot, int code, const char *reason)
     boot->is_over = true;
 }
 
-/* Has rank 0 given up? */
+/* Fail if rank 0 has given up. TUTTI_AGAIN: it has not. */
 static int look_for_error(struct file_boot *boot)
 {
     char name[TUTTI_NOTE_NAME_BYTES], text[TUTTI_MESSAGE_BYTES];
@@ -230,7 +229,7 @@ static int look_for_error(struct file_boot *boot)
                       "%s", text);
 }
 
-/* Has rank 0 died? */
+/* Fail if rank 0 has died. TUTTI_AGAIN: it has not, as far as this rank knows. */
 static int look_for_root(struct file_boot *boot)
 {
     struct file_process process;
@@ -251,7 +250,8 @@ static int look_for_root(struct file_boot *boot)
                       boot->base.nranks, boot->root_pid, boot->dir.path);
 }
 
-/* Our deadline has passed: rank 0 knows who is missing, and gets a moment to say so. */
+/* When this rank's deadline has passed, wait for the error of rank 0 for a short time, because rank
+ * 0 knows which ranks are missing. */
 static int conclude(struct file_boot *boot)
 {
     uint64_t now_ns = tutti_now_ns();
@@ -307,7 +307,7 @@ static int member_step(struct file_boot *boot, const void *mine, size_t size, vo
 
 /* ---- both ----------------------------------------------------------------------------- */
 
-/* Look at the directory no more often than it makes sense, however often we are called. */
+/* Limits how often the directory is read, no matter how often the caller calls. */
 static bool is_time_to_look(struct file_boot *boot)
 {
     return tutti_now_ns() >= boot->poll_ns;
@@ -369,7 +369,7 @@ static bool file_describe_missing(struct tutti_bootstrap *base, char *ret_text, 
 
 struct leaving {
     struct file_boot *boot;
-    bool is_alone; /* no other rank is here */
+    bool is_alone; /* no other rank has a join in the directory */
 };
 
 static void look_around(void *context, const char *name, uint64_t inode)
@@ -392,7 +392,7 @@ static void sweep(void *context, const char *name, uint64_t inode)
     (void)inode;
     if (tutti_file_of_session(boot->session, name, false) != NULL)
         tutti_directory_remove(&boot->dir, name);
-    /* The next communicator may have begun already: its welcomes are not ours to remove. */
+    /* The next communicator may have begun already, so leave its welcomes. */
     if (tutti_file_number(name, "welcome.", &rank) && read_welcome(boot, rank, &head, &welcome) &&
         welcome_session(&welcome) == boot->session)
         tutti_directory_remove(&boot->dir, name);
@@ -408,8 +408,8 @@ static void leave(struct file_boot *boot)
         return;
     if (boot->is_in)
         tutti_directory_visit(&boot->dir, sweep, boot);
-    /* They stay if anything else is in them, such as the join of a rank that forms the next
-     * communicator; then that one's ranks remove them. */
+    /* rmdir fails if the directory is not empty, for example if it contains a join for the next
+     * communicator, whose ranks will then remove it. */
     if (boot->dir.is_ours)
         rmdir(boot->dir.path);
     if (boot->is_parent_ours)
@@ -452,7 +452,7 @@ static const struct tutti_bootstrap_ops file_ops = {
     .destroy = file_destroy,
 };
 
-/* Open the directory, or that of our name below it. */
+/* Open the directory or, for a communicator with a name, the subdirectory of that name. */
 static int open_directory(struct file_boot *boot, const char *name, bool is_private)
 {
     struct tutti_directory parent;
@@ -475,8 +475,9 @@ static int open_directory(struct file_boot *boot, const char *name, bool is_priv
     return tutti_directory_open(path, is_private, &boot->dir);
 }
 
-/* Rank 0: the directory serves one job of this host at a time, whatever path leads to it. It stays
- * open, so that no other one has its number after it was removed. */
+/* Rank 0 claims the directory, so that it serves one job of this host at a time. The key is the
+ * inode, because several paths may lead to the directory. It stays open, so that its inode number
+ * is not reused if it is removed. */
 static int claim_directory(struct file_boot *boot)
 {
     int fd = open(boot->parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -493,8 +494,8 @@ static int claim_directory(struct file_boot *boot)
     return tutti_claim_take(key, boot->parent, fd, &boot->base.claim);
 }
 
-/* Open the directory, and put our join into it. The ranks of the communicator before ours may
- * remove a directory that one of us has made, between the two: then we make it again. */
+/* Open the directory and write our join into it. Between the two steps, ranks of the previous
+ * communicator may remove the directory. It is made again then. */
 static int enter(struct file_boot *boot, const char *name, bool is_private)
 {
     int rc = TUTTI_ERR_SYSTEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the exchange over a directory: what members (exchange_file.c) and rank 0
- * (exchange_file_leader.c) share. The protocol is told at the head of exchange_file.c. */
+ * Internals of the exchange over a directory, shared by members (exchange_file.c) and rank 0
+ * (exchange_file_leader.c). The head of exchange_file.c describes the protocol. */
 #ifndef TUTTI_BOOTSTRAP_EXCHANGE_FILE_H
 #define TUTTI_BOOTSTRAP_EXCHANGE_FILE_H
 
@@ -9,15 +9,15 @@
 
 #define TUTTI_NOTE_NAME_BYTES 80
 
-/* The body of a join: which process it is, for those who can look whether it lives, and which ranks
- * seem to be of one job, at a place that does not tell. */
+/* The body of a join: the process, so that ranks of the same host can check whether it lives, and
+ * the fingerprint that shows which ranks seem to be of one job. */
 struct file_process {
-    uint8_t kernel[16]; /* names the running kernel and the namespace of its process numbers */
+    uint8_t kernel[16]; /* hash of the kernel's boot id and the pid namespace; zero: not known */
     uint8_t pid[4];
-    uint8_t kin[8];
+    uint8_t kin[8];     /* tutti_exchange_kin */
 };
 
-/* The body of a welcome. */
+/* The body of a welcome: the session's number, and the key for the communicator's secret. */
 struct file_welcome {
     uint8_t session[8];
     uint8_t key[TUTTI_SECRET_BYTES];
@@ -27,64 +27,67 @@ struct file_leader;
 
 struct file_boot {
     struct tutti_bootstrap base;
-    struct tutti_watch watch; /* only its alarm */
+    struct tutti_watch watch; /* only its alarm is used */
     struct tutti_directory dir;
-    char *parent;        /* the path that we were given; the directory, or the one above it */
-    bool is_parent_ours; /* it is above ours, and goes when nothing is in it any more */
+    char *parent;        /* the path given: of `dir`, or of its parent for a named communicator */
+    bool is_parent_ours; /* `parent` is above `dir`, and is removed once it is empty */
     char *secret_text;
     uint64_t begun_ns;
     uint64_t poll_ns; /* when to look at the directory next */
-    uint64_t pace_ns; /* and how long after that again */
+    uint64_t pace_ns; /* interval until the look after that */
 
     uint64_t nonce;
-    bool has_joined; /* our join stands in the directory */
+    bool has_joined; /* our join is in the directory */
     bool is_in; /* the session is known */
     uint64_t session;
-    int overwritten; /* how often another process has taken our number */
+    int overwritten; /* how often another process has replaced our join */
 
     struct file_process self;
-    bool is_vague; /* neither a secret nor a launcher tells the job */
-    uint32_t root_pid;       /* of rank 0, once its join was read; 0: unknown, or not of our host */
-    uint64_t liveness_ns;    /* when to look next whether others live */
+    bool is_vague; /* neither a secret nor a launcher identifies the job */
+    uint32_t root_pid;       /* of rank 0, once its join was read; 0: unknown, or on another host */
+    uint64_t liveness_ns;    /* when to check next whether others live */
 
     uint32_t round;
-    bool is_given; /* our part of this round is in the directory */
-    bool is_over;  /* the failure is known to the others */
-    uint64_t conclude_ns;
+    bool is_given; /* our record of this round is in the directory */
+    bool is_over;  /* the failure has been announced to the others, or came from them */
+    uint64_t conclude_ns; /* after the deadline: when to stop waiting for rank 0; 0: not yet */
     uint8_t *table;
     size_t table_capacity;
 
-    struct file_leader *leader; /* of rank 0 */
+    struct file_leader *leader; /* state of rank 0; NULL on other ranks */
 };
 
-/* The note of a session named by `what`: "error", "left.3", "0.table", "0.3". */
+/* Write the name of a session's note. `what` is "error", "left.3", "0.table" or "0.3", given as a
+ * printf format. Returns `name`. */
 const char *tutti_file_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
                                     const char *what, ...) __attribute__((format(printf, 3, 4)));
 
-/* Is `name` of this session? Then what follows the session's number, else NULL. With `is_other`:
- * of any other session. */
+/* If `name` is that of a note of this session, returns the part after the session's number,
+ * otherwise NULL. With `is_other`, the note must be of any other session instead. */
 const char *tutti_file_of_session(uint64_t session, const char *name, bool is_other);
 
-/* The number in "join.3" when `prefix` is "join."; false when it is something else. */
+/* Parse the number in "join.3" if `prefix` is "join.". False: `name` does not have this form. */
 bool tutti_file_number(const char *name, const char *prefix, uint32_t *ret_number);
 
-/* The communicator's secret, from the session's key and the text that ranks share. */
+/* Set the communicator's secret, which is derived from the session's number and key and from the
+ * secret text that all ranks share. */
 void tutti_file_adopt_key(struct file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES]);
 
-/* Room for a table; on failure the old one stays. */
+/* Make room for a table of size_bytes. On failure (TUTTI_ERR_SYSTEM) the old one stays valid. */
 int tutti_file_reserve_table(struct file_boot *boot, size_t size_bytes);
 
-/* True when it is time to check that the other ranks live. This is due less often than a look at
- * the directory. */
+/* True if it is time to check that the other ranks live, which is done less often than looking at
+ * the directory. Sets the time of the next check. */
 bool tutti_file_is_liveness_due(struct file_boot *boot);
 
-/* What this process writes into its join. */
+/* Fill in the body of this process's join. */
 void tutti_file_name_self(struct file_process *ret_self);
 
-/* The process of a join, if it is of our kernel and our namespace; else 0. */
+/* The pid of a join's process, if it runs under our kernel and in our pid namespace; else 0. */
 uint32_t tutti_file_pid(const struct file_boot *boot, const struct file_process *process);
 
-/* False only if that process of ours has ended. */
+/* False if the process `pid` of this host has ended, even if it is still a zombie. True if that
+ * cannot be determined. */
 bool tutti_file_is_alive(uint32_t pid);
 
 /* ---- rank 0 ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rank 0 of the exchange over a directory: welcomes, collects, answers. */
+ * Rank 0 of the exchange over a directory: welcomes ranks, collects their records, answers with the
+ * table. */
 #include "bootstrap/exchange_file.h"
 
 #include "base/clock.h"
@@ -10,31 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What rank 0 knows of one rank. */
+/* What rank 0 knows about one rank. */
 struct known {
-    uint64_t join_inode; /* of the note last read; it differs in a note put up again */
-    uint64_t nonce;      /* welcomed; 0: not yet */
-    uint32_t pid;        /* of a process that we can look after; else 0 */
-    bool is_akin;        /* seems to be of our job */
-    bool has_answered;   /* has given a record in this session */
-    bool has_record;     /* of the current round */
+    uint64_t join_inode; /* of the join last read; usually differs if the join was rewritten */
+    uint64_t nonce;      /* of the join that was welcomed; 0: not yet */
+    uint32_t pid;        /* if the process is of this host; else 0 */
+    bool is_akin;        /* its fingerprint (kin.c) equals that of rank 0 */
+    bool has_answered;   /* has written a record in this session */
+    bool has_record;     /* its record of the current round has been read */
 };
 
 struct file_leader {
     uint8_t key[TUTTI_SECRET_BYTES];
     struct known *known;
-    int records; /* of the current round, without our own */
-    size_t size; /* of a record in the current round */
-    uint64_t complete_ns; /* when all records of round 0 were there */
-    int failure;
+    int records; /* read in the current round, without rank 0's own */
+    size_t size; /* of a record in the current round, in bytes */
+    uint64_t complete_ns; /* when the last record of round 0 was read; 0: some are missing */
+    int failure; /* 0, or the error after which no round completes */
     char reason[TUTTI_MESSAGE_BYTES];
-    uint64_t linger_ns;
+    uint64_t linger_ns; /* after a failure: until when other ranks are told the reason */
 };
 
 static void fail(struct file_boot *boot, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The first reason counts, and all members are told. */
+/* Fail the bootstrap and tell all members the reason. Only the first call has an effect. */
 static void fail(struct file_boot *boot, int code, const char *format, ...)
 {
     struct file_leader *leader = boot->leader;
@@ -55,7 +56,7 @@ static void fail(struct file_boot *boot, int code, const char *format, ...)
     boot->is_over = true;
 }
 
-/* "rank 2 of 3 has": the ranks that the current round waits for. */
+/* Write the ranks that the current round waits for: "rank 2 of 3 has". */
 static void name_missing(const struct file_boot *boot, char *ret_text, size_t size)
 {
     int nranks = boot->base.nranks;
@@ -99,7 +100,7 @@ static void fail_duplicate(struct file_boot *boot, uint32_t rank)
          boot->base.nranks, rank);
 }
 
-/* ---- what stands in the directory ------------------------------------------------------ */
+/* ---- the notes in the directory -------------------------------------------------------- */
 
 static void put_welcome(struct file_boot *boot, uint32_t rank, uint64_t nonce)
 {
@@ -118,8 +119,9 @@ static void put_welcome(struct file_boot *boot, uint32_t rank, uint64_t nonce)
         fail(boot, rc, "%s", tutti_last_message());
 }
 
-/* A rank that our nranks has no room for, or what is left of one: welcomed too, so that it can
- * tell us how many ranks it believes in. The welcome itself remembers that it was given. */
+/* A join whose rank is not below our nranks may be stale, or of a rank with a larger nranks. It is
+ * welcomed, too, so that the rank reports its nranks in its record. The welcome in the directory
+ * shows whether that has been done. */
 static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t rank)
 {
     struct tutti_note_head asks, given;
@@ -144,8 +146,8 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
     struct tutti_note_head head;
     uint32_t pid;
 
-    /* A new note may have the inode of the one it replaces, so while ranks join each look reads it.
-     * Later that would only take time. */
+    /* A new join may have the inode of the one it replaces. So during round 0 each join is read
+     * every time; later that would only cost time. */
     if ((boot->round > 0 && known->join_inode == inode) ||
         tutti_directory_get(&boot->dir, name, &head, &process, sizeof process) != TUTTI_OK)
         return;
@@ -159,13 +161,13 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
         return;
     pid = tutti_file_pid(boot, &process);
     if (pid != 0 && !tutti_file_is_alive(pid)) {
-        /* Left by an earlier run. Nobody puts it up again. */
+        /* Left by an earlier run, so no process will write it again. */
         if (!known->has_answered)
             tutti_directory_remove(&boot->dir, name);
         return;
     }
     if (known->has_answered)
-        fail_duplicate(boot, rank); /* and welcome, so that it hears of that */
+        fail_duplicate(boot, rank); /* and welcome the new process, so that it reads the error */
     known->nonce = head.nonce;
     known->pid = pid;
     known->is_akin = memcmp(process.kin, boot->self.kin, sizeof process.kin) == 0;
@@ -235,8 +237,8 @@ static void see(void *context, const char *name, uint64_t inode)
     }
 }
 
-/* Ranks of this host that have ended, also those that have given a record: they wait for our answer
- * as long as we wait for the records of others. */
+/* Fail if a rank of this host has ended. Ranks that have given a record are checked, too, since
+ * they must wait for the answer while records of others are missing. */
 static void look_for_dead(struct file_boot *boot)
 {
     if (!tutti_file_is_liveness_due(boot))
@@ -246,7 +248,7 @@ static void look_for_dead(struct file_boot *boot)
 
         if (known->pid == 0 || tutti_file_is_alive(known->pid))
             continue;
-        /* It may have said why it ends after we have looked last. */
+        /* It may have written its reason since the last look at the directory. */
         (void)tutti_directory_visit(&boot->dir, see, boot);
         fail(boot, TUTTI_ERR_REMOTE,
              "rank %d of %d (process %u) ended while the communicator was formed", rank,
@@ -254,8 +256,8 @@ static void look_for_dead(struct file_boot *boot)
     }
 }
 
-/* All ranks are in this session and wait for our answer: what belongs to others, and what somebody
- * was about to write, is left over from earlier runs. */
+/* Called when all ranks are in this session and wait for the answer. Notes of other sessions, and
+ * drafts of notes, are then left over from earlier runs. */
 static void remove_leftovers(void *context, const char *name, uint64_t inode)
 {
     struct file_boot *boot = context;
@@ -281,7 +283,7 @@ static int answer(struct file_boot *boot, void *all)
 
     if (boot->round == 0)
         TUTTI_TRY(tutti_directory_visit(&boot->dir, remove_leftovers, boot));
-    else /* whoever has given a record of this round has read the last table */
+    else /* a rank that has given a record of this round has read the last table */
         tutti_directory_remove(&boot->dir, tutti_file_session_name(boot->session, name, "%u.table",
                                                                    boot->round - 1));
     if (boot->base.nranks > 1)
@@ -298,8 +300,8 @@ static int answer(struct file_boot *boot, void *all)
     return TUTTI_OK;
 }
 
-/* Ranks that do not look akin to us could be another job's. Then we wait whether others claim their
- * numbers as well. */
+/* Ranks that do not look akin to rank 0 may be of another job. True while rank 0 waits for other
+ * processes that claim the same numbers. */
 static bool is_in_doubt(const struct file_boot *boot)
 {
     const struct file_leader *leader = boot->leader;
@@ -340,7 +342,8 @@ int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size
         fail_missing(boot);
     if (leader->failure == TUTTI_OK)
         return TUTTI_AGAIN;
-    /* Ranks that disagree are still on their way; they deserve to be let in and told why. */
+    /* Ranks that disagree may have yet to join; stay for a while to admit them and tell them the
+     * reason. */
     if (leader->failure == TUTTI_ERR_USAGE && tutti_now_ns() < leader->linger_ns)
         return TUTTI_AGAIN;
     return tutti_fail(leader->failure, "%s", leader->reason);

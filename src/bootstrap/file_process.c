@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a rank that meets us over a directory still lives, when it is of this host. */
+ * The exchange over a directory: whether a rank of this host still lives. */
 #include "bootstrap/exchange_file.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 
 #define LIVENESS_PACE_NS (100 * TUTTI_NS_PER_MS)
 
-/* Zero bytes where /proc does not tell: then nobody takes our process number for one of theirs. */
+/* Zero bytes if /proc does not give the facts; no rank then looks up our pid (tutti_file_pid). */
 static void name_kernel(uint8_t ret_kernel[16])
 {
     uint8_t hash[TUTTI_SECRET_BYTES];
@@ -70,8 +70,7 @@ bool tutti_file_is_alive(uint32_t pid)
     struct pollfd end = {.events = POLLIN};
     bool has_ended;
 
-    /* A process that has ended and that its parent has not asked about yet can still be signalled,
-     * but the kernel's descriptor of it is readable. */
+    /* A zombie can still be signalled, so kill(2) would not do, but its pidfd is readable. */
     end.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (end.fd < 0)
         return errno != ESRCH;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames on a stream between members that have proved themselves. They are
- * trusted to be ranks, not to be right: sizes are bounded before they are used. */
+ * Frames on a stream between ranks that have proved themselves. Such a peer is trusted to be a
+ * rank, but not to be correct: sizes are checked before they are used. */
 #include "bootstrap/exchange.h"
 
 #include <sodium.h>
@@ -20,7 +20,7 @@ void tutti_exchange_seal(struct tutti_handshake *shake, struct tutti_inbox *inbo
     tutti_handshake_forget(shake);
 }
 
-/* The number of the frame is part of its MAC, so that none can be left out, repeated or moved. */
+/* The MAC covers the frame's number, so that no frame can be dropped, repeated or reordered. */
 static void make_mac(const struct tutti_frame_seal *seal,
                      const uint8_t head[TUTTI_FRAME_HEAD_BYTES], uint8_t ret_mac[TUTTI_MAC_BYTES])
 {
@@ -70,7 +70,7 @@ static int note_altered(void)
                                         "something between the two ranks changes their bytes");
 }
 
-/* The head has arrived: is it authentic, and is there room for the body? */
+/* The head has arrived: check that it is authentic and that there is room for the body. */
 static int check_head(struct tutti_inbox *inbox)
 {
     uint8_t mac[TUTTI_MAC_BYTES];
@@ -175,7 +175,7 @@ void tutti_exchange_hang_up(int fd)
     size_t moved;
 
     shutdown(fd, SHUT_WR);
-    /* Bounded: a peer that keeps talking is no reason to stay. */
+    /* Bounded, so that a peer that keeps sending cannot hold us here. */
     for (int turn = 0; turn < 64; turn++)
         if (tutti_socket_recv(fd, scrap, sizeof scrap, &moved) != TUTTI_OK || moved == 0)
             return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether two ranks look as if one command had started them.
+ * A fingerprint that tells whether two ranks look as if one command had started them.
  *
- * Where ranks meet at a port with neither a secret nor a launcher's name for the job, this is all
- * that tells two jobs apart: the parent process, the directory and the environment, without the
- * variables that differ between the ranks of one job. Looking different proves nothing (ranks may
- * be started in two terminals), so it only makes the root wait for a moment whether another process
- * claims the same rank. */
+ * If ranks meet at a place with neither a secret nor a launcher's identity of the job, nothing else
+ * distinguishes two jobs. The fingerprint covers the parent process, the working directory and the
+ * environment, without the variables that differ between the ranks of one job. Different
+ * fingerprints prove nothing, since ranks may be started in two terminals. So they only make the
+ * root wait a short time for another process that claims the same rank. */
 #include "bootstrap/exchange.h"
 #include "bootstrap/launcher.h"
 
@@ -16,7 +16,8 @@
 
 extern char **environ;
 
-/* Set by launchers and scripts for each rank, or by the shell for each command. */
+/* True if the variable differs between ranks: launchers and scripts set it for each rank, or the
+ * shell for each command. */
 static bool is_of_one_rank(const char *variable)
 {
     static const char *const parts[] = {"RANK", "PROCID", "LOCALID", "NODEID", "TASK", "GPU",
@@ -33,7 +34,7 @@ static bool is_of_one_rank(const char *variable)
     return false;
 }
 
-/* The sum of hashes does not depend on the order. */
+/* Hashes are summed up so that the order of variables does not matter. */
 static void add(uint64_t *sum, const char *text)
 {
     uint8_t hash[TUTTI_SECRET_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the environment says: which launcher started this rank, which number it
- * has among how many, and where they can meet. docs/launchers.md tells users.
+ * Reads from the environment which launcher started this rank, the rank and the number of ranks,
+ * and where they can meet. docs/launchers.md explains it to users.
  *
- * TUTTI_ROOT and TUTTI_SECRET, where set, overrule what a launcher implies.
+ * TUTTI_ROOT and TUTTI_SECRET, if set, override what a launcher implies.
  */
 #include "base/param.h"
 #include "base/result.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many ports after the first one rank 0 may fall back on, where jobs can be told apart. */
+/* How many ports after the first one rank 0 may fall back to if the job has an identity. */
 #define SPARE_PORTS 15
 
 /* ---- reading variables ------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static int read_ranks(struct tutti_launch *launch, const char *rank_name, const 
     return TUTTI_OK;
 }
 
-/* Copy, or say that the text is too long. */
+/* Copy a text. TUTTI_ERR_USAGE: it is too long. */
 static int keep(char *to, size_t size, const char *name, const char *text)
 {
     if (strlen(text) >= size)
@@ -84,7 +84,8 @@ static int use_root(struct tutti_launch *launch, const char *root)
     return keep(launch->store, sizeof launch->store, "TUTTI_ROOT", url);
 }
 
-/* Ranks of one host meet at a socket named after the job; ranks of many need to be told. */
+/* Ranks on one host meet at a socket named after the job. Ranks on several hosts need
+ * TUTTI_ROOT. */
 static int meet_on_host(struct tutti_launch *launch, bool is_one_host, const char *identity)
 {
     if (!is_one_host)
@@ -114,8 +115,9 @@ static int from_tutti(struct tutti_launch *launch)
     return TUTTI_OK;
 }
 
-/* torchrun's own store listens on MASTER_PORT, so no other job of the host has that one; rank 0
- * takes the next port that is free. Variables that were set by hand name one port and no job. */
+/* torchrun's own store listens on MASTER_PORT, so no other job of the host has that port, and rank
+ * 0 takes the next free one. Without torchrun the variables were set by hand: they give one port,
+ * and no identity of the job. */
 static int from_torchrun(struct tutti_launch *launch)
 {
     const char *host = getenv("MASTER_ADDR");
@@ -150,8 +152,8 @@ static int from_torchrun(struct tutti_launch *launch)
     return TUTTI_OK;
 }
 
-/* Open MPI 4 hashes its job number from few bits, so the launcher's process number is added where
- * all ranks are its descendants. */
+/* Open MPI 4 hashes its job number from few bits, so two jobs may have the same one. The identity
+ * therefore includes the launcher's pid, if the launcher is found among the ancestors. */
 static int from_openmpi(struct tutti_launch *launch)
 {
     const char *job = getenv("PMIX_NAMESPACE"); /* Open MPI 5 */
@@ -175,7 +177,8 @@ static int from_openmpi(struct tutti_launch *launch)
     return meet_on_host(launch, local == launch->nranks, identity);
 }
 
-/* Hydra names no job, but is itself the parent of its local ranks. */
+/* Hydra does not name the job, but it is an ancestor of all its local ranks, so its process
+ * identifies the job. */
 static int from_mpich(struct tutti_launch *launch)
 {
     char identity[256] = "";
@@ -196,7 +199,7 @@ static int from_mpich(struct tutti_launch *launch)
     return meet_on_host(launch, is_one_host, identity);
 }
 
-/* Rank 0 runs on the first node of the step. */
+/* Ranks meet at the first node of the step, because rank 0 runs there. */
 static int from_slurm(struct tutti_launch *launch)
 {
     const char *nodes = getenv("SLURM_STEP_NODELIST");
@@ -227,12 +230,12 @@ static int from_slurm(struct tutti_launch *launch)
     return TUTTI_OK;
 }
 
-/* In the order in which they are believed: a launcher run inside a Slurm job is nearer to us
- * than Slurm. A batch script has SLURM_PROCID as well, but is no step: it is alone. */
+/* In order of precedence: a launcher that runs inside a Slurm job started this rank, rather than
+ * Slurm. A batch script also has SLURM_PROCID, but is not a step: it is a single rank. */
 static const struct {
     const char *name;
-    const char *marks[2]; /* believed when one is set */
-    const char *and_mark; /* and this one, if any */
+    const char *marks[2]; /* variables: one of them must be set */
+    const char *and_mark; /* another variable that must be set; NULL: none */
     int (*detect)(struct tutti_launch *launch);
 } launchers[] = {
     {"tutti-run", {"TUTTI_RANK", "TUTTI_NRANKS"}, NULL, from_tutti},
@@ -247,7 +250,7 @@ int tutti_launch_detect(struct tutti_launch *ret_launch)
     struct tutti_launch launch = {.launcher = "none", .nranks = 1, .rank = 0};
     const char *root = tutti_param_text(TUTTI_PARAM_ROOT);
     const char *secret_name = tutti_param_info(TUTTI_PARAM_SECRET)->name;
-    /* Not by tutti_param_text, which would keep a copy for as long as the process lives. */
+    /* Not by tutti_param_text, which would keep a copy of the secret in memory. */
     const char *secret = getenv(secret_name);
 
     if (secret != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the ranks of a job can meet, when the launcher names the job and no place. */
+ * Where the ranks of a job can meet if the launcher identifies the job, but gives no address. */
 #include "bootstrap/launcher.h"
 
 #include "base/handshake.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How far up to look for the launcher, and how much of an environment to look at. */
+/* How many ancestors to search for the launcher, and how many bytes of an environment to read. */
 #define ANCESTORS_MAX 16
 #define ENVIRONMENT_MAX ((size_t)1 << 20)
 
@@ -22,7 +22,7 @@ bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size)
 
     while (*at != '\0' && *at != ',') {
         if (*at == '[') {
-            /* Of a list in brackets the first number, with its leading zeros. */
+            /* From a list in brackets take the first number, with its leading zeros. */
             size_t digits = strspn(++at, "0123456789");
 
             if (digits == 0 || length + digits >= size || strchr(",-]", at[digits]) == NULL)
@@ -45,12 +45,12 @@ bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size)
 
 unsigned tutti_job_port(unsigned long job, unsigned long step)
 {
-    /* Steps of a job, and jobs that follow each other, are not neighbours: each may
-     * take several ports in a row. */
+    /* The factors keep the ports of consecutive jobs and steps far apart, since each may use
+     * several ports in a row. */
     return 20000 + (unsigned)((job * 7919 + step * 104729) % 40000);
 }
 
-/* The whole of a small file of /proc; it says its size only by being read. */
+/* Read a whole small file of /proc, whose size is not known before. The caller frees the text. */
 static char *read_proc(unsigned pid, const char *name, size_t *ret_size)
 {
     char path[64];
@@ -74,7 +74,7 @@ static char *read_proc(unsigned pid, const char *name, size_t *ret_size)
     return text;
 }
 
-/* -1 when the environment cannot be read. */
+/* 1 or 0; -1: the environment cannot be read. */
 static int has_variable(unsigned pid, const char *variable)
 {
     size_t size, length = strlen(variable);
@@ -95,7 +95,7 @@ static bool read_stat(unsigned pid, unsigned *ret_parent, unsigned long long *re
 {
     size_t size;
     char *text = read_proc(pid, "stat", &size);
-    /* The second field is a name in parentheses and may hold anything. */
+    /* The second field is a name in parentheses, which may contain any characters. */
     char *at = text ? strrchr(text, ')') : NULL;
     bool is_read = at != NULL &&
                    sscanf(at + 1,
@@ -148,7 +148,7 @@ void tutti_job_socket(const char *identity, char *ret_url, size_t size)
                            ? identity[length]
                            : '-';
     name[length] = '\0';
-    /* What was changed or cut off still counts. */
+    /* The hash covers the characters that were replaced or cut off, too. */
     tutti_secret_from_text(identity, hash);
     snprintf(ret_url, size, "unix:%s-%02x%02x%02x%02x", name, hash[0], hash[1], hash[2], hash[3]);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which thread forms the communicators of a name at a store.
+ * Records which thread forms the communicators of a name at a store.
  *
- * Ranks find each other by store and name. Communicators of one name are told apart by their order
- * alone, so all ranks must form them in one order, and only one thread can promise that: two
- * threads may come in either order, differently on each rank, and would then form communicators
- * with each other's counterparts, without any error. So a name belongs to the thread that first
- * forms with it, until that thread has ended. */
+ * Ranks find each other by store and name. Communicators of one name are distinguished only by
+ * their order, so all ranks must form them in the same order. Two threads cannot guarantee that:
+ * their order may differ between ranks. Each would then form its communicator with the other's
+ * counterpart, without any error. So a name belongs to the first thread that uses it, until that
+ * thread has ended. */
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
 
@@ -17,14 +17,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of one store, rank, number of ranks and name: threads may be ranks of one communicator. */
+/* The owner of one combination of store, nranks, rank and name. The rank is part of it because
+ * threads of a process may be different ranks of one communicator. */
 struct owner {
     uint8_t key[TUTTI_SECRET_BYTES];
     pid_t process, thread;
     struct owner *next;
 };
 
-static struct owner *owners; /* as many as a process uses different names; guarded by `lock` */
+static struct owner *owners; /* never freed: one for each name a process uses; guarded by `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pid_t this_thread(void)
@@ -32,14 +33,14 @@ static pid_t this_thread(void)
     return (pid_t)syscall(SYS_gettid);
 }
 
-/* Threads of a process that made us by fork are none of ours. */
+/* Also true for an owner inherited by fork, which is a thread of the parent. */
 static bool has_ended(const struct owner *owner)
 {
     return owner->process != getpid() ||
            (syscall(SYS_tgkill, owner->process, owner->thread, 0) != 0 && errno == ESRCH);
 }
 
-/* With the lock held; NULL: no memory. */
+/* Needs the lock. NULL: no memory. */
 static struct owner *find_or_add(const uint8_t key[TUTTI_SECRET_BYTES])
 {
     struct owner *owner = owners;

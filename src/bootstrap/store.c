@@ -2,8 +2,8 @@
  * Stores by URL: "tcp:HOST:PORT", where rank 0 listens, "unix:NAME", where it listens for ranks of
  * its host, and "file:DIRECTORY".
  *
- * "tcp:HOST:FIRST-LAST" is a range: rank 0 takes the first port that is free and
- * the others look for it. It serves launchers that promise a host but no port.
+ * "tcp:HOST:FIRST-LAST" is a range of ports: rank 0 takes the first free one, and the others search
+ * the range for it. It is meant for launchers that give a host, but no reserved port.
  */
 #include "base/log.h"
 #include "bootstrap/claim.h"
@@ -69,8 +69,8 @@ static bool parse_tcp(const char *text, struct tcp_store *ret_store)
 
 /* ---- rank 0 ------------------------------------------------------------------------- */
 
-/* A host given as loopback is meant to stay private; any other name or address
- * may resolve differently here and elsewhere, so we listen on all interfaces. */
+/* If the host is given as loopback, rank 0 listens only there, to stay private. Any other name or
+ * address may resolve differently on other hosts, so rank 0 listens on all interfaces. */
 static struct tutti_address listening_address(const struct tutti_address *resolved,
                                               const char *host)
 {
@@ -84,7 +84,8 @@ static struct tutti_address listening_address(const struct tutti_address *resolv
 
 /* ---- all ---------------------------------------------------------------------------- */
 
-/* Every port of every address, port by port: the first port is the likeliest. */
+/* List every port of every address. All addresses with the first port come first, because it is the
+ * most likely one. */
 static size_t list_candidates(const struct tcp_store *store, const struct tutti_address *resolved,
                               size_t resolved_count, struct tutti_address *candidates)
 {
@@ -103,8 +104,9 @@ static bool is_empty(const char *text)
     return text == NULL || *text == '\0';
 }
 
-/* What root and members must agree on. `detail` is the part of the store that all ranks give alike:
- * so jobs at other ports are strangers, also if one secret serves them all. */
+/* Derive from the meeting what root and members must agree on. `detail` is the part of the store
+ * that is the same on all ranks. It is hashed into the secret, so that jobs at other ports are
+ * strangers even if they use the same secret. */
 static int make_place(const struct tutti_meeting *meeting, const char *detail,
                       struct tutti_place *ret_place)
 {
@@ -125,12 +127,12 @@ static int make_place(const struct tutti_meeting *meeting, const char *detail,
     return TUTTI_OK;
 }
 
-/* A place that is known by its address alone is given to one job of this host at a time. */
+/* Without a secret and an identity of the job, the port serves one job of this host at a time. */
 static int claim_port(const struct tutti_meeting *meeting, bool is_vague,
                       const struct tutti_address *address, const struct tcp_store *store,
                       struct tutti_claim **ret_claim)
 {
-    static bool has_warned; /* a second line would do no harm */
+    static bool has_warned; /* not atomic, since a second line does no harm */
     char key[64];
 
     *ret_claim = NULL;
@@ -182,7 +184,7 @@ static int meet_tcp(const struct tutti_meeting *meeting, int nranks, int rank, u
         return fail_url(meeting->store);
     snprintf(text, sizeof text, "%s:%u", store.host, store.first_port);
     snprintf(ports, sizeof ports, "%u-%u", store.first_port, store.last_port);
-    /* With a range of ports there is no room for many addresses. */
+    /* Candidates are limited, so a range of ports leaves room for fewer addresses. */
     TUTTI_TRY(tutti_address_resolve(text, resolved, store.last_port > store.first_port ? 2 : 4,
                                     &count));
     TUTTI_TRY(make_place(meeting, ports, &place));
@@ -198,7 +200,7 @@ static int meet_tcp(const struct tutti_meeting *meeting, int nranks, int rank, u
     return rc;
 }
 
-/* Ranks of one host. Without a secret, both sides ask the kernel whose process the other is: then
+/* Meet on one host. Without a secret, both sides ask the kernel for the other process's user, so
  * the name need not be hard to guess. */
 static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
                      uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a member of an exchange over sockets finds the root.
  *
- * The root may start later than we do, and of its addresses some may be wrong
- * from here: refused, silent, black holes, or another program's. So all are
- * tried, each over and over until the deadline, and later ones alongside earlier
- * ones when those take long. The first to greet us with our handshake is chosen
- * and the others are dropped before we prove ourselves; so the root never sees
- * one rank twice, and strangers never see a byte. One that greets and then says nothing more is
- * left for the others after a while.
+ * The root may start later than this rank, and some of its addresses may not work from this host:
+ * they may refuse, be silent, drop packets, or belong to another program. So all addresses are
+ * tried, each repeatedly until the deadline. If earlier ones take long, later ones are tried at the
+ * same time. The first address that sends the greeting of our handshake is chosen, and the others
+ * are dropped before this rank sends its proof. So the root never sees one rank twice, and no byte
+ * is sent to strangers. A chosen address that then stays silent is given up after a while.
  *
  * The root may be busy with another communicator that is formed at the same place, for example the
- * one before ours, of which it still serves other ranks. Then it says so, and we call again.
+ * previous one, of which it still serves other ranks. It then says so, and this rank connects again
+ * later.
  */
 #include "bootstrap/tcp_member.h"
 
@@ -23,14 +23,15 @@
 #include <unistd.h>
 
 #define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS) /* before the next address is tried as well */
-/* A root that is about to end hangs up on us, too, and the next root takes its place. */
+/* Which refusal by a chosen root is logged. Earlier ones are normal: a root that is about to end
+ * closes our connection, too, and the next root takes its place. */
 #define TOLD_REFUSAL 3
 #define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
 #define ANSWER_PATIENCE_NS (5 * TUTTI_NS_PER_S) /* after it has greeted us */
 #define RETRY_FIRST_NS (5 * TUTTI_NS_PER_MS)
 #define RETRY_MOST_NS (200 * TUTTI_NS_PER_MS)
-/* A root by unique id listens before the id exists: so long after the first refusal, if all
- * addresses refuse, it is gone. */
+/* The root of a unique id listens before the id exists. If all its addresses have refused for this
+ * long, it is gone. */
 #define GONE_AFTER_NS (2 * TUTTI_NS_PER_S)
 
 uint64_t tutti_member_elapsed_ms(const struct member *member)
@@ -60,7 +61,7 @@ static const char *name_attempt(const struct member *member, const struct attemp
                                         : tutti_address_format(&attempt->address, text);
 }
 
-/* The reason is the thread's last message. */
+/* An attempt has failed; the reason is the thread's last message. */
 static void refused(struct member *member, struct attempt *attempt)
 {
     char text[TUTTI_ADDRESS_TEXT_BYTES];
@@ -108,13 +109,14 @@ static int call_root(struct member *member, struct attempt *attempt)
                                           : tutti_socket_connect(&attempt->address, &attempt->fd);
         if (rc != TUTTI_ERR_SYSTEM || member->spare_fd < 0)
             return rc;
-        /* No descriptor is left. The root hears of that from a rank that has joined it. */
+        /* No descriptor is left, so use the spare one: only a rank that has joined can tell the
+         * root why it fails. */
         close(member->spare_fd);
         member->spare_fd = -1;
     }
 }
 
-/* TUTTI_OK: a connection, and we have begun to shake hands. */
+/* TUTTI_OK: connected, and the handshake has begun. */
 static int attempt_connect(struct member *member, struct attempt *attempt)
 {
     bool is_unix = member->unix_name[0] != '\0';
@@ -150,7 +152,7 @@ static int attempt_connect(struct member *member, struct attempt *attempt)
     return TUTTI_OK;
 }
 
-/* TUTTI_OK: this is the root and we have joined. TUTTI_AGAIN: nothing yet, or refused. */
+/* TUTTI_OK: this is the root, and this rank has joined. TUTTI_AGAIN: not yet, or refused. */
 static int attempt_step(struct member *member, struct attempt *attempt)
 {
     int rc;
@@ -173,7 +175,8 @@ static int attempt_step(struct member *member, struct attempt *attempt)
     return rc;
 }
 
-/* When this attempt lets the next address begin, or is given up. */
+/* The time from which the next address is tried as well or, once chosen, this attempt is given
+ * up. */
 static uint64_t patience_end_ns(const struct attempt *attempt)
 {
     if (attempt->greeted_ns != 0)
@@ -192,8 +195,8 @@ static int fail_unreachable(const struct member *member)
                       member->last_refusal[0] ? ". Last answer: " : "", member->last_refusal);
 }
 
-/* Every address of a unique id's root refuses, and has done so for long enough. A host that we
- * cannot reach at all proves nothing, but some address must have been refused by a host. */
+/* True if every address of a unique id's root has refused for GONE_AFTER_NS. An address that cannot
+ * be reached does not count as open, but at least one must have been refused by its host. */
 static bool is_root_gone(struct member *member)
 {
     bool is_refused = false, is_open = false;
@@ -266,7 +269,7 @@ void tutti_member_call_again(struct member *member)
 
     tutti_watch_close(&member->watch, &member->fd);
     attempt->pause_ns = member->later_pause_ns;
-    member->chosen = NULL; /* it has not failed us */
+    member->chosen = NULL; /* so that refused() does not count this as a failure of the root */
     refused(member, attempt);
     member->later_pause_ns = attempt->pause_ns;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A member of an exchange over sockets: joins, gives a record and gets the table. */
+ * A member of an exchange over sockets: joins the root, sends its records and receives the
+ * tables. */
 #include "bootstrap/tcp_member.h"
 
 #include "base/clock.h"
@@ -58,7 +59,7 @@ static int fail_root_left(const char *where)
                       where, reason);
 }
 
-/* The root cannot have us now: what it says is kept, and we call again after a pause. */
+/* The root cannot admit this rank now: keep its reason, and connect again after a pause. */
 static int call_again(struct member *member)
 {
     char text[128];
@@ -72,7 +73,7 @@ static int call_again(struct member *member)
     return TUTTI_AGAIN;
 }
 
-/* TUTTI_OK: the table is in the inbox. */
+/* TUTTI_OK: the table of this round is in the inbox. */
 static int take_table(struct member *member, size_t table_bytes)
 {
     const struct tutti_frame *frame = &member->inbox.frame;
@@ -102,8 +103,8 @@ static int take_table(struct member *member, size_t table_bytes)
     return TUTTI_OK;
 }
 
-/* Our deadline has passed. The root knows who is missing: tell it to conclude, and
- * give it a moment to answer. */
+/* When this rank's deadline has passed, tell the root to conclude and wait for its answer for a
+ * short time, because the root knows which ranks are missing. */
 static int conclude(struct member *member)
 {
     static const char reason[] = "its deadline has passed";
@@ -140,7 +141,8 @@ static int exchange_round(struct member *member, const void *mine, size_t size, 
     if (!member->is_given)
         give_record(member, mine, size);
 
-    /* Receive first: if the root has given up, its reason is worth more than our broken pipe. */
+    /* Receive before sending: if the root has given up, its reason is more useful than the error
+     * of a send on a closed connection. */
     rc = take_table(member, table_bytes);
     if (rc == TUTTI_AGAIN && member->fd < 0)
         return rc;

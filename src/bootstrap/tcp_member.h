@@ -1,62 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside a member of an exchange over sockets: what finding the root (tcp_find.c) and the rounds
- * (tcp_member.c) know of each other. */
+ * Internals of a member of an exchange over sockets, shared by the search for the root (tcp_find.c)
+ * and the rounds (tcp_member.c). */
 #ifndef TUTTI_BOOTSTRAP_TCP_MEMBER_H
 #define TUTTI_BOOTSTRAP_TCP_MEMBER_H
 
 #include "bootstrap/exchange.h"
 
-/* To one address of the root. */
+/* The attempt to reach the root at one of its addresses, with its retries. */
 struct attempt {
-    struct tutti_address address; /* unless the member calls a Unix socket */
-    int fd;
+    struct tutti_address address; /* unused if the root is at a Unix socket */
+    int fd;                /* -1: no connection is open or being made */
     bool is_connected;
     bool is_refused;       /* the host at that address refused the latest try */
-    bool is_out_of_reach;  /* our own host had no way there at the latest try */
+    bool is_out_of_reach;  /* the latest try failed in this host, for example for lack of a route */
     uint64_t begun_ns;
-    uint64_t greeted_ns;   /* 0: not greeted */
-    uint64_t retry_ns;
-    uint64_t pause_ns;
+    uint64_t greeted_ns;   /* when its greeting arrived; 0: not yet */
+    uint64_t retry_ns;     /* when to try again */
+    uint64_t pause_ns;     /* the last pause before a retry; it doubles */
     struct tutti_handshake shake;
 };
 
 struct member {
     struct tutti_bootstrap base;
     struct tutti_watch watch;
-    int spare_fd;        /* given up to call the root when no descriptor is left; -1: none */
+    int spare_fd;        /* closed to connect to the root when out of descriptors; -1: none */
     char where[128];
-    char unix_name[108]; /* "": the attempts have addresses */
-    struct tutti_place place; /* but for its texts */
+    char unix_name[108]; /* "": the attempts use their addresses */
+    struct tutti_place place; /* its texts are NULL */
     uint8_t meeting_secret[TUTTI_SECRET_BYTES];
     uint64_t begun_ns;
 
-    /* Until joined. */
+    /* Until the member has joined. */
     struct attempt attempts[TUTTI_CANDIDATES_MAX];
     size_t attempt_count;
-    struct attempt *chosen;
-    int refusals;         /* by a root that was chosen */
-    uint64_t later_pause_ns; /* the last pause before calling a root again that had no time */
-    uint64_t refused_ns; /* since when all have refused; 0: they do not */
+    struct attempt *chosen;  /* the first that has greeted; NULL: none yet */
+    int refusals;            /* how often a chosen attempt has failed */
+    uint64_t later_pause_ns; /* the last pause after a root asked this member to connect later */
+    uint64_t refused_ns;     /* since when all addresses refuse; 0: they do not */
     char last_refusal[256];
 
-    /* From then on. */
-    int fd;
+    /* After the member has joined. */
+    int fd;               /* -1: not joined */
     uint32_t round;
     bool is_given;        /* this round's record is in the outbox, or sent */
-    bool is_over;         /* nothing more to say to the root */
-    uint64_t conclude_ns; /* deadline passed: until when the root may say who is missing */
+    bool is_over;         /* the root needs no reason from this member any more */
+    uint64_t conclude_ns; /* after the deadline: when to stop waiting for the root; 0: not yet */
     struct tutti_inbox inbox;
     struct tutti_outbox outbox;
     uint8_t record[TUTTI_BOOTSTRAP_RECORD_MAX];
 };
 
+/* Milliseconds since the bootstrap was made. */
 uint64_t tutti_member_elapsed_ms(const struct member *member);
 
-/* Go on looking for the root. TUTTI_OK: we have joined, over member->fd. */
+/* Continue to look for the root. TUTTI_OK: this member has joined, over member->fd. TUTTI_AGAIN:
+ * not yet. TUTTI_ERR_TIMEOUT: the deadline has passed. TUTTI_ERR_REMOTE: the root of a unique id is
+ * gone. TUTTI_ERR_SYSTEM: no descriptor is left. */
 int tutti_member_find_root(struct member *member);
 
-/* The root that we had joined asks us to call again: hang up, and look for it after a pause. The
- * reason is the thread's last message. */
+/* The root has asked this member to connect again later: close the connection, and let
+ * tutti_member_find_root look for the root after a pause. The thread's last message must be the
+ * root's reason. */
 void tutti_member_call_again(struct member *member);
 
 #endif

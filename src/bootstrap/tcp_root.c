@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The root of an exchange over sockets: takes in members, collects their records, answers with the
+ * The root of an exchange over sockets: admits members, collects their records, answers with the
  * table.
  *
- * The root is one of the ranks and is served from its own allgather() calls, so
- * it may return from a round only when the table has left for everybody: nobody
- * would flush it afterwards. A round is therefore COLLECT, then SEND.
+ * The root is one of the ranks and makes progress only in its own allgather() calls. It may
+ * therefore return from a round only when the table has been sent to all members. So a round first
+ * collects records, and then sends the table.
  *
- * Whatever goes wrong is told to all members that are here, and for a moment to
- * those that are still coming, so that every rank fails with the same sentence.
+ * After a failure the root tells the reason to all members, and for a short time also to those that
+ * still join, so that every rank fails with the same message.
  */
 #include "bootstrap/tcp_root.h"
 
@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* How often a root without descriptors looks whether one has become free. */
+/* How often a root that is out of descriptors checks whether one has become free. */
 #define FULL_PAUSE_NS (10 * TUTTI_NS_PER_MS)
 
 static struct root *root_of(struct tutti_bootstrap *boot)
@@ -53,7 +53,7 @@ static bool is_joining(const struct root *root)
     return root->round == 0 && !root->is_sending;
 }
 
-/* "rank 2 of 3 has": the ranks that the current round waits for. */
+/* Write the ranks that the current round waits for: "rank 2 of 3 has". */
 static void name_missing(const struct root *root, char *ret_text, size_t size)
 {
     bool *is_here = calloc((size_t)root->base.nranks, sizeof *is_here);
@@ -72,7 +72,8 @@ static void name_missing(const struct root *root, char *ret_text, size_t size)
     free(is_here);
 }
 
-/* The commonest mistake with unique ids looks like this to each rank that makes it. */
+/* The most common mistake with unique ids is that each rank makes its own. Each then becomes a root
+ * that no other rank joins. */
 static const char *hint_at_id(const struct root *root)
 {
     if (!root->is_of_id || !tutti_root_is_alone(root))
@@ -128,7 +129,7 @@ static bool reserve_table(struct root *root, size_t size_bytes)
     return true;
 }
 
-/* All records are here: make the table of them and send it off. */
+/* All records have arrived: make the table and begin to send it. */
 static void answer(struct root *root, const void *mine, size_t size)
 {
     size_t table_bytes = size * (size_t)root->base.nranks;
@@ -191,12 +192,12 @@ static void fail_gone(struct root *root)
                             root->base.nranks, root->round);
 }
 
-/* After a failure: has everybody been told, or waited for long enough? */
+/* After a failure: true if all ranks have been told, or the time for that is over. */
 static bool is_concluded(const struct root *root)
 {
     if (tutti_now_ns() >= root->linger_ns)
         return true;
-    /* Ranks that are still on their way would otherwise wait for us until their deadline. */
+    /* Ranks that have yet to join must be told, too, or they would wait until their deadline. */
     if (root->members.count < root->base.nranks - 1)
         return false;
     for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)

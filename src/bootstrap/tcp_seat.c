@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connections of the root of an exchange: callers, who have yet to prove
- * themselves, and members, who give records and get tables. */
+ * The connections to the root of an exchange over sockets: callers, which have yet to prove that
+ * they hold the secret, and members, which send records and receive tables. */
 #include "bootstrap/tcp_root.h"
 
 #include "base/clock.h"
@@ -13,13 +13,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Most events handled in one call, so that strangers cannot keep us inside. */
+/* The most events handled in one call, so that strangers cannot keep the root busy for ever. */
 #define EVENTS_PER_CALL 4096
 #define ACCEPTS_PER_EVENT 256
-/* Callers that have not proved themselves: for how long, and how many beside the ranks due. */
+/* Limits for callers that have not proved themselves: how long they may take, and how many there
+ * may be in addition to nranks. */
 #define HANDSHAKE_NS  (10 * TUTTI_NS_PER_S)
 #define STRANGERS_MAX 64
-/* What a rank needs to prove itself at most, where few can do so at a time. */
+/* When the root is out of descriptors, a caller may take this long to prove itself before it has to
+ * make room for another. */
 #define PROOF_NS (500 * TUTTI_NS_PER_MS)
 
 /* ---- lists of seats --------------------------------------------------------------- */
@@ -49,7 +51,7 @@ static void unlink_from(struct list *list, struct seat *seat)
     list->count--;
 }
 
-/* Of a seat that is in no list. */
+/* Close and free a seat that is in no list. */
 static void release_seat(struct root *root, struct seat *seat)
 {
     if (seat->is_member && seat->fd >= 0)
@@ -70,7 +72,7 @@ static void free_seat(struct root *root, struct seat *seat)
 
 static void load_error(struct root *root, struct seat *seat)
 {
-    /* A failure of our own machine is, to others, a rank that gave up. */
+    /* To other ranks, a failure of the root's own machine is a rank that gave up. */
     bool is_shared = root->failure == TUTTI_ERR_USAGE || root->failure == TUTTI_ERR_TIMEOUT;
     struct tutti_frame frame = {.kind = TUTTI_FRAME_ERROR,
                                 .round = root->round,
@@ -91,8 +93,8 @@ static void left(struct root *root, struct seat *seat)
     if (seat->rank < 0)
         return;
     if (!seat->has_spoken && seat->inbox.done == 0 && root->failure == TUTTI_OK) {
-        /* It may not even know that it had joined: it can have lost patience before our answer
-         * arrived, and then it calls again. */
+        /* It may not know that it had joined: it may have given up before our answer arrived, and
+         * will connect again. */
         root->seat_of_rank[seat->rank] = NULL;
         root->joined--;
         root->complete_ns = 0;
@@ -100,7 +102,7 @@ static void left(struct root *root, struct seat *seat)
         append(&root->gone_callers, seat);
         return;
     }
-    /* Who has its table of the last round may go while others still get theirs. */
+    /* A member that has its table of the last round may leave while others still get theirs. */
     root->gone++;
     if (is_owed)
         tutti_root_fail(root, TUTTI_ERR_REMOTE,
@@ -108,7 +110,7 @@ static void left(struct root *root, struct seat *seat)
                         root->base.nranks, tutti_last_message());
 }
 
-/* Send on, and follow the table by the error if there is one. */
+/* Continue to send. If the root has failed, the error follows the table. */
 void tutti_root_flush(struct root *root, struct seat *seat)
 {
     while (seat->fd >= 0) {
@@ -136,7 +138,7 @@ static void take_record(struct root *root, struct seat *seat)
     const struct tutti_frame *frame = &seat->inbox.frame;
 
     if (seat->rank < 0)
-        return; /* it is being told that it is not wanted */
+        return; /* it has been rejected, and is being told the reason */
     if (seat->has_record || frame->round != seat->rounds) {
         tutti_root_fail(root, TUTTI_ERR_REMOTE,
                         "rank %d gave a record of round %u where round %u is due", seat->rank,
@@ -158,7 +160,7 @@ static void gave_up(struct root *root, struct seat *seat)
     if (seat->rank < 0)
         return;
     if (tutti_inbox_error(&seat->inbox, text, sizeof text) == TUTTI_ERR_TIMEOUT)
-        tutti_root_fail_missing(root); /* its deadline came before ours: conclude all the same */
+        tutti_root_fail_missing(root); /* its deadline has passed, even if ours has not */
     else
         tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %s", seat->rank,
                         root->base.nranks, text);
@@ -198,8 +200,8 @@ static void drop_stranger(struct root *root, struct seat *seat)
     free_seat(root, seat);
 }
 
-/* Tell a caller that has proved itself something, and part from it. It has a few bytes of room in
- * its socket, so nothing waits. */
+/* Send a message to a caller that has proved itself, and close its connection. The message fits
+ * into the empty buffer of the socket, so it is sent at once. */
 static void dismiss(struct root *root, struct seat *seat, enum tutti_frame_kind kind, int code,
                     const char *text)
 {
@@ -209,12 +211,12 @@ static void dismiss(struct root *root, struct seat *seat, enum tutti_frame_kind 
     tutti_outbox_load(&seat->outbox, &frame, text);
     (void)tutti_outbox_step(&seat->outbox, seat->fd);
     unlink_from(&root->callers, seat);
-    seat->is_member = true; /* its socket is closed with care for what was sent */
+    seat->is_member = true; /* so that release_seat closes it without losing what was sent */
     release_seat(root, seat);
 }
 
-/* All ranks are here, so this caller is one more. At a store it may be early: a member that has
- * left us forms the next communicator. An id has only one. */
+/* All ranks have joined, so this caller is one too many. At a store it may be early for the next
+ * communicator: a member that has left this one may already form it. An id has only one. */
 static void dismiss_surplus(struct root *root, struct seat *seat)
 {
     if (root->is_of_id)
@@ -226,7 +228,8 @@ static void dismiss_surplus(struct root *root, struct seat *seat)
                 "all ranks of the communicator that is formed there have joined");
 }
 
-/* The caller belongs to another communicator that is formed at this place. */
+/* The caller belongs to another communicator that is formed at this place: hand it over to that
+ * root, or ask it to connect again later. */
 static void pass_on(struct root *root, struct seat *seat, const uint8_t *forming)
 {
     char text[160];
@@ -242,7 +245,7 @@ static void pass_on(struct root *root, struct seat *seat, const uint8_t *forming
     dismiss(root, seat, TUTTI_FRAME_LATER, TUTTI_ERR_USAGE, text);
 }
 
-/* A caller of our communicator is given a member's seat. */
+/* Make a caller of this communicator a member. */
 static void give_seat(struct root *root, struct seat *seat, uint32_t nranks, uint32_t rank)
 {
     seat->inbox.body = malloc(TUTTI_BOOTSTRAP_RECORD_MAX);
@@ -284,7 +287,7 @@ static void give_seat(struct root *root, struct seat *seat, uint32_t nranks, uin
         tutti_root_flush(root, seat);
 }
 
-/* The caller has proved itself: which rank is it, of which communicator? */
+/* The caller has proved itself: decide by its rank and communicator what becomes of it. */
 static void take_in(struct root *root, struct seat *seat)
 {
     uint8_t forming[TUTTI_FORMING_BYTES];
@@ -303,7 +306,7 @@ static void take_in(struct root *root, struct seat *seat)
         give_seat(root, seat, nranks, rank);
 }
 
-/* Those that other roots at our door have let in for us. */
+/* Admit the callers of this communicator that other roots at the door have accepted. */
 static void take_handed_over(struct root *root)
 {
     struct seat *seat;
@@ -345,7 +348,7 @@ static void expire_callers(struct root *root)
     }
 }
 
-/* A new connection; NULL: it is gone again, or the root has failed. */
+/* Make a seat for a new connection; NULL: it was dropped, or the root has failed. */
 static struct seat *seat_caller(struct root *root, int fd)
 {
     bool is_unix = tutti_door_is_unix(root->door);
@@ -365,15 +368,15 @@ static struct seat *seat_caller(struct root *root, int fd)
         drop_stranger(root, seat);
         return NULL;
     }
-    if (!is_unix && tutti_socket_tune(fd, 0) != TUTTI_OK) { /* it has left again */
+    if (!is_unix && tutti_socket_tune(fd, 0) != TUTTI_OK) { /* the caller has already left */
         free_seat(root, seat);
         return NULL;
     }
     return seat;
 }
 
-/* Nothing is left for another caller. The root gives up, and needs a descriptor to tell the ranks
- * that have yet to come: its spare one, and those of ranks that have been told. */
+/* No descriptor is left for another caller, so the root fails. To tell the ranks that have yet to
+ * join, it uses its spare descriptor and those of ranks that have been told (free_descriptors). */
 static void run_out(struct root *root, int rc)
 {
     tutti_root_fail(root, rc, "rank %d of %d, whom the others join, has no descriptor left for "
@@ -398,7 +401,8 @@ static bool free_descriptors(struct root *root)
     return is_any_free;
 }
 
-/* The listener would wake us for ever, so it is not watched for a while. */
+/* A listener with waiting callers would wake the root all the time, so stop watching it for a
+ * while. */
 static void stop_watching(struct root *root)
 {
     tutti_watch_remove(&root->watch, tutti_door_fd(root->door));
@@ -413,7 +417,7 @@ static void watch_again(struct root *root)
     root->is_full = false;
 }
 
-/* No descriptor for a caller. True: there is one now. */
+/* Free a descriptor for a caller. True: there is one now. */
 static bool make_room(struct root *root, int rc)
 {
     const struct seat *oldest = root->callers.oldest;
@@ -421,7 +425,7 @@ static bool make_room(struct root *root, int rc)
 
     if (oldest != NULL &&
         (!has_failed || oldest->shake.deadline_ns + PROOF_NS < tutti_now_ns() + HANDSHAKE_NS)) {
-        /* One that has not proved itself makes room for another. */
+        /* A caller that has not proved itself makes room for another. */
         drop_stranger(root, root->callers.oldest);
         return true;
     }
@@ -453,12 +457,12 @@ static void accept_callers(struct root *root)
             continue;
         tutti_handshake_start(&seat->shake, fd, true, root->meeting_secret, NULL,
                               tutti_now_ns() + HANDSHAKE_NS);
-        hear_caller(root, seat); /* we speak first */
+        hear_caller(root, seat); /* the acceptor sends first */
         expire_callers(root);
     }
     if (rc < 0) {
         tutti_root_fail(root, rc, "%s", tutti_last_message());
-        tutti_watch_remove(&root->watch, tutti_door_fd(root->door)); /* it would wake us for ever */
+        tutti_watch_remove(&root->watch, tutti_door_fd(root->door)); /* or it wakes us for ever */
         root->is_listening = false;
     }
 }

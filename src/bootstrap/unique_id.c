@@ -6,14 +6,12 @@
  *   5   candidates        108   zero, 12 bytes
  *   6   port              120   checksum of all before, 8 bytes
  *
- * The checksum guards against bytes lost on the way; it proves nothing, the
- * handshake does.
+ * The checksum guards against damaged bytes. It is no proof of the secret; the handshake is.
  *
- * The listener is open before the id leaves this function, so that no rank can
- * come too early. It waits in a table of the process until the first rank of
- * this process starts with the id; that rank becomes the root. The table remembers ids that have
- * been used, so that a second use is refused by name in this process; in others the closed port
- * tells.
+ * The listener is open before the id is returned, so that no rank can connect too early. It waits
+ * in a table of the process until the first rank of this process starts with the id; that rank
+ * becomes the root. The table keeps used ids, so that a second use in this process gets a clear
+ * error. In other processes the connection is refused.
  */
 #include "base/param.h"
 #include "bootstrap/exchange.h"
@@ -42,17 +40,17 @@ enum {
 #define USED_MAX 1024
 
 enum stage {
-    IS_OPEN,   /* nobody has started with it */
+    IS_OPEN,   /* no rank of this process has started with it */
     IS_SERVED, /* its root waits for ranks */
-    IS_USED,   /* all its ranks have come, or its root has given up */
+    IS_USED,   /* all its ranks have joined, or its root has given up */
 };
 
 /* An id made in this process. */
 struct listener {
-    uint8_t id[TUTTI_UNIQUE_ID_SIZE]; /* without its secret, once used */
+    uint8_t id[TUTTI_UNIQUE_ID_SIZE]; /* once used, its secret is erased */
     enum stage stage;
-    int fd;      /* while open */
-    pid_t maker; /* a child made by fork has a copy of this table, but must not serve as well */
+    int fd;      /* valid while IS_OPEN */
+    pid_t maker; /* a child made by fork has a copy of this table, but must not become a root */
     struct listener *next;
 };
 
@@ -74,10 +72,10 @@ static bool is_link_local_ipv6(const struct tutti_address *address)
     return address->family == 6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
 }
 
-/* Which of this host's addresses go into an id: two IPv4, one IPv6 and loopback,
- * so that neither many interfaces of one family nor their order hide the way that
- * works; free places go to whatever is left. Link-local IPv6 needs an interface of
- * the other side's, which an id cannot name. */
+/* Choose which of this host's addresses go into an id: two IPv4, one IPv6 and loopback. With this
+ * mix, many interfaces of one family cannot crowd out the address that works. Free places are
+ * filled with any other addresses. Link-local IPv6 is left out: it needs the interface index of the
+ * connecting host, which an id cannot know. */
 static size_t choose(const struct tutti_address *all, size_t count,
                      struct tutti_address ret_chosen[CANDIDATES])
 {
@@ -101,8 +99,8 @@ static size_t choose(const struct tutti_address *all, size_t count,
     return chosen;
 }
 
-/* True if the root needs to listen at one address only, which is then the only one of the id: all
- * are loopback, or the user's filter leaves a single one beside loopback. */
+/* True if all addresses are loopback, or the user's filter leaves a single other one. The root then
+ * listens only at that address, and the id contains no other. */
 static bool is_private(struct tutti_address chosen[CANDIDATES], size_t *count)
 {
     size_t others = 0, last = 0;
@@ -177,7 +175,7 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
 
 /* ---- using them ---------------------------------------------------------------------- */
 
-/* Ids differ by their checksums alone as well. */
+/* Comparing the checksums is enough, because they cover the random secret. */
 static bool is_id(const struct listener *listener, const uint8_t id[TUTTI_UNIQUE_ID_SIZE])
 {
     return listener->maker == getpid() &&
@@ -185,8 +183,8 @@ static bool is_id(const struct listener *listener, const uint8_t id[TUTTI_UNIQUE
                   TUTTI_UNIQUE_ID_SIZE - AT_CHECKSUM) == 0;
 }
 
-/* Become the root if nobody of this process is: *ret_fd is the listener, else -1. TUTTI_ERR_USAGE:
- * the id has been used. */
+/* Become the root if this process made the id and none of its ranks has started with it. *ret_fd is
+ * then the listener; otherwise it is -1. TUTTI_ERR_USAGE: the id has been used. */
 static int claim(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int *ret_fd, struct listener **ret_claimed)
 {
     enum stage stage = IS_SERVED;
@@ -211,7 +209,7 @@ static int claim(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int *ret_fd, struct lis
                                        "tuttiGetUniqueId for each");
 }
 
-/* Keep the newest; those of a process that made us by fork count as well. */
+/* Keep the newest USED_MAX used ids. Ids that a child inherited by fork count, too. */
 static void forget_oldest(void)
 {
     int count = 0;
@@ -229,7 +227,7 @@ static void forget_oldest(void)
     }
 }
 
-/* The root has no use for more callers. */
+/* Mark an id as used, because its root needs no more callers. */
 static void retire(void *context)
 {
     struct listener *listener = context;

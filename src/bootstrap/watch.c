@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One descriptor to sleep on for many: an epoll set with a timer in it, so that a
- * caller may sleep without a limit of its own and still wakes for retries and deadlines. */
+ * One descriptor to poll in place of many: an epoll set that contains a timer. A caller may sleep
+ * without a timeout of its own and still wakes for retries and deadlines. */
 #include "base/clock.h"
 #include "bootstrap/exchange.h"
 
@@ -66,7 +66,7 @@ void tutti_watch_close(struct tutti_watch *watch, int *fd)
 {
     if (*fd < 0)
         return;
-    /* Closing alone would leave the entry behind if a forked child held a copy. */
+    /* A close alone would not remove the entry while a forked child holds a copy. */
     tutti_watch_remove(watch, *fd);
     close(*fd);
     *fd = -1;
@@ -93,7 +93,7 @@ void *tutti_watch_next(struct tutti_watch *watch)
     while (epoll_wait(watch->epoll_fd, &event, 1, 0) == 1) {
         if (event.data.ptr != NULL)
             return event.data.ptr;
-        /* The timer has done its work by waking us. */
+        /* The timer only had to wake the caller. */
         if (read(watch->timer_fd, &expirations, sizeof expirations) < 0)
             return NULL;
     }

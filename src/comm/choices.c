@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a communicator's choices of algorithms depend on: rank 0's policy, shared while the
- * communicator forms (share.h), or the parent's of a split; and the machine as all ranks see
- * it. Nothing else, so all choose alike. */
+ * The inputs of a communicator's algorithm choices: a policy, and the machine as all ranks see it.
+ * The policy is rank 0's, shared while the communicator forms (share.h); after a split it is the
+ * parent's. Choices depend on nothing else, so all ranks choose the same. */
 #include "comm/comm.h"
 #include "tuner/assumed.h"
 
@@ -46,7 +46,8 @@ const char *tutti_choices_transports(const struct tutti_comm *comm)
     return shares && comm->places.nnodes < (uint32_t)comm->nranks ? "shm+tcp" : "tcp";
 }
 
-/* Rates and orders as described; of a parent rates alone, for it has other ranks; else assumed. */
+/* A machine taken over from a parent has rates only, because a parent has other ranks. Otherwise
+ * the machine is as described, or else assumed. */
 static int learn_machine(struct tutti_comm *comm)
 {
     const char *text = comm->policy ? comm->policy->text[TUTTI_POLICY_MACHINE] : "";
@@ -64,8 +65,9 @@ static int learn_machine(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-/* Nodes and their cells as described, else the hosts and what they are divided in; groups only of
- * nodes as described. */
+/* Nodes and cells are as described, or else the hosts and their cells. Described groups are groups
+ * of described nodes. Without these each rank counts as a node, so groups are kept only if each
+ * rank has a host of its own. */
 static int learn_places(struct tutti_comm *comm, uint32_t nhosts)
 {
     struct tutti_places *places = &comm->places;
@@ -88,7 +90,6 @@ static int learn_places(struct tutti_comm *comm, uint32_t nhosts)
     return TUTTI_OK;
 }
 
-/* With the policy that there is. */
 static int look_around(struct tutti_comm *comm)
 {
     const char *host = comm->policy ? comm->policy->text[TUTTI_POLICY_HOST] : "";

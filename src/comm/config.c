@@ -15,7 +15,7 @@ static int check_range(const char *field, int value, int low)
                       "TUTTI_CONFIG_UNDEF_INT for the default", field, value, low);
 }
 
-/* The caller's configuration, cut or filled up to the fields that we know. */
+/* Callers may be compiled against a version with fewer or more fields. */
 static int read_config(const tuttiConfig_t *given, tuttiConfig_t *ret_config)
 {
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
@@ -57,7 +57,7 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
     };
     tuttiConfig_t known = TUTTI_CONFIG_INITIALIZER;
 
-    /* Every way to a communicator comes by here, before it opens a socket. */
+    /* All functions that make a communicator call this one before they open a socket. */
     tutti_limits_raise();
     if (config != NULL)
         TUTTI_TRY(read_config(config, &known));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a communicator ends, and what may be asked of it. */
+ * Public functions that end a communicator, and those that query it. */
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
 
@@ -108,7 +108,7 @@ tuttiResult_t tuttiCommSetTimeout(tuttiComm_t handle, int timeoutMs)
     return tutti_public(rc);
 }
 
-/* A visit whose answer goes to `out`. */
+/* Begins a visit whose result goes to `out`, which messages call `name`. */
 static int query(const char *function, tuttiComm_t handle, const void *out, const char *name,
                  struct tutti_comm **ret_comm)
 {
@@ -150,8 +150,8 @@ tuttiResult_t tuttiCommUserRank(tuttiComm_t handle, int *rank)
     return tutti_public(TUTTI_OK);
 }
 
-/* A non-blocking initialisation goes on in the thread that asks. A second one that asks at the same
- * time learns that it is in progress. */
+/* A non-blocking initialisation progresses in the thread that queries it. A second thread that
+ * queries at the same time gets TUTTI_AGAIN. */
 static int go_on_forming(struct tutti_comm *comm, const char *function)
 {
     const char **pass = tutti_comm_try_enter(comm, function);
@@ -181,7 +181,7 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
         rc = go_on_forming(comm, function);
     if (rc == TUTTI_OK && tutti_load_acquire(&comm->state) == TUTTI_COMM_READY) {
         rc = tutti_fabric_news(comm->fabric);
-        /* Of graphs that are played only their kernels tell. */
+        /* Errors in replayed CUDA graphs are known only to their kernels. */
         if (rc == TUTTI_OK && comm->gpu != NULL)
             rc = tutti_gpu_check(comm->gpu->gpu);
         rc = rc == TUTTI_AGAIN ? TUTTI_OK : rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a communicator comes to be: a list of named phases, each resumable. */
+ * Forming a communicator: a list of named phases, each of which can be resumed. */
 #include "base/clock.h"
 #include "base/param.h"
 #include "bootstrap/claim.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What goes wrong is told to all in the exchange of what each host can do. */
+/* A failure is no error yet: all ranks learn of it in the exchange of verdicts. */
 static int read_schedules(struct tutti_comm *comm)
 {
     if (comm->rank == 0) {
@@ -25,7 +25,7 @@ static int read_schedules(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-/* A rank that cannot take part meets the others nevertheless, to tell them why. */
+/* A rank that cannot take part still joins this exchange, to tell the others why. */
 static int exchange_records(struct tutti_comm *comm)
 {
     uint8_t declined[TUTTI_FABRIC_RECORD_BYTES];
@@ -40,7 +40,7 @@ static int exchange_records(struct tutti_comm *comm)
                                          comm->gathered));
     if (comm->declines != TUTTI_OK)
         return comm->declines;
-    /* A store's ranks agree on the secret as they meet: only now is it known. */
+    /* Ranks that meet at a store agree on the secret in the first round: only now is it known. */
     memcpy(comm->secret, comm->boot->secret, sizeof comm->secret);
     tutti_fabric_trust(comm->fabric, comm->secret);
     return TUTTI_OK;
@@ -69,7 +69,7 @@ static int exchange_verdicts(struct tutti_comm *comm)
     for (size_t rank = 0; rank < (size_t)comm->nranks; rank++)
         if (!comm->gathered[rank * TUTTI_COMM_VERDICT_BYTES + TUTTI_GPU_VERDICT_AT])
             comm->all_have_gpus = false;
-    /* The fabric's verdicts, one behind the other. */
+    /* tutti_fabric_settle expects the fabric's verdicts without gaps. */
     for (size_t rank = 1; rank < (size_t)comm->nranks; rank++)
         memmove(comm->gathered + rank * TUTTI_FABRIC_VERDICT_BYTES,
                 comm->gathered + rank * TUTTI_COMM_VERDICT_BYTES, TUTTI_FABRIC_VERDICT_BYTES);
@@ -86,7 +86,7 @@ static int share_bytes(struct tutti_comm *comm)
     return tutti_share_progress(&comm->share, comm->fabric, comm->nranks, comm->rank);
 }
 
-/* Ranks of this process may be copying from what is shared. */
+/* Other ranks of this process may still be copying from the shared bytes. */
 static void end_sharing(struct tutti_comm *comm)
 {
     if (comm->share.total_bytes > 0 && comm->fabric != NULL) {
@@ -136,7 +136,7 @@ static const struct {
 
 enum { PHASES = sizeof phases / sizeof *phases };
 
-/* Where on its host this rank lives, for all to know. */
+/* The cells of its host that this rank runs in, for its record. */
 static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS])
 {
     struct tutti_home home;
@@ -149,7 +149,7 @@ static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL
     return TUTTI_OK;
 }
 
-/* All that takes no other rank. */
+/* The part of forming that needs no other rank. */
 static int open_own(struct tutti_comm *comm, const struct tutti_settings *settings)
 {
     struct tutti_fabric_args args = {.nranks = comm->nranks, .rank = comm->rank,
@@ -208,8 +208,8 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     return TUTTI_OK;
 }
 
-/* At the deadline the ranks of an exchange tell each other which ranks are missing. That takes a
- * moment, and their message is better than ours. */
+/* At the deadline the ranks of an exchange tell each other which ranks are missing. Wait this long
+ * for that message, which is better than the one of tutti_comm_form. */
 #define LAST_WORDS_NS (3 * TUTTI_NS_PER_S)
 
 static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
@@ -222,7 +222,8 @@ static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
 int tutti_comm_form(struct tutti_comm *comm)
 {
     while (comm->phase < PHASES) {
-        /* Before the step, which knows better than we who is missing when it is late. */
+        /* Read the clock before the step: a step that itself sees the deadline pass knows which
+         * ranks are missing, and reports that. */
         uint64_t now_ns = tutti_now_ns();
         int rc;
 
@@ -258,8 +259,8 @@ int tutti_comm_form(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-/* Between two looks: short, but hundreds of ranks that share a few cores would only look, and keep
- * the cores from those that have something to do. */
+/* The pause between two passes. It is short, but grows with the number of ranks: hundreds of ranks
+ * on a few cores would otherwise poll all the time, and take the cores from ranks with work. */
 enum { IDLE_US = 200, IDLE_US_PER_RANK = 10, IDLE_MS_MOST = 5 };
 
 void tutti_comm_form_idle(struct tutti_comm *comm)
@@ -270,7 +271,7 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
 
     pause_us = pause_us < IDLE_US ? IDLE_US : pause_us;
     pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
-    /* Joining also waits for things that no descriptor tells. */
+    /* Other phases also wait for events that no descriptor signals. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
         poll(&poll_fd, 1, IDLE_MS_MOST);
     else
@@ -279,13 +280,14 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
 
 void tutti_comm_free(struct tutti_comm *comm)
 {
-    char message[TUTTI_MESSAGE_BYTES], reason[TUTTI_MESSAGE_BYTES / 2]; /* as much as travels */
+    /* The bootstrap sends at most half a message to the peers. */
+    char message[TUTTI_MESSAGE_BYTES], reason[TUTTI_MESSAGE_BYTES / 2];
 
     if (comm == NULL)
         return;
     tutti_log_enter(&comm->scope);
     tutti_message_copy(reason, sizeof reason, comm->error_text);
-    /* What peers do while we hang up is not what the caller asks about. */
+    /* Errors of peers during the shutdown must not replace the caller's last message. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     if (comm->boot != NULL)
         comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was given up");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Handles: small objects that outlive their communicators, so that the use of a
- * destroyed one is an error and no crash. Released handles are used again, but
- * only after many others, so that stale ones stay recognisable for long.
+ * Handles: small objects that outlive their communicators, so that the use of a destroyed
+ * communicator is an error instead of a crash. Released handles are reused, but only after REST
+ * others, so that stale handles stay recognisable for long.
  *
  * A handle also keeps threads apart. Calls that change a communicator go through its gate, one at
- * a time. Short calls that any thread may make are counted as visits. Both live here, because a
- * thread that comes too late must be refused without a look at what has been freed.
+ * a time. Short calls that any thread may make are counted as visits. Gate and count are part of
+ * the handle, because a thread that comes too late must be refused without touching freed memory.
  *
- * They lie in a few blocks, each twice as large as the one before, so that an address that never
- * was a handle is known without being looked at. */
+ * Handles are allocated in a few blocks, each twice as large as the one before. So an address that
+ * never was a handle is recognised without reading the memory there. */
 #include "comm/comm.h"
 
 #include "base/fence.h"
@@ -25,7 +25,7 @@ struct tuttiComm {
     alignas(TUTTI_CACHE_LINE) struct tutti_gate gate;
     struct tutti_comm *comm;
     struct tuttiComm *next;
-    uint32_t magic;    /* release: pairs with the acquire in is_live */
+    uint32_t magic;    /* stores release, paired with the acquire in is_live */
     uint32_t visitors; /* threads in short calls; atomic */
     uint32_t fork_generation;
     int rank;
@@ -35,8 +35,8 @@ _Static_assert(sizeof(struct tuttiComm) == TUTTI_CACHE_LINE, "an entry touches o
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tuttiComm *oldest, *newest; /* released handles, first in first out */
 static size_t released;
-static struct tuttiComm *blocks[BLOCKS]; /* release: pairs with the acquire in is_handle */
-static size_t used_in_last;              /* of the block begun last */
+static struct tuttiComm *blocks[BLOCKS]; /* stores release, paired with the acquire in is_handle */
+static size_t used_in_last;              /* handles in use of the newest block */
 static int block_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static uint32_t fork_generation;
@@ -138,7 +138,8 @@ tuttiComm_t tutti_handle_create(struct tutti_comm *comm)
 
 void tutti_handle_close(tuttiComm_t handle)
 {
-    /* Either a visitor sees that the handle is dead, or it is waited for. */
+    /* The fence pairs with the one in tutti_handle_visit: either a visitor sees that the handle is
+     * dead, or this thread sees the visitor and waits for it. */
     tutti_store_release(&handle->magic, (uint32_t)MAGIC_DEAD);
     tutti_fence_full();
     while (tutti_load_acquire(&handle->visitors) != 0)
@@ -159,7 +160,7 @@ void tutti_handle_release(tuttiComm_t handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* True for a communicator of this process that was not destroyed. */
+/* True if the communicator was made by this process and is not destroyed. */
 static bool is_live(const struct tuttiComm *handle)
 {
     return is_handle(handle) && tutti_load_acquire(&handle->magic) == MAGIC_LIVE &&
@@ -229,7 +230,7 @@ int tutti_handle_enter(tuttiComm_t handle, const char *function, struct tutti_co
     pass = tutti_gate_enter(&handle->gate, function);
     if (pass == NULL)
         return fail_occupied(handle, function);
-    /* The thread that was inside before may have destroyed it. */
+    /* The thread that was inside before may have destroyed the communicator. */
     if (tutti_load_acquire(&handle->magic) != MAGIC_LIVE) {
         tutti_gate_leave(pass);
         return fail_handle(handle, function);

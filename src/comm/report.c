@@ -2,8 +2,8 @@
  * The log lines of a communicator: missing ranks while it forms, its description once it is ready,
  * the algorithms of its calls, its end. docs/logging.md shows the lines.
  *
- * All ranks know most of this alike, so rank 0 tells it for all of them. The first rank of each
- * host tells the facts that only its host knows. So a job of many ranks prints few lines. */
+ * Most of these facts are the same on all ranks, so rank 0 logs them for all. The first rank of
+ * each host logs the facts of its host. So a job of many ranks prints few lines. */
 #include "base/build_info.h"
 #include "base/clock.h"
 #include "base/environment.h"
@@ -25,7 +25,7 @@ void tutti_comm_report_begin(const struct tutti_comm *comm)
     if (comm->rank == 0 && tutti_log_is_on(TUTTI_LOG_VERSION) &&
         tutti_exchange(&has_told_version, 1) == 0)
         tutti_log(TUTTI_LOG_VERSION, "Tutti %s", tutti_build_version());
-    /* The ranks of a job mostly have one environment: a mistake in it is told once. */
+    /* The ranks of a job usually have the same environment, so one warning is enough. */
     tutti_environment_report_unknown(comm->rank == 0 ? TUTTI_LOG_WARN : TUTTI_LOG_INFO);
 }
 
@@ -41,12 +41,12 @@ void tutti_comm_report_missing(struct tutti_comm *comm, const char *phase)
     if (notice_ns == 0 || now_ns - comm->noticed_ns < notice_ns)
         return;
     comm->noticed_ns = now_ns;
-    tutti_log_enter(&comm->scope); /* the parent's, after a step of a split */
+    tutti_log_enter(&comm->scope); /* a step of a split leaves the parent's scope */
     if (comm->boot->ops->describe_missing != NULL)
         is_best_known = comm->boot->ops->describe_missing(comm->boot, whom, sizeof whom);
     if (*whom == '\0')
         snprintf(whom, sizeof whom, "%s has not ended", phase);
-    /* A rank that has reached the root can only say that it waits: the root says for whom. */
+    /* A rank that has reached the root does not know which ranks are missing, but the root does. */
     tutti_log(is_best_known ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
               "still forming after %.1f s (limit %.1f s, TUTTI_INIT_TIMEOUT_MS): %s",
               (double)(now_ns - comm->begun_ns) / 1e9, comm->init_timeout_ms / 1e3, whom);
@@ -74,7 +74,7 @@ static int first_rank_of(const struct tutti_comm *comm, uint32_t host)
     return rank;
 }
 
-/* "host 0 'node1' has ranks 0-3, 8". */
+/* Writes "host 0 'node1' has ranks 0-3, 8", cut off at `size`. Returns its length. */
 static size_t name_ranks(const struct tutti_comm *comm, uint32_t host, char *text, size_t size)
 {
     int first_there = first_rank_of(comm, host);
@@ -109,7 +109,7 @@ static void tell_places(const struct tutti_comm *comm, uint32_t nhosts)
     tutti_log(TUTTI_LOG_INFO, host < nhosts ? "%s; and %u more hosts" : "%s", text, nhosts - host);
 }
 
-/* Files that rank 0 has read for all: the variables name them. */
+/* The variables of rank 0, and the files that it has read for all ranks. */
 static void tell_sources(const struct tutti_comm *comm)
 {
     const struct tutti_policy *policy = comm->policy;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules from files. */
+ * Schedules from files: reads TUTTI_SCHEDULE and the files that it names, shares them, and finds
+ * the one for a call. */
 #include "comm/schedules.h"
 
 #include "base/log.h"
@@ -18,9 +19,9 @@ struct tutti_schedules {
     struct tutti_schedules *next;
 };
 
-/* What stands in TUTTI_SCHEDULE between two colons. */
+/* One entry of TUTTI_SCHEDULE, between two colons. */
 struct entry {
-    char text[512]; /* as it stands there, for messages and for the other ranks */
+    char text[512]; /* verbatim, for messages and for the other ranks */
     const char *path;
     int collective; /* -1: not given */
     bool has_limits;
@@ -29,7 +30,7 @@ struct entry {
 
 /* ---- the variable -------------------------------------------------------------------------- */
 
-/* "64K"; "" is `fallback`. */
+/* Reads a size such as "64K" at *at, and moves *at behind it. No digits: `fallback`. */
 static int read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
 {
     static const char units[] = "KMG";
@@ -56,7 +57,7 @@ static int read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
     return TUTTI_OK;
 }
 
-/* "[64K-1M]=" */
+/* Reads "=" or "[64K-1M]=". */
 static int read_limits(const char *at, struct entry *entry)
 {
     entry->has_limits = *at == '[';
@@ -105,7 +106,7 @@ static int read_entry(const char *text, size_t length, struct entry *ret_entry)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* All of a file, with a zero behind it. */
+/* Reads a whole file, and puts a zero byte behind it. */
 static int read_file(const char *path, size_t most_bytes, char **ret_text, size_t *ret_size_bytes)
 {
     FILE *file = fopen(path, "rb");
@@ -146,7 +147,7 @@ static int read_file(const char *path, size_t most_bytes, char **ret_text, size_
     return TUTTI_OK;
 }
 
-/* This rank's part of an ensemble, which has as many ranks as the communicator. */
+/* Takes this rank's schedule out of an ensemble that has as many ranks as the communicator. */
 static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint32_t rank,
                 struct tutti_schedules **list)
 {
@@ -170,7 +171,7 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
     schedules->most_bytes = entry->has_limits ? entry->most_bytes : ensemble->most_bytes;
     if (!entry->has_limits && ensemble->most_bytes == 0)
         schedules->most_bytes = UINT64_MAX;
-    ensemble->schedules[rank] = NULL; /* the plan's from here on */
+    ensemble->schedules[rank] = NULL; /* tutti_plan_create takes it, also on failure */
     if (tutti_plan_create((struct tutti_schedule *)(uintptr_t)own, &schedules->plan) != TUTTI_OK) {
         free(schedules);
         return TUTTI_ERR_SYSTEM;
@@ -201,8 +202,8 @@ static int load(const struct entry *entry, const char *text, size_t size_bytes, 
 
 /* ---- sharing --------------------------------------------------------------------------------- */
 
-/* Entry after entry: its text, a zero, the size of its file in decimal, a zero, the file, a zero.
- */
+/* Bytes of the shared item. For each entry: its text, a zero byte, the size of its file in decimal,
+ * a zero byte, the file, a zero byte. */
 struct parcel {
     char *bytes;
     size_t size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules from files (TUTTI_SCHEDULE): read and proved by rank 0, shared, and used by the calls
- * that they are made for, in place of what the tuner would choose.
+ * Schedules from files (TUTTI_SCHEDULE). Rank 0 reads them and shares them; every rank proves them
+ * correct before use. A call that a schedule was made for runs by it instead of the tuner's choice.
  */
 #ifndef TUTTI_COMM_SCHEDULES_H
 #define TUTTI_COMM_SCHEDULES_H
@@ -9,20 +9,22 @@
 #include "executor/plan.h"
 #include "tuner/tuner.h"
 
-struct tutti_schedules; /* those of one rank; NULL is none */
+struct tutti_schedules; /* the schedules of one rank; NULL: none */
 
-/* Rank 0: read what TUTTI_SCHEDULE names, `FILE` or `collective[64K-1M]=FILE`, separated by ':',
- * and offer it to the others. TUTTI_ERR_USAGE names the file, the place in it, and what is wrong.
- */
+/* On rank 0: reads the files that TUTTI_SCHEDULE names, as `FILE` or `collective[64K-1M]=FILE`,
+ * separated by ':', and offers them to the others. Files for another number of ranks are skipped,
+ * with a log line. TUTTI_ERR_USAGE names the file, the place in it, and what is wrong. The caller
+ * destroys *ret_schedules. */
 int tutti_schedules_read(struct tutti_share *share, uint32_t nranks,
                          struct tutti_schedules **ret_schedules);
-/* The others, when it has come. */
+/* On the other ranks: takes this rank's schedules out of `share`, once its bytes have arrived.
+ * Errors as of tutti_schedules_read; TUTTI_ERR_REMOTE: the bytes are malformed. */
 int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint32_t rank,
                          struct tutti_schedules **ret_schedules);
 void tutti_schedules_destroy(struct tutti_schedules *schedules);
 
-/* The plan of the first one that is made for the call, and can run here; NULL if none is. Alike on
- * all ranks. */
+/* The plan of the first schedule that was made for the call and can run on this communicator; NULL
+ * if there is none, and for v-forms. The same on all ranks. Lives as long as `schedules`. */
 const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *schedules,
                                               const struct tutti_tuner_view *view,
                                               const struct tutti_tuner_query *query);

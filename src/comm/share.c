@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sharing what rank 0 has read. */
+ * Sharing the files that rank 0 has read. */
 #include "comm/share.h"
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where an item begins. */
+/* The offset of an item in share->bytes. */
 static size_t item_at(const struct tutti_share *share, int item)
 {
     size_t at = 0;
@@ -53,7 +53,7 @@ void tutti_share_fail(struct tutti_share *share, int rc, const char *message)
     tutti_message_copy(share->message, sizeof share->message, message);
 }
 
-/* ---- the head ------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------- */
 
 struct head {
     int32_t failure;
@@ -94,7 +94,7 @@ static int count_children(int nranks, int rank)
     return count;
 }
 
-/* The code of rank 0's failure: its own if it is one of ours, else that of a lost peer. */
+/* The code of rank 0's failure, or TUTTI_ERR_REMOTE if it is no code that this version knows. */
 static int as_failure(int32_t code)
 {
     switch (code) {
@@ -199,7 +199,8 @@ int tutti_share_progress(struct tutti_share *share, struct tutti_fabric *fabric,
 
     if (share->total_bytes == 0)
         return TUTTI_OK;
-    /* A large item may be copied straight from the memory of a peer. */
+    /* The connection may copy a large item straight from a peer's memory, which that peer must not
+     * free meanwhile. */
     if (tutti_fabric_enter(fabric)) {
         rc = move_on(share, fabric, nranks, rank);
         if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Splitting. The child's ranks meet over the parent: a bootstrap whose
- * all-gather is one of the parent's, out of which each takes its own group's part. */
+ * Splitting. The ranks of a child meet over the parent, by a bootstrap of their own. Its all-gather
+ * runs over the whole parent, and each rank keeps the records of its own group. */
 #include "base/clock.h"
 #include "base/result.h"
 #include "queue/group.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the ranks of the parent tell each other first. */
+/* First-round record of a rank of the parent. */
 struct choice {
     int32_t color, key;
 };
@@ -18,12 +18,13 @@ struct over_parent {
     struct tutti_comm *parent;
     enum tutti_caller caller;   /* the public function that splits it */
     struct choice *choices;     /* [parent's nranks] */
-    int *members;               /* the child's ranks, as the parent's */
-    struct tutti_batch *batch;  /* of the round on its way */
-    uint8_t *gathered;          /* of all of the parent's ranks */
+    int *members;               /* [child's nranks]: their ranks in the parent */
+    struct tutti_batch *batch;  /* all-gather of the round under way; NULL: none */
+    uint8_t *gathered;          /* records of all ranks of the parent */
 };
 
-/* All-gather `size` bytes over the whole parent, resumable. */
+/* All-gathers `size` bytes over the whole parent. Call it again with the same arguments on
+ * TUTTI_AGAIN. */
 static int parent_allgather(struct over_parent *over, const void *mine, size_t size, void *all)
 {
     struct tutti_call call;
@@ -72,7 +73,7 @@ static void destroy(struct tutti_bootstrap *boot, const char *reason)
 {
     struct over_parent *over = (struct over_parent *)boot;
 
-    (void)reason; /* the parent's failure tells the others */
+    (void)reason; /* the other ranks learn it from the failure of the parent */
     if (over == NULL)
         return;
     tutti_batch_release(over->batch);
@@ -85,13 +86,13 @@ static void destroy(struct tutti_bootstrap *boot, const char *reason)
 static const struct tutti_bootstrap_ops over_parent_ops = {
     .name = "parent", .allgather = allgather, .wait_fd = wait_fd, .destroy = destroy};
 
-/* Has `a` its place before `b` in the child? */
+/* True if rank `a` of the parent precedes rank `b` in the child. */
 static bool comes_before(const struct choice *choices, int a, int b)
 {
     return choices[a].key < choices[b].key || (choices[a].key == choices[b].key && a < b);
 }
 
-/* Who is in my group, in order, and which of them am I? */
+/* Finds the members of this rank's group, in their order, and its own rank among them. */
 static void find_members(struct over_parent *over)
 {
     int me = over->parent->rank, count = 0;
@@ -112,7 +113,8 @@ static void find_members(struct over_parent *over)
             over->boot.rank = rank;
 }
 
-/* One secret per child: the parent's, the number of the split, the colour. */
+/* Each child has its own secret, derived from the parent's, the number of the split and the colour.
+ */
 static void derive_secret(struct over_parent *over, const uint8_t parent_secret[TUTTI_SECRET_BYTES],
                           uint64_t split)
 {
@@ -125,20 +127,21 @@ static void derive_secret(struct over_parent *over, const uint8_t parent_secret[
 
 /* ---- the job ------------------------------------------------------------------------------- */
 
-/* A rank without a colour takes part in the parent's rounds and gets nothing. */
+/* The all-gathers of the parent in which a child forms. A rank without a colour must take part in
+ * them too, although it gets no child. */
 static const size_t rounds[] = {TUTTI_FABRIC_RECORD_BYTES, TUTTI_COMM_VERDICT_BYTES};
 enum { ROUNDS = sizeof rounds / sizeof *rounds };
 
 struct split {
     struct tutti_job job;
     struct tutti_settings settings;
-    struct over_parent *over;  /* until the child takes it */
+    struct over_parent *over;  /* NULL once the child has taken it */
     struct tutti_comm *comm;
     tuttiComm_t *newcomm;
     struct choice mine;
-    bool is_chosen;            /* choices are known */
-    size_t rounds_sat_out;
-    uint8_t *nothing;          /* [nranks + 1] records: mine, and all */
+    bool is_chosen;            /* the choices of all ranks are known */
+    size_t rounds_sat_out;     /* rounds done by a rank without a colour */
+    uint8_t *nothing;          /* [nranks + 1] records: an empty one to send, those received */
 };
 
 static int sit_out(struct split *split)
@@ -249,7 +252,7 @@ static int split_comm(struct tutti_comm *parent, int color, int key, enum tutti_
     *split = (struct split){
         .job = {.parent = parent, .progress = progress, .idle = idle, .close = close_split},
         .settings = settings, .newcomm = newcomm, .mine = {.color = color, .key = key}};
-    /* A split ends before its call does. */
+    /* The split is complete when its call, or its group, returns. */
     split->settings.is_blocking = true;
     if (open_over_parent(parent, caller, tutti_deadline_ns(settings.init_timeout_ms),
                          &split->over) != TUTTI_OK) {

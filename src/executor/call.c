@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How large a call's buffers are, and what stands for its counts in the signature; and
- * calls that the library makes itself. */
+ * Calls: the sizes of their buffers, the hash of their counts for the signature, and calls
+ * that the library makes itself. */
 #include "executor/call.h"
 
 static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
@@ -42,7 +42,7 @@ uint64_t tutti_counts_hash(const size_t *counts, int nranks)
 {
     uint64_t hash = (uint64_t)nranks;
 
-    /* Each step is a bijection of the hash so far: arrays that differ in one entry never
+    /* Each step maps the hash so far one to one, so arrays that differ in one entry never
      * collide. */
     for (int rank = 0; rank < nranks; rank++) {
         hash = (hash ^ counts[rank]) * UINT64_C(0x9E3779B97F4A7C15);

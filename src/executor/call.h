@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A call: what the user asked for, checked and complete, before anybody has
- * decided how it is done.
+ * A call: what the user asked for, checked and complete, before an algorithm
+ * has been chosen for it.
  */
 #ifndef TUTTI_EXECUTOR_CALL_H
 #define TUTTI_EXECUTOR_CALL_H
@@ -9,7 +9,8 @@
 #include "executor/signature.h"
 #include "schedule/step.h"
 
-/* Collectives first, with their own numbers; then what is not one schedule. */
+/* Collectives come first and keep the numbers of enum tutti_collective. Sends and receives follow:
+ * they have no schedule. */
 enum tutti_call_kind {
     TUTTI_CALL_VECTOR = TUTTI_COLLECTIVE_COUNT, /* added to a collective: its v-form */
     TUTTI_CALL_SEND = 2 * TUTTI_COLLECTIVE_COUNT,
@@ -17,52 +18,57 @@ enum tutti_call_kind {
     TUTTI_CALL_KIND_COUNT
 };
 
-/* Reductions as they travel in signatures: enum tutti_op, and these. */
+/* Reductions as signatures encode them: the values of enum tutti_op, and these. */
 enum { TUTTI_OP_AVERAGE = 4, TUTTI_OP_PREMULTIPLIED = 5, TUTTI_OP_NONE = 255 };
 
 struct tutti_call {
     uint8_t kind; /* enum tutti_call_kind */
-    enum tutti_collective collective; /* of collectives and their v-forms */
+    enum tutti_collective collective; /* valid for collectives and v-forms */
     enum tutti_type type;
-    enum tutti_op op;         /* what combines two elements */
+    enum tutti_op op;         /* the operator that combines two elements */
     bool is_average;          /* divide by nranks at the end */
-    /* A pre-multiplied sum: one element of `type` that this rank's input is multiplied by, kept
-     * here, or at an address that is read when the operation runs. */
+    /* A pre-multiplied sum multiplies this rank's input by a scalar, one element of `type`. It is
+     * stored in `scalar`, or, if `scalar_address` is not NULL, read from there when the operation
+     * runs. */
     bool is_premultiplied;
     const void *scalar_address;
     uint8_t scalar[8];
     const void *input;
     void *output;
     size_t count;             /* elements of one block */
-    int root;                 /* or the peer of a send or receive; 0 when there is none */
-    /* Of v-forms: one entry per rank each, owned by the call's holder; displs NULL: packed. */
+    int root;                 /* or the peer of a send or receive; 0 if there is none */
+    /* For v-forms, else NULL: arrays in elements, one entry per rank, owned by the owner of the
+     * call. Displacements NULL: the blocks are packed. */
     const size_t *input_counts, *input_displs;
     const size_t *output_counts, *output_displs;
     struct tutti_signature signature;
 };
 
-/* How large its buffers are as a whole for that rank: from the first byte to the last that is
- * read, or written. 0: it needs none. */
+/* Sizes of the call's buffers on rank `rank`, in bytes: from the start of the buffer to the end of
+ * the last block that is read or written. 0: the rank needs no such buffer. */
 void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
                         size_t *ret_input_bytes, size_t *ret_output_bytes);
 
-/* Of a v-form but the all-to-all-v: the counts that all ranks pass alike. */
+/* The counts that all ranks must pass alike: [nranks], for an all-gather-v or a reduce-scatter-v.
+ * An all-to-all-v has no such counts. */
 static inline const size_t *tutti_call_shared_counts(const struct tutti_call *call)
 {
     return call->output_counts != NULL ? call->output_counts : call->input_counts;
 }
 
-/* A hash of the counts that all ranks pass alike, for the signature. */
+/* A hash of `counts` [nranks] for the signature. Arrays that differ in one entry never have the
+ * same hash. */
 uint64_t tutti_counts_hash(const size_t *counts, int nranks);
 
-/* A collective of bytes, root 0, which the library itself calls; all ranks alike. Messages name
- * `caller`. */
+/* Fills in a collective of bytes that the library itself calls, with root 0 if it has a root.
+ * `count` is in bytes per block, and the same on all ranks. Error messages name `caller` instead of
+ * the collective. The buffers stay the caller's. */
 void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller caller,
                          const void *input, void *output, size_t count,
                          struct tutti_call *ret_call);
 
-/* Sizes that were seen before, a bit for each power of two: true for the first of each, which it
- * remembers. */
+/* True if `bytes` is the first size of its class, which is then marked in *seen. A class holds the
+ * sizes from one power of two to the next; 0 counts as 1. */
 static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
 {
     uint64_t class = bytes == 0 ? 1 : UINT64_C(1) << (63 - __builtin_clzll(bytes));
@@ -72,6 +78,7 @@ static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
     return is_new;
 }
 
+/* The address of the scalar of a pre-multiplied sum: inside the call, or the user's. */
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {
     return call->scalar_address ? call->scalar_address : call->scalar;

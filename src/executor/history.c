@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last calls, and which of them was the first that differed. */
+ * Stores the last calls, and finds the first of them that differed from a peer's. */
 #include "executor/history.h"
 
 #include "base/result.h"
@@ -41,8 +41,9 @@ uint64_t tutti_history_number(const struct tutti_history *history,
     return 0;
 }
 
-/* Before call `sequence` the chains differ in these bits, of which the bytes of `known` calls mean
- * something: name the first call that differed. */
+/* Sets the message that names the first call that differed. `differs` has the bits in which the
+ * two chains before call `sequence` differ. In its low half only the bytes of the last `known`
+ * calls are meaningful. */
 static int name_first(const struct tutti_history *history, uint64_t sequence, uint64_t differs,
                       uint64_t known, int rank)
 {
@@ -93,7 +94,8 @@ int tutti_history_compare(const struct tutti_history *history, int rank, uint64_
     if (mine == NULL || ahead >= TUTTI_CHAIN_CALLS)
         return TUTTI_OK;
     differs = tutti_chain_after(mine) ^ chain;
-    /* Of who is ahead, the calls that I have not made yet are left out, and the hash with them. */
+    /* If the peer is ahead, ignore the calls that this rank has not made yet. The hash cannot be
+     * compared then. */
     if (ahead > 0)
         differs = (tutti_chain_after(mine) ^ (uint32_t)chain >> 8 * ahead) &
                   UINT32_MAX >> 8 * ahead;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a communicator has called so far: its last collectives, and the chain of all of them.
+ * The history of a communicator: its last collectives, and a digest of all of them, the chain.
  *
- * Who asks nothing of its peers may end a call without a look at what they called: two ranks that
- * each take themselves for the root of a broadcast only send. So each header, and each post of a
- * domain, says what was called before as well, in one word:
+ * A rank that receives nothing in a call completes it without seeing what its peers called. For
+ * example, two ranks that each believe they are the root of a broadcast only send. Therefore each
+ * header, and each post of a domain, also carries the chain of the calls before it. Before call n
+ * the chain is this 64-bit word:
  *
  *       63            32 31    24 23    16 15     8 7      0
  *      | all, by a hash | n - 4  | n - 3  | n - 2  | n - 1  |
  *
- * The high half grows by every signature and never forgets. The low half has a byte of each of the
- * last four signatures: it tells which call was the first that differed. A byte is the sum of a
- * signature's bytes without carry, so one that differs always shows, such as the root's.
+ * The high half is a hash of all signatures so far, so a difference stays visible. The low half has
+ * one byte for each of the last four calls, which tells the first of them that differed. That byte
+ * is the XOR of the signature's bytes. So if a single byte of the signature differs, such as the
+ * root's, it always shows.
  *
- * Sends and receives are no part of it: each pair counts them by itself.
+ * Sends and receives are not part of the history: each pair of ranks numbers its own messages.
  */
 #ifndef TUTTI_EXECUTOR_HISTORY_H
 #define TUTTI_EXECUTOR_HISTORY_H
@@ -22,12 +24,12 @@
 enum { TUTTI_HISTORY_CALLS = 8, TUTTI_CHAIN_CALLS = 4 };
 
 struct tutti_history {
-    uint64_t sequence; /* of the last call; they count from 1 */
-    uint64_t chain;    /* after it: ready before the next call needs it */
-    struct tutti_header calls[TUTTI_HISTORY_CALLS]; /* number n is at n modulo their number */
+    uint64_t sequence; /* number of the last call; the first is 1; 0: none yet */
+    uint64_t chain;    /* after the last call: computed before the next call needs it */
+    struct tutti_header calls[TUTTI_HISTORY_CALLS]; /* call n is at n % TUTTI_HISTORY_CALLS */
 };
 
-/* The chain before the call that follows `header`. */
+/* The chain after the call that `header` describes. */
 static inline uint64_t tutti_chain_after(const struct tutti_header *header)
 {
     uint64_t words[2], hash, bytes;
@@ -42,19 +44,23 @@ static inline uint64_t tutti_chain_after(const struct tutti_header *header)
     return (hash & UINT64_C(0xFFFFFFFF00000000)) | (uint32_t)(header->chain << 8 | (bytes & 255));
 }
 
-/* Begin the next call. Returns its header, valid until TUTTI_HISTORY_CALLS more were begun. */
+/* Adds the next call. Returns its header, which stays valid until TUTTI_HISTORY_CALLS more calls
+ * have been added. */
 const struct tutti_header *tutti_history_add(struct tutti_history *history,
                                              const struct tutti_signature *signature);
 
-/* Call number `sequence`, NULL if it is forgotten or was not begun. */
+/* Call number `sequence`; NULL if it is no longer stored or has not been added. */
 const struct tutti_header *tutti_history_find(const struct tutti_history *history,
                                               uint64_t sequence);
 
-/* The number of the latest call with the signature and chain of `header`; 0 if it is forgotten. */
+/* The number of the latest call with the signature and chain of `header`; 0 if none is stored.
+ * `header->sequence` is not read. */
 uint64_t tutti_history_number(const struct tutti_history *history,
                               const struct tutti_header *header);
 
-/* Is it before the current call that `mine` and `theirs`, of the same number, part? */
+/* True if the ranks diverged before the current call. `mine` and `theirs` are headers that differ.
+ * The ranks diverged earlier if both have the same number, and either their chains differ or that
+ * number is before the current call's. */
 static inline bool tutti_history_parts(const struct tutti_history *history,
                                        const struct tutti_header *mine,
                                        const struct tutti_header *theirs)
@@ -63,13 +69,16 @@ static inline bool tutti_history_parts(const struct tutti_history *history,
            (mine->chain != theirs->chain || mine->sequence < history->sequence);
 }
 
-/* Then name the call, as near as the chains tell. Returns TUTTI_ERR_USAGE. */
+/* For headers for which tutti_history_parts is true: sets an error message that names the first
+ * call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
 int tutti_history_mismatch(const struct tutti_history *history, const struct tutti_header *mine,
                            int rank, const struct tutti_header *theirs);
 
-/* `rank` is at call `sequence`, after which its chain is `chain`: have we parted by then, or by my
- * own last call? TUTTI_ERR_USAGE names the call. TUTTI_OK if not, or if so far apart that the
- * chains cannot tell. */
+/* Compares this history with that of `rank`, whose last call is number `sequence` and whose chain
+ * after it is `chain`. Compares up to the earlier of the two ranks' last calls. TUTTI_ERR_USAGE:
+ * the calls differ, and the message names the first such call as precisely as the chains tell.
+ * TUTTI_OK: they are equal, or the ranks are too far apart to tell: `rank` is ahead by
+ * TUTTI_CHAIN_CALLS calls or more, or behind by TUTTI_HISTORY_CALLS or more. */
 int tutti_history_compare(const struct tutti_history *history, int rank, uint64_t sequence,
                           uint64_t chain);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan: the lanes of a schedule. */
+ * Plans: sorts the two-sided steps of a schedule into lanes. */
 #include "executor/plan.h"
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The lane of (peer, channel, direction), made when new. */
+/* The lane of (peer, channel, direction), created at the first request. */
 static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t channel,
                                   bool is_receive)
 {
@@ -29,7 +29,8 @@ static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t
     return &plan->lanes[plan->nlanes++];
 }
 
-/* Lanes move in their order: what can be on its way at once goes before what may have to wait. */
+/* Progress visits lanes in the order of their creation. Lanes with sends that depend on nothing are
+ * created first, so that their data is under way before a lane that may have to wait is visited. */
 static void put_first_sends_first(struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;

@@ -7,14 +7,14 @@
 
 #include "schedule/step.h"
 
-/* One direction of one connection: the steps that use it, in order. */
+/* A lane: the steps that use one direction of one connection, in order. */
 struct tutti_lane {
     int32_t peer;
     uint8_t channel;
     bool is_receive;
     uint32_t first, count; /* in plan->lane_steps */
     uint32_t connection;   /* lanes of one peer and channel share a number: 0 .. nconnections-1 */
-    bool needs_bounce;     /* has a step that passes reduced data on without storing it */
+    bool needs_bounce;     /* has a RECV_REDUCE_SEND, which sends sums on without storing them */
 };
 
 struct tutti_plan {
@@ -26,8 +26,9 @@ struct tutti_plan {
     uint32_t *local_steps; /* local and one-sided steps, in order */
 };
 
-/* Takes the schedule, also on failure. */
+/* Makes a plan, which takes over `schedule`, also on failure. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_plan_create(struct tutti_schedule *schedule, struct tutti_plan **ret_plan);
+/* Destroys the plan and its schedule. NULL is ignored. */
 void tutti_plan_destroy(struct tutti_plan *plan);
 
 #endif

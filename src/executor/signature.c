@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signatures: comparing and naming. */
+ * Signatures as text, and the messages for calls that do not match. */
 #include "executor/signature.h"
 
 #include "base/result.h"
@@ -48,7 +48,7 @@ bool tutti_signature_has_pairs(const struct tutti_signature *signature)
     return signature->call == TUTTI_CALL_VECTOR + TUTTI_ALLTOALL;
 }
 
-/* `counts` says how many elements the call moves; it ends with a comma and a blank, or is empty. */
+/* `counts` is the text of the call's counts: empty, or ending with a comma and a blank. */
 static const char *format(const struct tutti_signature *signature, const char *counts,
                           char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The signature of an operation: what every rank must agree on. It travels with
- * the first message of each operation (and in every post of a domain), so that
- * ranks which call different things are told, both calls named, and nobody hangs.
+ * The signature of an operation: what all ranks must agree on. It travels with the first message of
+ * each operation, and in every post of a domain. So ranks that call different operations get an
+ * error that names both calls, instead of waiting forever.
  */
 #ifndef TUTTI_EXECUTOR_SIGNATURE_H
 #define TUTTI_EXECUTOR_SIGNATURE_H
@@ -12,8 +12,8 @@
 
 #define TUTTI_SIGNATURE_MAGIC 0x5475u
 
-/* The public function on whose behalf the library itself makes a call: messages name that function,
- * because the user has never called what is inside it. */
+/* The public function on whose behalf the library itself makes a call. Error messages name that
+ * function, because the user does not know the calls that it makes inside. */
 enum tutti_caller {
     TUTTI_FOR_USER, /* the call is the user's own */
     TUTTI_FOR_FORMING,
@@ -24,28 +24,28 @@ enum tutti_caller {
     TUTTI_CALLER_COUNT
 };
 
-/* Its name, as in messages; NULL: the user's own call. */
+/* The name of a caller for messages; NULL for TUTTI_FOR_USER, and for unknown values. */
 const char *tutti_caller_name(uint8_t caller);
 
 struct tutti_signature {
     uint16_t magic;
     uint8_t call;   /* enum tutti_call_kind of call.h */
     uint8_t type;   /* 255: none */
-    uint8_t op;     /* 255: none; average and pre-multiplied sums have numbers of their own */
+    uint8_t op;     /* enum tutti_op, TUTTI_OP_AVERAGE, TUTTI_OP_PREMULTIPLIED; 255: none */
     uint8_t caller; /* enum tutti_caller */
     uint16_t root;  /* 65535: none */
-    /* Elements of a block. Of an all-gather-v and a reduce-scatter-v: a hash of the counts, which
-     * all ranks must pass alike. Of an all-to-all-v: 0 for the call as a whole; what travels to a
-     * peer says how many elements that peer gets. */
+    /* Elements of a block. For an all-gather-v or a reduce-scatter-v: a hash of the counts, which
+     * all ranks must pass alike. For an all-to-all-v: 0 in the call's own signature; in the header
+     * sent to a peer, the number of elements sent to that peer. */
     uint64_t count;
 };
 _Static_assert(sizeof(struct tutti_signature) == 16, "two words, without padding");
 
-/* What precedes the first bytes of an operation on each lane. */
+/* The header that precedes the first bytes of an operation on each lane. */
 struct tutti_header {
-    uint64_t sequence; /* of the communicator's collectives, or of the pair's messages */
+    uint64_t sequence; /* number among the communicator's collectives, or the pair's messages */
     struct tutti_signature signature;
-    uint64_t chain;    /* of the collectives before this one (history.h); 0 with messages */
+    uint64_t chain;    /* chain of the collectives before this one (history.h); 0 for messages */
 };
 
 static inline bool tutti_signature_equal(const struct tutti_signature *a,
@@ -61,7 +61,7 @@ static inline bool tutti_header_equal(const struct tutti_header *a, const struct
            tutti_signature_equal(&a->signature, &b->signature);
 }
 
-/* True if the two are equal but for the count: of v-forms, the same call with other counts. */
+/* True if the two are equal except for the count: for v-forms, the same call with other counts. */
 static inline bool tutti_signature_alike(const struct tutti_signature *a,
                                          const struct tutti_signature *b)
 {
@@ -71,34 +71,36 @@ static inline bool tutti_signature_alike(const struct tutti_signature *a,
     return tutti_signature_equal(&same, b);
 }
 
-/* True of an all-gather-v and a reduce-scatter-v, whose count is a hash. */
+/* True for an all-gather-v and a reduce-scatter-v, whose count is a hash. */
 bool tutti_signature_has_hash(const struct tutti_signature *signature);
-/* True of an all-to-all-v. */
+/* True for an all-to-all-v, whose counts differ from pair to pair. */
 bool tutti_signature_has_pairs(const struct tutti_signature *signature);
 
-/* "allreduce(count 1024, float32, sum)", "allgatherv(float32)", "tuttiCommSplit". Returns
- * `text`. */
+/* Writes a signature as text, for messages: "allreduce(count 1024, float32, sum)",
+ * "allgatherv(float32)", "tuttiCommSplit". Returns `text`. */
 #define TUTTI_SIGNATURE_TEXT_BYTES 128
 const char *tutti_signature_format(const struct tutti_signature *signature,
                                    char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 
-/* The same of a call of mine, whose counts are known: "allgatherv(total 22, float32)",
+/* The same for a call of this rank, whose counts are known: "allgatherv(total 22, float32)",
  * "alltoallv(sends 10, receives 12, float32)". */
 struct tutti_call;
 const char *tutti_call_format(const struct tutti_call *call, int nranks,
                               char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 
-/* Record the mismatch between my call and `rank`'s and return TUTTI_ERR_USAGE. */
+/* Sets an error message that names both calls, this rank's and that of `rank`. Returns
+ * TUTTI_ERR_USAGE. */
 int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
                              const struct tutti_header *theirs);
 
-/* The same, where both make that call with a hash but pass other counts: the first entry that
- * differs, -1 if that is not known, with both values. */
+/* The same, if both ranks make the same call but the hashes of their counts differ. `entry` is the
+ * first entry of the counts that differs, `here` and `there` its two values. `entry` -1: not
+ * known. */
 int tutti_counts_mismatch(const struct tutti_header *mine, int rank, int entry, uint64_t here,
                           uint64_t there);
 
-/* The same of a pair in an all-to-all-v: `from` sends `sent` elements to `to`, which expects
- * another number of them. */
+/* The same for a pair of ranks in an all-to-all-v, call number `number`: rank `from` sends `sent`
+ * elements to rank `to`, which expects `expected`. */
 int tutti_pair_mismatch(const struct tutti_signature *signature, uint64_t number, int from,
                         uint64_t sent, int to, uint64_t expected);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory: where their buffers are, and how they are enqueued, alone or in
+ * Calls on device memory: finds out where their buffers are, and enqueues them, alone or in
  * groups. */
 #include "gpu/comm_gpu.h"
 
@@ -20,14 +20,14 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
     int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED};
     void *values[] = {&type, &is_managed};
 
-    /* Memory that the driver does not know has a type of 0. */
+    /* The driver reports type 0 for memory that it does not know. */
     return cuda->pointer_attributes(2, attributes, values,
                                     (tutti_cu_address)(uintptr_t)buffer) == TUTTI_CU_SUCCESS &&
            (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
 }
 
-/* Without any buffer the stream tells, else what the last call with one was like: ranks that have
- * no part in an all-to-all, say, must go where the others go. */
+/* Decides for a call without any buffer, by its stream, or else by the last call with a buffer. A
+ * rank that has no data in an all-to-all, for example, must run it where the other ranks do. */
 static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t stream)
 {
     if (comm->gpu == NULL)
@@ -113,8 +113,8 @@ static uint64_t timeout_ns(const struct tutti_comm *comm)
     return (uint64_t)tutti_comm_timeout_ms(comm) * TUTTI_NS_PER_MS;
 }
 
-/* A call with stream NULL is complete when it returns: it sees what the thread's default stream has
- * done, and runs on a stream that nobody else waits for. */
+/* A call with stream NULL first waits for the thread's default stream. Then it runs on the rank's
+ * own stream, which no other stream waits for. */
 static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
                        struct tutti_cu_stream **ret_stream)
 {
@@ -137,7 +137,7 @@ static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, s
     return rc;
 }
 
-/* Collectives count by themselves, messages for each peer and direction. */
+/* Collectives are numbered together, messages by peer and direction. */
 static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_comm_gpu *side = comm->gpu;
@@ -166,8 +166,8 @@ static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
     return TUTTI_OK;
 }
 
-/* With the GPU's context current. A stream that cannot be used is refused before the call is
- * counted. */
+/* Call it with the GPU's context current. A stream that cannot be used is refused before the call
+ * gets a number, which would make this rank differ from its peers. */
 static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
                    struct tutti_cu_stream *stream)
 {
@@ -309,7 +309,8 @@ static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream
     return rc;
 }
 
-/* A group's calls run on the stream of the first; those of the others come before and after. */
+/* A group's calls run on the stream of the first call. That stream first waits for the other
+ * streams, and afterwards these wait for it. */
 static int enqueue_all(struct tutti_gpu_part *part, struct tutti_cu_stream *const *streams)
 {
     struct tutti_gpu *gpu = part->comm->gpu->gpu;
@@ -356,7 +357,7 @@ out:
     return rc;
 }
 
-/* One that fails does not keep the peers of the others waiting. */
+/* A failed part must not keep the peers of the other parts waiting, so these are still launched. */
 int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
 {
     char message[TUTTI_MESSAGE_BYTES];

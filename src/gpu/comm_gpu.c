@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank takes hold of its GPU, and the ranks meet with theirs. */
+ * Opening a rank's GPU, meeting the GPUs of the other ranks, and the end. */
 #include "gpu/comm_gpu.h"
 
 #include "base/log.h"
@@ -59,8 +59,8 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_
     struct tutti_gpu_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                   .deadline_ns = comm->deadline_ns};
 
-    /* A process that has not loaded CUDA has no device memory; in others also ranks on the CPU must
-     * know it, to refuse it. */
+    /* A process that has not loaded CUDA has no device memory. In other processes ranks on the CPU
+     * need the driver too, to recognise device memory and refuse it. */
     comm->cuda = tutti_cuda_get(wanted >= 0);
     if (wanted == TUTTI_CONFIG_UNDEF_INT && parent != NULL) {
         if (parent->gpu == NULL)
@@ -113,7 +113,7 @@ static int go_on(struct tutti_comm *comm)
     return rc;
 }
 
-/* Kernels that wait for another rank's do not learn that it has died, or given up. */
+/* Kernels that wait for another rank's kernels do not notice that the rank has died or given up. */
 static int look_after_others(struct tutti_comm *comm)
 {
     TUTTI_TRY(tutti_fabric_news(comm->fabric));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A communicator's rank on a GPU: calls on device memory.
+ * A communicator's rank on a GPU, and its calls on device memory.
  *
- * Where all ranks form a domain of GPUs (executor/cuda/gpu.h), a call on device memory is a kernel that
- * is enqueued on the caller's stream. Elsewhere it goes through the host (stage.c): the rank
- * copies its input out, the host's executor runs the call as any other, the rank copies the result
- * in; all of that in the order of the caller's stream, too. So ranks on GPUs and ranks on CPUs may
- * be of one communicator.
+ * If all ranks form a domain of GPUs (executor/cuda/gpu.h), a call on device memory is a kernel,
+ * which is enqueued on the caller's stream. Otherwise the call goes through the host (stage.c): the
+ * rank copies its input out, the host's executor runs the call like any other, and the rank copies
+ * the result in. All of that happens in the order of the caller's stream, too. So one communicator
+ * may have ranks on GPUs and ranks on CPUs.
  *
- * Calls that run as kernels count by themselves: they keep their order among each other, while
- * calls on host memory keep theirs. */
+ * Calls that run as kernels are numbered apart from calls on host memory, and each of the two kinds
+ * keeps its own order. */
 #ifndef TUTTI_GPU_COMM_GPU_H
 #define TUTTI_GPU_COMM_GPU_H
 
@@ -18,95 +18,115 @@
 struct tutti_comm_gpu {
     struct tutti_gpu *gpu;
     bool has_domain;
-    uint8_t calls_on_host;        /* the last call with a buffer was on host memory; atomic */
-    struct tutti_history history; /* of calls that ran as kernels: the calling thread's */
+    uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
+    struct tutti_history history; /* calls that ran as kernels; used by the thread inside */
     struct tutti_gpu_programs *programs; /* of named algorithms; NULL until needed */
-    uint64_t *sequences;          /* of messages that did: [2][nranks], receives, sends */
+    uint64_t *sequences;          /* [2][nranks]: receives and sends that ran as kernels */
 
     /* Forming. */
-    struct tutti_batch *batch;    /* an all-gather on its way */
-    uint8_t *messages;            /* [nranks] */
+    struct tutti_batch *batch;    /* the all-gather under way; NULL: none */
+    uint8_t *messages;            /* [nranks] records of TUTTI_GPU_MESSAGE_BYTES */
 
-    /* Watching (watch.c): while something is on its way. */
+    /* Watching (watch.c) while enqueued work is not complete. */
     pthread_t watcher;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool has_watcher, is_busy, is_ending; /* under the lock */
-    bool is_stuck;                /* failed, and what it enqueued never ended: it owns its memory */
+    bool is_stuck;                /* failed, and enqueued work never ended: keep its memory */
 
     /* Through the host (stage.c). */
-    tuttiStream_t stage;          /* where calls run, in their order; NULL until needed */
-    struct tutti_stage *stages;   /* page-locked memory, in use or not: under the lock */
-    size_t staged_bytes;          /* of all of them */
-    bool has_captured;            /* calls, in graphs that may be replayed at any time */
+    tuttiStream_t stage;          /* host stream that runs the calls in order; NULL until needed */
+    struct tutti_stage *stages;   /* page-locked memory, in use or not; under the lock */
+    size_t staged_bytes;          /* of all `stages` */
+    bool has_captured;            /* some calls are in graphs, which may be replayed at any time */
 };
 
 /* ---- life (comm_gpu.c) -------------------------------------------------------------------- */
 
-/* The device that a new communicator's rank is on: `wanted`, an ordinal, -1: none; or with
- * TUTTI_CONFIG_UNDEF_INT that of `parent`, or if there is none (NULL) that of the thread's current
- * context, if any. The rank takes hold of it. */
+/* Opens the GPU of a new communicator's rank, and sets comm->cuda and comm->gpu. `wanted` is the
+ * ordinal of the device, or -1 for none. With TUTTI_CONFIG_UNDEF_INT the device is that of `parent`
+ * (none if `parent` has none), or without a parent that of the thread's current CUDA context, if
+ * any. TUTTI_ERR_ARGUMENT: there is no such device. TUTTI_ERR_DEVICE: it cannot be used, or there
+ * is no CUDA driver. */
 int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent);
 
-/* All ranks have GPUs: meet. Resumable; uses the communicator's own all-gathers. */
+/* Lets the GPUs of all ranks meet; call it only if all ranks have one. TUTTI_AGAIN: call again.
+ * Uses all-gathers of the communicator itself, whose engine must run. */
 int tutti_comm_gpu_form(struct tutti_comm *comm);
 
-/* Waits for what was enqueued, ends it if the communicator has failed. */
+/* Waits for the enqueued work; ends it first if the communicator has failed. Also ends the watching
+ * thread. Does nothing on a rank without a GPU. */
 void tutti_comm_gpu_drain(struct tutti_comm *comm);
+/* Drains and frees comm->gpu, if there is one. */
 void tutti_comm_gpu_free(struct tutti_comm *comm);
 
 /* ---- calls (call.c) ----------------------------------------------------------------------- */
 
+/* True if `buffer` is in device or managed memory. comm->cuda must not be NULL. */
 bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer);
 
-/* Is it a call on device memory? TUTTI_ERR_ARGUMENT: of the one buffer, not of the other. */
+/* Finds out if a call is on device memory. The sizes are in bytes; a buffer of size 0 decides only
+ * if the other one is empty too. Without any buffer (both NULL), the stream decides, or else the
+ * last call did. comm->cuda must not be NULL if a buffer is given. TUTTI_ERR_ARGUMENT: only one
+ * buffer is in device memory, or both are but the rank is on the CPU, or the stream is a host
+ * stream. Messages name `function`. */
 int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu);
 
-/* Can the device read what the call is to be multiplied by? */
+/* TUTTI_ERR_ARGUMENT: `call` is a pre-multiplied sum whose scalar the device cannot read. */
 int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
                            const struct tutti_call *call);
 
-/* Run a call on device memory: enqueue it, or with stream NULL complete it. */
+/* Runs a call on device memory: enqueues it on the CUDA stream, or if `stream` is NULL, returns
+ * when it is complete. The thread must be inside `comm`. */
 int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
 
-/* The same in a group: calls are collected, then launched together. */
+/* The calls of a group, by communicator: a list that starts as NULL. */
 struct tutti_gpu_part;
+/* Adds a copy of `call`, and of a v-form's arrays. */
 int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
                        const struct tutti_call *call, tuttiStream_t stream);
 /* Call `index` of those collected on `comm`; NULL: there are fewer. */
 const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
                                              const struct tutti_comm *comm, size_t index);
+/* Launches all of them, those of one communicator together. Goes on after a failure, and returns
+ * the first error. */
 int tutti_gpu_parts_launch(struct tutti_gpu_part *parts);
-/* Wait for those with stream NULL. */
+/* Waits for communicators that have a call with stream NULL. Returns the first error. */
 int tutti_gpu_parts_wait(struct tutti_gpu_part *parts);
 void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
 
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 
-/* By what the call runs if somebody has named an algorithm for it; NULL: as kernels like. Valid
- * until the next call of this. */
+/* Finds the program of a call for which the user has named an algorithm. *ret_stored is NULL if
+ * none was named, or kernels cannot run it: then kernels choose the way. It is valid until the next
+ * call of this function. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
                             const struct tutti_gpu_stored **ret_stored);
 void tutti_gpu_programs_fini(struct tutti_comm *comm);
 
 /* ---- watching (watch.c) -------------------------------------------------------------------- */
 
-/* Something has been enqueued: see to it that nothing waits for ever. */
+/* Call it after enqueueing work. A thread then checks until the work is complete that it does not
+ * wait for ever, and starts at the first call. TUTTI_ERR_SYSTEM: no thread. */
 int tutti_gpu_watch(struct tutti_comm *comm);
 void tutti_gpu_watch_end(struct tutti_comm *comm);
-/* Until everything enqueued is complete, or the communicator has failed. */
+/* Waits until all enqueued work is complete, or the communicator has failed. Returns the
+ * communicator's error, if any. */
 int tutti_gpu_wait(struct tutti_comm *comm);
 
 /* ---- through the host (stage.c) ------------------------------------------------------------- */
 
-/* Enqueue the calls of a group, or one: all at the same time, as far as they are messages. */
+/* Enqueues calls as one batch: those of a group, or one. `is_captured`: the stream is being
+ * captured into a graph. Call it with the GPU's context current. Any error but TUTTI_ERR_ARGUMENT
+ * has been recorded with tutti_comm_fail. */
 int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
                           size_t count, struct tutti_cu_stream *stream, bool is_captured);
-/* The communicator has failed: let calls have their turn, to fail, though the driver may never come
- * to them. Any thread. */
+/* Call it when the communicator has failed. Runs the calls that the driver has not reached yet, and
+ * may never reach, so that they take their turn and fail. Any thread. */
 void tutti_gpu_stage_give_up(struct tutti_comm *comm);
+/* Destroys the host stream and frees the page-locked memory. */
 void tutti_gpu_stage_fini(struct tutti_comm *comm);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory by an algorithm that the user has named, in a variable, a rule or a file:
- * as schedules, which kernels run step by step. Without that kernels have ways of their own. */
+ * Calls on device memory for which the user has named an algorithm, in a variable, a rule or a
+ * schedule file. Kernels run its schedule step by step. Other calls run by the kernels' built-in
+ * algorithms. */
 #include "gpu/comm_gpu.h"
 
 #include "base/log.h"
@@ -8,11 +9,11 @@
 
 #include <stdlib.h>
 
-/* Programs stay in device memory, for kernels and graphs may need them at any time; so there is an
- * end to them. All ranks count the same calls, so they come to it at the same one. */
+/* Programs stay in device memory, because kernels and graphs may need them at any time. So their
+ * number is limited. All ranks count the same calls, so they reach the limit at the same call. */
 enum { MOST_CALLS = 1024, ENTRIES = 2 * MOST_CALLS };
 
-/* One program, or none: then kernels go their own way. */
+/* The program of a call. Without one, the kernels' built-in algorithms run the call. */
 struct variant {
     bool is_made, has_program;
     struct tutti_gpu_stored stored;
@@ -20,8 +21,8 @@ struct variant {
 
 struct entry {
     bool is_used;
-    struct tutti_call call;             /* what all ranks know of it */
-    struct variant variants[2];         /* out of place, in place: that is each rank's own affair */
+    struct tutti_call call;             /* key: the arguments that are the same on all ranks */
+    struct variant variants[2];         /* out of place, in place; ranks may differ in this */
 };
 
 struct tutti_gpu_programs {
@@ -40,7 +41,7 @@ static bool is_alike(const struct entry *entry, const struct tutti_call *call)
            known->root == call->root;
 }
 
-/* Where it is, or would be. */
+/* The entry of the call, or the free one for it. */
 static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call *call)
 {
     size_t at = (call->count + call->count / 61) * 31 + call->kind * 7u + (size_t)call->root +
@@ -54,7 +55,7 @@ static struct entry *place_of(struct tutti_gpu_programs *programs, const struct 
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* NULL: nobody has named one for this call. */
+/* The plan of the algorithm that the user has named for the call; NULL: none. */
 static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
                      const struct tutti_plan **ret_plan)
 {
@@ -89,7 +90,8 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
     return rc;
 }
 
-/* What kernels cannot run they cannot run on any rank: then all go the other way. */
+/* If kernels cannot run a program on this rank, they cannot on any other. So all ranks fall back to
+ * the built-in algorithms together. */
 static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
 {
     const uint32_t of_peers = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
@@ -117,7 +119,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
     return TUTTI_OK;
 }
 
-/* The call's place, if there is one left. */
+/* The entry of the call, made at its first use; NULL if the table is full. */
 static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_gpu_programs *programs = comm->gpu->programs;
@@ -142,7 +144,8 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *ca
     struct entry *entry;
 
     *ret_stored = NULL;
-    /* Of v-forms kernels that go from buffer to buffer are the better way, whatever was named. */
+    /* For v-forms the built-in kernels, which copy from buffer to buffer, are better than any named
+     * algorithm. */
     if (call->kind >= TUTTI_CALL_VECTOR || (comm->policy == NULL && comm->schedules == NULL))
         return TUTTI_OK;
     if (side->programs == NULL) {

@@ -5,9 +5,9 @@
  *                                           |                ^
  *     the stage's thread                    run the calls ---'
  *
- * The host function hands the calls, as one batch, to a host stream of the communicator's own, and
- * returns. So no thread of the driver waits, and no thread of the caller's. The word is set
- * whatever becomes of the calls: streams go on, the communicator tells what went wrong. */
+ * The host function hands the calls, as one batch, to the communicator's own host stream, and
+ * returns. So no thread of the driver has to wait, and none of the caller's. The word is set even
+ * if the calls fail: the caller's stream goes on, and the communicator reports the error. */
 #include "gpu/stage.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static size_t round_up(size_t bytes)
     return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
 }
 
-/* What a call takes: its buffers, and a line for a scalar that is read when it runs. */
+/* Staged bytes of a call: its buffers, and a cache line for a scalar that is read when it runs. */
 static size_t staged_bytes(size_t input_bytes, size_t output_bytes)
 {
     return round_up(input_bytes) + round_up(output_bytes) + TUTTI_CACHE_LINE;
@@ -46,7 +46,7 @@ static int copy(struct tutti_comm *comm, const void *to, const void *from, size_
                                     : tutti_gpu_fail(comm->gpu->gpu, code, "copying to the host");
 }
 
-/* What lies between the blocks of a v-form is the caller's. */
+/* Copies the result in. In a v-form the memory between the blocks must stay as it is. */
 static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const uint8_t *staged,
                    size_t bytes, struct tutti_cu_stream *stream)
 {
@@ -73,7 +73,7 @@ static void push(struct tutti_stage *stage, struct tutti_batch *batch)
     tutti_stream_push(stage->comm->gpu->stage, &batch->place, batch, true);
 }
 
-/* Once, by the driver or by who gives up. */
+/* Pushes the batch once, either for the driver or for tutti_gpu_stage_give_up. */
 static void push_once(struct tutti_stage *stage)
 {
     struct tutti_batch *batch = __atomic_exchange_n(&stage->batch, NULL, __ATOMIC_ACQ_REL);
@@ -82,7 +82,7 @@ static void push_once(struct tutti_stage *stage)
         push(stage, batch);
 }
 
-/* On a thread of the driver, which must not be called here. */
+/* Runs on a thread of the driver, where calls of the CUDA API are forbidden. */
 static void hand_over(void *argument)
 {
     struct tutti_stage *stage = argument;
@@ -109,7 +109,7 @@ void tutti_gpu_stage_give_up(struct tutti_comm *comm)
     pthread_mutex_unlock(&comm->gpu->lock);
 }
 
-/* One batch of the calls on staged buffers, and the copies out. */
+/* Adds the calls, on staged buffers, to the batch, and enqueues the copies out. */
 static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
                      const struct tutti_call *const *calls, size_t count,
                      struct tutti_cu_stream *stream, struct tutti_batch *batch)
@@ -174,7 +174,8 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
     return tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
 }
 
-/* What was enqueued, as far as it came, uses the stage. */
+/* Records that the stage is in use until the stream has passed this point. Also needed after an
+ * error, because some of the work may have been enqueued. */
 static int note(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_cu_stream *stream)
 {
     int code = comm->cuda->event_record(stage->event, stream);
@@ -207,7 +208,7 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
         return TUTTI_ERR_SYSTEM;
     TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
-    /* Host functions of several streams come in any order, the calls must not. */
+    /* Host functions of different streams run in any order, but calls must keep theirs. */
     if (!is_captured)
         TUTTI_TRY(tutti_gpu_follow_last(comm->gpu->gpu, stream));
     TUTTI_TRY(tutti_batch_create(comm, &batch));
@@ -218,8 +219,8 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
             note(comm, stage, stream);
         return rc;
     }
-    /* Replays are calls of which nobody tells before their turn comes on the stream; once there may
-     * be some, all calls are counted then. */
+    /* A replayed graph repeats its calls without any notice before the host function runs. So once
+     * a graph may exist, every call takes its ticket in the host function, in stream order. */
     comm->gpu->has_captured = comm->gpu->has_captured || is_captured;
     stage->is_issued_late = comm->gpu->has_captured;
     if (!stage->is_issued_late)
@@ -239,7 +240,7 @@ int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *cons
 
     if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)
         return rc;
-    /* What was issued must take its turn, to fail. */
+    /* A batch that has a ticket must take its turn, to fail, or later ones wait for ever. */
     tutti_comm_fail(comm, rc, tutti_last_message());
     tutti_gpu_stage_give_up(comm);
     return rc;

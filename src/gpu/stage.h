@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Page-locked memory of the host for calls on device memory that go through it. */
+ * Page-locked host memory for calls on device memory that go through the host. */
 #ifndef TUTTI_GPU_STAGE_H
 #define TUTTI_GPU_STAGE_H
 
 #include "gpu/comm_gpu.h"
 #include "queue/stream.h"
 
-/* The calls of a group, or one, on their way through the host. */
+/* Memory and state of one call, or of the calls of a group, while they go through the host. */
 struct tutti_stage {
     struct tutti_stage *next;
     struct tutti_comm *comm;
-    uint8_t *bytes;              /* page-locked: the word, then staged buffers */
-    size_t size_bytes;
-    uint32_t *word;              /* 1: the calls are done */
-    struct tutti_cu_event *event; /* behind what copies the results in */
-    bool is_recorded, is_captured;
-    bool is_issued_late;         /* by the host function, not by the call */
-    struct tutti_batch *batch;   /* not captured: who takes it, atomically, pushes it; NULL: done */
-    struct tutti_batch *pattern; /* captured: what is issued each time */
+    uint8_t *bytes;              /* page-locked: the word, then the staged buffers */
+    size_t size_bytes;           /* of `bytes` */
+    uint32_t *word;              /* set to 1 when the calls are done; the stream waits for it */
+    struct tutti_cu_event *event; /* follows the copies of the results on the stream */
+    bool is_recorded, is_captured; /* the event is recorded; the calls are part of a graph */
+    bool is_issued_late;         /* the host function takes the ticket, not the call */
+    /* Not captured: the batch to run. The thread that swaps it for NULL, atomically, pushes it. */
+    struct tutti_batch *batch;
+    struct tutti_batch *pattern; /* captured: copied and run at each replay */
 };
 
-/* One with room for so much, not in use. `is_captured`: it never comes back. */
+/* Takes a stage that is not in use and has room for `size_bytes` of buffers, or makes one. A stage
+ * with `is_captured` is kept until the communicator is freed. */
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage);
 

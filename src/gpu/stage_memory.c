@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Staged memory is used again when what copies out of it has ended. */
+ * The pool of page-locked memory. A stage is reused when the copies of its results have ended. */
 #include "gpu/stage.h"
 
 #include <stdlib.h>
 
-/* What is kept though it is not in use. Page-locking takes milliseconds. */
+/* KEPT_BYTES: unused memory is freed beyond this total. Page-locking takes milliseconds.
+ * HEAD_BYTES: room for the word. */
 enum { KEPT_BYTES = 64 << 20, HEAD_BYTES = 64 };
 
 static void destroy(const struct tutti_cuda *cuda, struct tutti_stage *stage)
@@ -23,7 +24,7 @@ static bool is_free(const struct tutti_cuda *cuda, const struct tutti_stage *sta
            (!stage->is_recorded || cuda->event_query(stage->event) == TUTTI_CU_SUCCESS);
 }
 
-/* Free those that are not in use, until what is left is not too much. */
+/* Frees stages that are not in use, until at most KEPT_BYTES are left. */
 static void tidy(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda)
 {
     for (struct tutti_stage **at = &side->stages; *at != NULL && side->staged_bytes > KEPT_BYTES;) {
@@ -61,7 +62,7 @@ static int create(struct tutti_comm *comm, size_t size_bytes, struct tutti_stage
     return TUTTI_OK;
 }
 
-/* Take one that is large enough out of the list. */
+/* Takes a free stage that is large enough out of the list; NULL if there is none. */
 static struct tutti_stage *find(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda,
                                 size_t size_bytes)
 {

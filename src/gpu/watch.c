@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Seeing to it that what was enqueued ends: kernels watch their deadline and the abort word, but
- * only the host learns that a peer has died, or has given up. A thread looks while something is on
- * its way, and sleeps while nothing is. */
+ * Liveness of enqueued work. Kernels watch their deadline and the abort word, but only the host
+ * learns that a peer has died or given up. A thread checks while work is under way, and sleeps
+ * otherwise. */
 #include "gpu/comm_gpu.h"
 
 #include "base/clock.h"
@@ -11,15 +11,16 @@
 #include <sched.h>
 #include <time.h>
 
-/* Between two looks. A wait of the caller's own looks all the time at first, then it lets others go
- * on. */
+/* LOOK_NS: the time between two checks of the watching thread. tutti_gpu_wait first checks
+ * EAGER_LOOKS times without a pause, then pauses for PAUSE_NS between two checks. */
 enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
 
-/* For kernels of a communicator that has failed, to end. They do at once, but what the caller has
- * put before them on their stream may not. */
+/* How long to wait for the kernels of a failed communicator. They end at once when they run, but
+ * other work of the caller may be in front of them on the stream. */
 #define GRACE_NS (10 * TUTTI_NS_PER_S)
 
-/* Has something happened that ends everything? Else, is everything complete? */
+/* TUTTI_OK: all enqueued work is complete. TUTTI_AGAIN: not yet. Otherwise the error that ends it,
+ * which is recorded. */
 static int look(struct tutti_comm *comm)
 {
     int rc = tutti_gpu_check(comm->gpu->gpu);
@@ -96,8 +97,8 @@ void tutti_gpu_watch_end(struct tutti_comm *comm)
     side->has_watcher = side->is_ending = false;
 }
 
-/* Kernels that have begun end: by what they wait for, by the abort word, by their deadline. A GPU
- * that is lost says so instead. */
+/* Kernels that have begun will end: they get what they wait for, or see the abort word, or reach
+ * their deadline. If the GPU is lost, tutti_gpu_check_ended returns an error. */
 static void wait_for_kernels(struct tutti_comm *comm)
 {
     uint64_t until_ns = tutti_now_ns() + GRACE_NS;
@@ -113,7 +114,8 @@ static void wait_for_kernels(struct tutti_comm *comm)
     }
 }
 
-/* Only kernels know which rank they wait for; they tell it when their deadline has passed. */
+/* The warning names no rank: only kernels know which one they wait for, and they report it when
+ * their deadline has passed. */
 static void warn_of_wait(const struct tutti_comm *comm, struct tutti_long_wait *wait)
 {
     double seconds;
@@ -141,7 +143,7 @@ int tutti_gpu_wait(struct tutti_comm *comm)
         warn_of_wait(comm, &wait);
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
-    /* What went through the host has ended by now, well or not: the communicator knows. */
+    /* Calls through the host have ended by now. If they failed, the communicator has the error. */
     if (rc == TUTTI_OK)
         return tutti_comm_error(comm);
     tutti_comm_fail(comm, rc, tutti_last_message());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A mailbox's requests and peers as a whole. */
+ * A mailbox as a whole: its life, progress on all peers, and failure of all requests. */
 #include "mail/mail.h"
 
 #include "base/atomic.h"
@@ -70,7 +70,7 @@ void tutti_mail_fini(struct tutti_mail *mail)
     mail->peers = NULL;
 }
 
-/* Of receives from any rank: is there one left? */
+/* Receives from any rank fail once no rank is left that could send to them. */
 static int check_any(const struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++)
@@ -94,8 +94,8 @@ int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
     return mail->any > 0 ? check_any(mail) : TUTTI_OK;
 }
 
-/* A rank of this host is seen to have left before its last messages are received: those are here
- * after one more pass. */
+/* A rank of this host may be seen to have left before its last messages have been received. They
+ * are here after one more pass, so it is let go only at the second look. */
 int tutti_mail_look_for_leavers(struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++) {
@@ -126,7 +126,7 @@ static void fail_peer(struct tutti_mail *mail, struct tutti_mail_peer *peer, int
     peer->is_torn = peer->is_torn || peer->out_moved > 0;
     peer->out_moved = 0;
     peer->is_offered = false;
-    /* Frames of requests that are in the lists complete nothing. */
+    /* A queued frame either completes its request, or the request is in one of the lists below. */
     while (peer->out_first != NULL) {
         struct tutti_mail_out *out = peer->out_first;
 

@@ -2,8 +2,8 @@
  * The mailbox engine: messages that are matched by sender and tag, in any order.
  *
  * It owns the point-to-point connections of one fabric, on which it exchanges frames. A message of
- * at most TUTTI_MAIL_EAGER_BYTES travels behind its frame at once, if the receiver has promised to
- * keep it. Any other message waits until the receiver has matched it:
+ * at most TUTTI_MAIL_EAGER_BYTES is sent at once after its frame, if the sender has a credit: the
+ * receiver then buffers it until it is matched. Any other message waits until it is matched:
  *
  *     sender                                     receiver
  *       EAGER tag, count, bytes ..........>      matched, or kept until it is
@@ -12,13 +12,13 @@
  *       <....... ACCEPT id, the receiver's id
  *       DATA the receiver's id, bytes ....>      straight into the caller's memory
  *
- * So a receiver keeps a bounded number of bytes that nobody has asked for, no message holds up
- * others with other tags, and a large message is copied as rarely as by a plain send and receive.
+ * So the unmatched bytes that a receiver buffers are bounded, no message delays others with other
+ * tags, and a large message is copied no more often than by a plain send and receive.
  *
- * A rank that leaves says BYE to those that it is connected to: then a receive from any rank goes
- * on without it. A connection that ends without that is an error.
+ * A rank that leaves sends BYE to all ranks that it is connected to. A receive from any rank then
+ * continues without it. A connection that ends without BYE is an error.
  *
- * Nothing blocks. One thread at a time.
+ * No function blocks. Only one thread may use a mailbox at a time.
  */
 #ifndef TUTTI_MAIL_MAIL_H
 #define TUTTI_MAIL_MAIL_H
@@ -26,11 +26,11 @@
 #include "base/types.h"
 #include "transport/fabric.h"
 
-/* Any sender, any tag: of receives. */
+/* As the peer or the tag of a receive: any sender, any tag. */
 enum { TUTTI_MAIL_ANY = -1 };
 
-/* Larger ones are offered first. And how many smaller ones a sender may have on their way to one
- * peer, or kept there. */
+/* The largest message that is sent without an offer, and the most such messages that a sender may
+ * have in flight to, or unmatched at, one peer. */
 enum { TUTTI_MAIL_EAGER_BYTES = 8192, TUTTI_MAIL_CREDITS = 64 };
 
 enum tutti_frame_of_mail {
@@ -43,135 +43,144 @@ enum tutti_frame_of_mail {
     TUTTI_MAIL_KINDS,
 };
 
-/* What travels before the bytes of a message, or instead of them. */
+/* The header that is sent before the bytes of a message, or on its own. */
 struct tutti_mail_frame {
     uint8_t kind;     /* enum tutti_frame_of_mail */
     uint8_t type;     /* of EAGER and OFFER: enum tutti_type */
-    uint16_t credits; /* kept messages that the sender of the frame has delivered since */
+    uint16_t credits; /* eager messages delivered by the frame's sender since its last frame */
     uint32_t tag;     /* of EAGER and OFFER */
     uint64_t count;   /* of EAGER and OFFER: elements. Of DATA: bytes */
     uint64_t id;      /* of OFFER and ACCEPT: the sender's. Of DATA: the receiver's */
     uint64_t answer;  /* of ACCEPT: the receiver's id */
 };
 
-/* A frame on its way out. */
+/* A frame to be sent, with the bytes that follow it. */
 struct tutti_mail_out {
     struct tutti_mail_out *next;
     struct tutti_mail_frame frame;
-    const uint8_t *bytes; /* behind the frame */
-    size_t size;
-    struct tutti_mail_request *completes; /* when all bytes are taken; NULL: none */
+    const uint8_t *bytes; /* sent after the frame */
+    size_t size;          /* of `bytes` */
+    struct tutti_mail_request *completes; /* done once the transport has all bytes; NULL: none */
 };
 
-/* A send or a receive. The caller fills in the first part and zeroes the rest. It keeps the request
- * and the memory in place until it is done. */
+/* A send or a receive. The caller fills in the fields from `sends` to `data` and zeroes the rest.
+ * It must not move or free the request and its data until the request is done. */
 struct tutti_mail_request {
     bool sends;
-    int peer;             /* or TUTTI_MAIL_ANY; then the sender, once there is one */
+    int peer;             /* or TUTTI_MAIL_ANY, which is replaced by the sender at the match */
     int64_t tag;          /* 0 to UINT32_MAX, or TUTTI_MAIL_ANY */
     enum tutti_type type;
-    size_t count;
+    size_t count;         /* elements */
     uint8_t *data;        /* a send only reads it */
 
-    struct tutti_mail_request *next; /* in the list of the engine that it is in, or the caller's */
+    struct tutti_mail_request *next; /* in a list of the engine, or of the caller */
     uint64_t id;
     struct tutti_mail_out out;
 
-    /* The result: of a receive, whose message it got. */
-    uint32_t is_done;     /* release; pairs with acquire in whoever waits */
+    /* The result. */
+    uint32_t is_done;     /* set by the caller's `done`; release, pairs with acquire of a waiter */
     int result;
-    uint32_t got_tag;
+    uint32_t got_tag;     /* of a receive: the tag of its message */
 };
 
 struct tutti_mail_list {
     struct tutti_mail_request *first, *last;
 };
 
-/* A message that nobody has asked for yet. */
+/* An unmatched message: an eager message or an offer that arrived before its receive. */
 struct tutti_mail_arrival {
     struct tutti_mail_arrival *next;
     int from;
     struct tutti_mail_frame frame;
-    struct tutti_mail_request *taker; /* of a message that is still coming in; NULL: none yet */
-    struct tutti_mail_request *own;   /* a message to oneself: its send */
-    bool is_complete;
-    uint8_t bytes[];                  /* of an eager one */
+    struct tutti_mail_request *taker; /* the receive that matched it before all bytes were here */
+    struct tutti_mail_request *own;   /* of a message to oneself: its send */
+    bool is_complete;                 /* all bytes of an eager message have arrived */
+    uint8_t bytes[];                  /* of an eager message */
 };
 
 struct tutti_mail_peer {
-    struct tutti_conn *conn;
-    size_t uses;                      /* pending requests that concern this very rank */
+    struct tutti_conn *conn;          /* NULL: not connected yet */
+    size_t uses;                      /* pending requests that name this rank as their peer */
     bool has_left;
-    bool is_torn;                     /* a frame was given up in its middle */
+    bool is_torn;                     /* a frame was abandoned after a part of it was sent */
     struct tutti_mail_out *out_first, *out_last;
-    size_t out_moved;                 /* bytes of the first, its frame's included */
-    bool is_offered;                  /* the first was, perhaps in vain */
-    bool seems_gone;                  /* it was seen to have left, and may have left messages */
+    size_t out_moved;                 /* bytes of out_first sent, frame included */
+    bool is_offered;                  /* out_first was offered to the transport, which may have
+                                         taken nothing; its frame must not change any more */
+    bool seems_gone;                  /* seen to have left; its last messages may not be here yet */
     struct tutti_mail_out own;        /* a frame of no request: CREDIT or BYE */
-    uint32_t credits, owed;           /* eager messages that I may send; that I have delivered */
+    uint32_t credits, owed;           /* eager messages: that this rank may still send to the peer;
+                                         of the peer that were delivered and not yet credited */
     struct tutti_mail_list offered;   /* sends that wait for ACCEPT */
     struct tutti_mail_list accepted;  /* receives that wait for DATA */
 
-    /* Coming in. */
+    /* The frame that is being received, and the bytes that follow it. */
     struct tutti_mail_frame frame;
-    size_t in_frame;                  /* bytes of it */
-    uint8_t *in_bytes;                /* where what follows goes */
-    size_t in_size, in_moved;
-    struct tutti_mail_request *in_request;
-    struct tutti_mail_arrival *in_arrival;
+    size_t in_frame;                  /* bytes of the frame received */
+    uint8_t *in_bytes;                /* destination of the bytes that follow it */
+    size_t in_size, in_moved;         /* how many follow, and how many were received */
+    struct tutti_mail_request *in_request; /* the receive that they are for, or */
+    struct tutti_mail_arrival *in_arrival; /* the arrival that buffers them; else NULL */
 };
 
 struct tutti_mail {
     struct tutti_fabric *fabric;
     int nranks, rank;
     struct tutti_mail_peer *peers;    /* [nranks] */
-    struct tutti_mail_list posted;    /* receives without a message, in their order */
-    struct tutti_mail_arrival *arrivals, *last_arrival; /* in their order */
+    struct tutti_mail_list posted;    /* unmatched receives, in the order of posting */
+    struct tutti_mail_arrival *arrivals, *last_arrival; /* in the order of arrival */
     size_t pending;                   /* requests that are not done */
-    uint32_t any;                     /* posted ones that take a message of any rank */
+    uint32_t any;                     /* unmatched receives from any rank */
     uint64_t last_id;
     void (*done)(void *context, struct tutti_mail_request *request);
     void *context;
 };
 
-/* `done` is called for each request when it is done: its result is set, and the engine does not
- * look at it any more. */
+/* Initialize a mailbox over `fabric`, which must outlive it. `done` is called with `context` for
+ * each request when it is done: its result is set, and the engine does not use it any more.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_mail_init(struct tutti_mail *mail, struct tutti_fabric *fabric, int nranks, int rank,
                     void (*done)(void *context, struct tutti_mail_request *request),
                     void *context);
-/* No request may be pending. */
+/* Free the mailbox's memory. No request may be pending. */
 void tutti_mail_fini(struct tutti_mail *mail);
 
-/* Begin a request, whose arguments have been checked. TUTTI_ERR_USAGE: it meets a message of
- * another type or size; then all have failed. */
+/* Begin a request, whose arguments the caller has checked. It may be done, and even freed, when
+ * this returns. After an error the request is still pending, and the caller must call
+ * tutti_mail_fail. TUTTI_ERR_USAGE: it matches a message of another type or count.
+ * TUTTI_ERR_REMOTE: its peer has left. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_mail_post(struct tutti_mail *mail, struct tutti_mail_request *request);
 
-/* Take back a receive that has no message yet: it is done, with TUTTI_ERR_USAGE. False: it is not
- * such a one, and stays. */
+/* Cancel a receive that has no message yet: it is done with the result TUTTI_ERR_USAGE. False: the
+ * request is not an unmatched receive, and is left alone. */
 bool tutti_mail_cancel(struct tutti_mail *mail, struct tutti_mail_request *request);
 
-/* Go on with all of them; *ret_moved is set to true if any byte moved, and left alone if not. An
- * error is that of the communicator. */
+/* Make progress on all pending requests. *ret_moved is set to true if any byte moved, and left
+ * alone if not. An error is one of the communicator: the caller must call tutti_mail_fail. */
 int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved);
 
-/* Once in a while, between passes that moved nothing: has a rank left that could not say BYE?
- * TUTTI_ERR_REMOTE: a request waits for it. */
+/* Find ranks that have left and could not send BYE. To be called now and then, between passes of
+ * tutti_mail_progress that moved nothing. TUTTI_ERR_REMOTE: a request waits for such a rank. */
 int tutti_mail_look_for_leavers(struct tutti_mail *mail);
 
-/* All pending requests are done, with that result. */
+/* End all pending requests with the result `rc`. */
 void tutti_mail_fail(struct tutti_mail *mail, int rc);
 
-/* A rank that some pending request waits for; TUTTI_MAIL_ANY: any, or there is none. */
+/* A rank that some pending request waits for; TUTTI_MAIL_ANY if requests wait for any rank, or if
+ * none is pending. */
 int tutti_mail_waits_for(const struct tutti_mail *mail);
 
-/* The oldest receive that waits for a message of `rank`, or of any rank; NULL: there is none. */
+/* The oldest unmatched receive that can take a message of `rank`, which may be TUTTI_MAIL_ANY;
+ * NULL: there is none. */
 const struct tutti_mail_request *tutti_mail_oldest_receive(const struct tutti_mail *mail, int rank);
 
-/* Say BYE; no request may be pending. TUTTI_OK: it is on its way to all that can be told. */
+/* Send BYE to all connected peers; no request may be pending. TUTTI_OK: it has been sent to all
+ * peers that can be reached. TUTTI_AGAIN: not yet, call again. */
 int tutti_mail_leave(struct tutti_mail *mail);
 
-/* ---- inside the room ------------------------------------------------------------------- */
+/* ---- internal: for the files of mail/ --------------------------------------------------- */
 
+/* True if the receive matches a message of rank `from` with this tag. */
 static inline bool tutti_mail_fits(const struct tutti_mail_request *receive, int from, uint32_t tag)
 {
     return (receive->peer == TUTTI_MAIL_ANY || receive->peer == from) &&
@@ -184,20 +193,25 @@ static inline size_t tutti_mail_bytes(const struct tutti_mail_request *request)
 }
 
 void tutti_mail_append(struct tutti_mail_list *list, struct tutti_mail_request *request);
-/* Remove `request`, which is in it. */
+/* Remove `request`, which must be in the list. */
 void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *request);
+/* The request is done with the result `rc`: call the mailbox's `done`. The request must be in no
+ * list. */
 void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *request, int rc);
 
-/* wire.c: queue a frame; push what can be; connect, pull and push. */
+/* wire.c: queue a frame for a peer; send what the transport takes now; connect if necessary, then
+ * receive and send what can be moved now. */
 void tutti_mail_queue(struct tutti_mail *mail, int peer, struct tutti_mail_out *out);
 int tutti_mail_push(struct tutti_mail *mail, int peer, bool *ret_moved);
 int tutti_mail_move(struct tutti_mail *mail, int peer, bool *ret_moved);
 
-/* match.c: a whole frame has come in from `from`. What follows it, if anything, goes where the
- * peer's in_bytes and in_size say then. And: what followed it is complete. */
+/* match.c: handle a complete frame from rank `from`. Sets in_bytes and in_size of the peer for the
+ * bytes that follow the frame, if any. */
 int tutti_mail_take_frame(struct tutti_mail *mail, int from);
+/* Handle the end of a frame, when all bytes that follow it have been received. */
 int tutti_mail_take_bytes(struct tutti_mail *mail, int from);
-/* Nothing more will come from that rank. TUTTI_ERR_REMOTE: a request waits for it. */
+/* The rank has left, so nothing more will come from it. TUTTI_ERR_REMOTE: a request waits for
+ * it. */
 int tutti_mail_let_go(struct tutti_mail *mail, int rank);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matching: receives in the order in which they were posted, messages in the order in which they
- * came. Two messages from one rank that fit one receive are never taken in another order than they
- * were sent. */
+ * arrived. Two messages from one rank that match the same receive are taken in the order in which
+ * they were sent. */
 #include "base/result.h"
 #include "mail/mail.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a message meets a receive ----------------------------------------------------------- */
+/* ---- a message matches a receive --------------------------------------------------------- */
 
-/* A receive gets exactly what it asks for. */
+/* The type and count of a message must be exactly those of its receive. */
 static int check_match(const struct tutti_mail *mail, const struct tutti_mail_request *receive,
                        int from, const struct tutti_mail_frame *frame)
 {
@@ -22,7 +22,7 @@ static int check_match(const struct tutti_mail *mail, const struct tutti_mail_re
                       receive->count, tutti_type_name(receive->type));
 }
 
-/* From now on the receive waits for that rank alone. */
+/* The receive has been matched, so it now waits only for rank `from`. */
 static void note_sender(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
                         const struct tutti_mail_frame *frame)
 {
@@ -32,7 +32,7 @@ static void note_sender(struct tutti_mail *mail, struct tutti_mail_request *rece
     receive->got_tag = frame->tag;
 }
 
-/* The receiver has room for what was offered. */
+/* Answer an offer that has matched a receive. */
 static void accept(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
                    const struct tutti_mail_frame *offered)
 {
@@ -44,7 +44,7 @@ static void accept(struct tutti_mail *mail, struct tutti_mail_request *receive, 
     tutti_mail_queue(mail, from, &receive->out);
 }
 
-/* The oldest receive that takes such a message, out of the list; NULL: none. */
+/* Remove the oldest receive that matches such a message from the list; NULL: there is none. */
 static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from, uint32_t tag)
 {
     struct tutti_mail_request *at = mail->posted.first;
@@ -58,7 +58,7 @@ static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from,
     return at;
 }
 
-/* ---- arrivals: messages that nobody has asked for ------------------------------------------ */
+/* ---- arrivals: unmatched messages ---------------------------------------------------------- */
 
 static int keep(struct tutti_mail *mail, int from, const struct tutti_mail_frame *frame,
                 size_t bytes, struct tutti_mail_arrival **ret_arrival)
@@ -104,7 +104,7 @@ static struct tutti_mail_arrival *find_arrival(const struct tutti_mail *mail,
     return at;
 }
 
-/* A kept message goes to its receive, which `arrival` has met. */
+/* Copy a complete message to the receive that has matched it (`taker`), and free the arrival. */
 static void deliver(struct tutti_mail *mail, struct tutti_mail_arrival *arrival)
 {
     struct tutti_mail_request *receive = arrival->taker, *own = arrival->own;
@@ -247,7 +247,7 @@ static int take_eager(struct tutti_mail *mail, int from)
     peer->in_request = take_posted(mail, from, peer->frame.tag);
     if (peer->in_request != NULL) {
         note_sender(mail, peer->in_request, from, &peer->frame);
-        /* It is in no list while it is filled: tutti_mail_fail looks here. */
+        /* The receive is in no list while it is filled; tutti_mail_fail finds it by in_request. */
         TUTTI_TRY(check_match(mail, peer->in_request, from, &peer->frame));
         peer->in_bytes = peer->in_request->data;
         return TUTTI_OK;
@@ -268,7 +268,7 @@ static int take_offer(struct tutti_mail *mail, int from)
     receive = take_posted(mail, from, frame->tag);
     if (receive == NULL)
         return keep(mail, from, frame, 0, &arrival);
-    /* Where tutti_mail_fail finds it. */
+    /* Accept before the check, so that the receive is in a list where tutti_mail_fail finds it. */
     accept(mail, receive, from, frame);
     return check_match(mail, receive, from, frame);
 }
@@ -324,8 +324,8 @@ static int take_data(struct tutti_mail *mail, int from)
     return TUTTI_OK;
 }
 
-/* Messages that are here whole may still be received. What the rank has only offered, or sent in
- * part, never comes. */
+/* Complete messages of the rank may still be received. Messages that it has only offered, or sent
+ * in part, are dropped. */
 int tutti_mail_let_go(struct tutti_mail *mail, int rank)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];

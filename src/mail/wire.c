@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames on their way: out of the queue of each peer, and in. */
+ * Sends the frames in the queue of each peer, and receives frames and the bytes that follow. */
 #include "base/result.h"
 #include "mail/mail.h"
 
@@ -8,8 +8,8 @@
 enum { FRAME_BYTES = sizeof(struct tutti_mail_frame) };
 _Static_assert(FRAME_BYTES == 32, "no padding travels");
 
-/* About what a pass moves to or from one peer. Then the other peers get their turn, and the thread
- * that drives looks at the clock. */
+/* About how many bytes one pass moves to or from one peer, before it is the turn of the other peers
+ * and the driving thread reads the clock. */
 enum { PASS_BYTES = 1 << 20 };
 
 /* ---- out ------------------------------------------------------------------------------- */
@@ -26,7 +26,8 @@ void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *
     peer->out_last = out;
 }
 
-/* Every frame takes along the credits that are owed; one of its own is sent when they are many. */
+/* Every frame returns the credits that are owed. If many are owed and no frame is queued, send one
+ * for them. */
 static void return_credits(struct tutti_mail *mail, int rank)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -52,7 +53,8 @@ static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_
     return ops->send(peer->conn, frame + moved, FRAME_BYTES - moved, ret_taken);
 }
 
-/* Once for each frame, before any of it is offered: what was offered does not change. */
+/* Credits are loaded once for each frame, before its first byte is offered to the transport: a
+ * frame that was offered must not change. */
 static void load_credits(struct tutti_mail_peer *peer, struct tutti_mail_out *out)
 {
     if (peer->is_offered)
@@ -124,7 +126,7 @@ static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
     return TUTTI_OK;
 }
 
-/* TUTTI_AGAIN: there is no more for now, or ever. */
+/* TUTTI_AGAIN: nothing more can be received for now or, if the peer has left, at all. */
 static int pull(struct tutti_mail *mail, int rank, bool *ret_moved)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -150,7 +152,7 @@ int tutti_mail_move(struct tutti_mail *mail, int rank, bool *ret_moved)
     if (peer->conn == NULL)
         TUTTI_TRY(tutti_fabric_connect(mail->fabric, rank, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &peer->conn));
-    /* What comes in may be answered at once. */
+    /* Receive first, because a received frame may queue an answer that can be sent at once. */
     rc = pull(mail, rank, ret_moved);
     if (rc != TUTTI_AGAIN || peer->has_left)
         return rc;

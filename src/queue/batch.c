@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batches: turns, progress, deadlines. */
+ * Batches: collecting calls, running them in turn, and watching for deadlines and lost peers. */
 #include "queue/batch.h"
 
 #include "base/clock.h"
@@ -11,14 +11,14 @@
 #include <string.h>
 #include <time.h>
 
-/* How many idle passes between two looks at the clock, and how long between two at the peers. */
+/* Idle passes between two readings of the clock, and the time between two checks of the peers. */
 enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
 
 enum { DESCRIPTION_BYTES = 256, AWAITED_BYTES = 48 };
 
 void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm)
 {
-    /* All but the room for a few, which is written when something is added. */
+    /* The inline storage from `few` on is written only when something is added. */
     memset(batch, 0, offsetof(struct tutti_batch, few));
     batch->comm = comm;
     batch->references = 1;
@@ -62,7 +62,8 @@ int tutti_batch_move(const struct tutti_batch *batch, struct tutti_batch **ret_b
     return TUTTI_OK;
 }
 
-/* Room for one more than `count`. `first`, where the array may begin, is not the heap's. */
+/* Makes room for one more than `count` elements. The array may still be the inline storage `first`,
+ * which is not on the heap. */
 static int grow(void **array, const void *first, size_t *capacity, size_t count, size_t size)
 {
     size_t more = *capacity + (*capacity > 4 ? *capacity : 4);
@@ -80,7 +81,7 @@ static int grow(void **array, const void *first, size_t *capacity, size_t count,
     return TUTTI_OK;
 }
 
-/* Replace an array of a v-form by a copy that the batch owns. */
+/* Replaces an array of a v-form by a copy that the batch owns. */
 static int copy_vector(struct tutti_batch *batch, const size_t **array)
 {
     size_t size = (size_t)batch->comm->nranks * sizeof **array;
@@ -157,7 +158,7 @@ void tutti_batch_issue(struct tutti_batch *batch)
 {
     struct tutti_comm *comm = batch->comm;
 
-    /* A played graph issues from a thread of the driver. */
+    /* A replayed CUDA graph issues its calls from a thread of the driver. */
     if (comm->gpu != NULL)
         pthread_mutex_lock(&comm->issue_lock);
     batch->ticket = take_ticket(comm);
@@ -171,7 +172,7 @@ void tutti_batch_release(struct tutti_batch *batch)
 {
     if (batch == NULL)
         return;
-    /* acquire: whoever has dropped the other references is done with the batch */
+    /* acquire: the threads that dropped the other references are done with the batch */
     if (tutti_load_acquire(&batch->references) != 1 &&
         tutti_fetch_add(&batch->references, (uint32_t)-1) != 1)
         return;
@@ -188,7 +189,7 @@ void tutti_batch_release(struct tutti_batch *batch)
 
 /* ---- watching: deadline, peers, abort --------------------------------------------------- */
 
-/* The call that the batch is at, and its number. */
+/* The call that the batch is at, and its number, in words. */
 static const char *describe_call(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     char call[TUTTI_SIGNATURE_TEXT_BYTES] = "operation";
@@ -198,7 +199,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
     if (comm->engine.run.is_active) {
         tutti_call_format(comm->engine.run.call, comm->nranks, call);
     } else if (batch->collective_position < batch->collective_count) {
-        /* It has not begun, so it has no number yet. */
+        /* The call has not begun, so it will get the next number. */
         tutti_call_format(&batch->collectives[batch->collective_position], comm->nranks, call);
         number++;
     }
@@ -239,7 +240,6 @@ static int waits_for(const struct tutti_batch *batch)
     return rank;
 }
 
-/* The same in words. */
 static const char *name_awaited(const struct tutti_batch *batch, char text[AWAITED_BYTES])
 {
     int rank = waits_for(batch);
@@ -278,9 +278,8 @@ static void warn_of_wait(struct tutti_batch *batch, uint64_t now_ns)
               name_awaited(batch, whom), seconds, limit);
 }
 
-/* Does the batch wait for a rank that is not there any more? What that rank sent before it left
- * must still be received, so only a whole pass in vain after it was seen to have left proves
- * anything. */
+/* Fails if the batch waits for a rank that has left. Bytes that the rank sent before it left may
+ * still arrive. So it takes two checks that see the rank gone, with no byte moved between them. */
 static int check_leaving(struct tutti_batch *batch)
 {
     char what[DESCRIPTION_BYTES];
@@ -295,7 +294,7 @@ static int check_leaving(struct tutti_batch *batch)
     return TUTTI_OK;
 }
 
-/* Once in a while: has anything happened that ends the wait? */
+/* Called after each idle pass; from time to time checks for events that end the wait. */
 static int watch(struct tutti_batch *batch)
 {
     uint64_t now_ns;
@@ -368,8 +367,9 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
     return batch->messages_left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-/* Ranks that wait in a row reach their deadlines at about the same time, and the first of them
- * names only the next one. So the others say whom they had waited for. */
+/* Ranks that wait for each other in a chain reach their deadlines at about the same time. The first
+ * one to time out names only the rank that it waited for itself. So a rank that fails because of
+ * it, and has waited long too, adds the rank that it waited for. */
 static bool has_waited_long(const struct tutti_batch *batch)
 {
     uint64_t half_ns = (uint64_t)tutti_comm_timeout_ms(batch->comm) * (TUTTI_NS_PER_MS / 2);
@@ -377,7 +377,7 @@ static bool has_waited_long(const struct tutti_batch *batch)
     return batch->deadline_ns != 0 && tutti_now_ns() + half_ns >= batch->deadline_ns;
 }
 
-/* The first error of the communicator, with the call that met it. */
+/* Records the first error of the communicator, with the call that met it. */
 static void record(const struct tutti_batch *batch, int rc)
 {
     char what[DESCRIPTION_BYTES], whom[AWAITED_BYTES];
@@ -391,7 +391,7 @@ static void record(const struct tutti_batch *batch, int rc)
     tutti_comm_fail(batch->comm, rc, message);
 }
 
-/* The batch is over, well or not: the next one's turn. */
+/* Ends the batch with result `rc`, and passes the turn to the next one. */
 static int finish(struct tutti_batch *batch, int rc)
 {
     struct tutti_comm *comm = batch->comm;
@@ -401,13 +401,13 @@ static int finish(struct tutti_batch *batch, int rc)
     if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0)
         record(batch, rc);
     if (rc != TUTTI_OK) {
-        /* Whoever has recorded the error may not have told the peers yet. */
+        /* The thread that recorded the error may not have told the peers yet. */
         tutti_fabric_abort(comm->fabric, tutti_load_acquire(&comm->error), comm->error_text);
         tutti_run_cancel(&comm->engine);
         rc = tutti_comm_error(comm);
     }
     batch->result = rc;
-    /* release: pairs with the acquire of whoever moves the next batch */
+    /* release: pairs with the acquire of the thread that runs the next batch */
     tutti_store_release(&comm->turn, batch->ticket + 1);
     if (batch->done_word != NULL)
         tutti_store_release(batch->done_word, 1);
@@ -422,7 +422,7 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
 
     if (tutti_load_acquire(&comm->turn) != batch->ticket)
         return TUTTI_AGAIN;
-    tutti_log_enter(&comm->scope); /* groups move several communicators */
+    tutti_log_enter(&comm->scope); /* a group alternates between communicators */
     if (!batch->is_started) {
         batch->is_started = true;
         if (tutti_load_acquire(&comm->error) != 0)
@@ -474,8 +474,8 @@ int tutti_batch_wait(struct tutti_batch *batch)
     }
 }
 
-/* Most calls find what they need, or wait for it some nanoseconds: no batch is put together before
- * it is known that there is time. */
+/* Most calls complete without waiting, or after some nanoseconds. So a batch is set up only for a
+ * call that has to wait, and has the time for it. */
 static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
                        struct tutti_found *found, uint64_t ticket)
 {
@@ -484,7 +484,7 @@ static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
     TUTTI_TRY(tutti_fabric_news(comm->fabric));
     TUTTI_TRY(tutti_cache_again(comm, call, found));
     TUTTI_TRY(tutti_run_start(&comm->engine, found->program, call));
-    /* release: pairs with the acquire of whoever moves the next batch */
+    /* release: pairs with the acquire of the thread that runs the next batch */
     tutti_store_release(&comm->turn, ticket + 1);
     return TUTTI_OK;
 }

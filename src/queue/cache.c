@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans and programs, made at first need and kept: a direct-mapped table of
- * programs (a collision drops the older one) over a list of plans. */
+ * The cache of plans and programs, which are made at first need and kept. Programs are in a
+ * direct-mapped table, where a collision drops the older one; plans are in a list. */
 #include "comm/comm.h"
 
 #include "tuner/builtin.h"
@@ -18,7 +18,7 @@ struct plan_entry {
     struct plan_entry *next;
 };
 
-/* What a program depends on. */
+/* The properties of a call that its program depends on. */
 struct key {
     uint8_t kind, type, flags;
     int root;
@@ -30,7 +30,7 @@ struct key {
 struct entry {
     struct key key;
     struct tutti_program *program; /* NULL: free */
-    size_t *vectors;               /* a copy of the arrays, to compare with */
+    size_t *vectors;               /* a copy of a v-form's arrays, to compare with */
 };
 
 struct tutti_cache {
@@ -38,7 +38,7 @@ struct tutti_cache {
     struct plan_entry *plans;
     size_t plan_bytes;
     uint64_t generation; /* grows whenever a program is dropped */
-    /* Sizes of which the log has told what they run by, a bit for each power of two. */
+    /* Sizes whose algorithm has been logged, one bit for each power of two, by query->is_lent. */
     uint64_t seen[2][TUTTI_COLLECTIVE_COUNT];
 };
 
@@ -99,7 +99,7 @@ static bool is_vector(const struct tutti_call *call)
     return call->input_counts != NULL || call->output_counts != NULL;
 }
 
-/* The arrays of a v-form one after the other; absent ones are left out. */
+/* Array `index` of the four of a v-form; NULL if it is absent. */
 static const size_t *vector_at(const struct tutti_call *call, int index)
 {
     const size_t *const arrays[] = {call->input_counts, call->input_displs, call->output_counts,
@@ -140,7 +140,7 @@ static bool same_key(const struct key *a, const struct key *b)
            a->trial == b->trial;
 }
 
-/* A hash may collide; arrays do not. */
+/* Equal hashes do not prove equal arrays. */
 static bool same_vectors(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
     const size_t *at = entry->vectors;
@@ -237,7 +237,8 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     size_t total = 0;
 
-    /* Of an all-to-all only this rank knows its counts: no choice may depend on them. */
+    /* Choices must be the same on all ranks, but in an all-to-all-v each rank knows only its own
+     * counts. So its size does not matter. */
     if (!is_vector(call))
         return call->count * tutti_type_size(call->type);
     if (call->collective == TUTTI_ALLTOALL)
@@ -263,7 +264,7 @@ static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_quer
     return tutti_is_new_size(&cache->seen[query->is_lent][query->collective], query->block_bytes);
 }
 
-/* Once per kind of call: what it will run by, every option spelt out. */
+/* Called once per kind of call. Logs the algorithm with all of its options. */
 static void report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
                           const struct tutti_choice *choice, const char *by)
 {
@@ -277,8 +278,8 @@ static void report_choice(const struct tutti_comm *comm, const struct tutti_tune
     tutti_comm_report_choice(comm, query, text, by, is_new_size(comm->cache, query));
 }
 
-/* Below, asking whether memory is lent takes longer than it saves: where ranks take turns on cores,
- * that takes turns. */
+/* Below this size the extra round that asks whether buffers are lent costs more than it saves. On a
+ * crowded host each round also costs context switches. */
 static size_t least_lent_bytes(const struct tutti_tuner_view *view)
 {
     bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
@@ -287,7 +288,8 @@ static size_t least_lent_bytes(const struct tutti_tuner_view *view)
     return is_crowded ? (size_t)128 << 10 : (size_t)64 << 10;
 }
 
-/* Do a two-sided run and one on mapped buffers want the same memory, and no scaling? */
+/* True if a two-sided run of the call and one on mapped buffers use the same memory: nothing is
+ * scaled, and no sums are kept in a wider type. */
 static bool are_alike(const struct tutti_call *call, const struct tutti_tuner_query *query)
 {
     return !query->is_scaled && !call->is_average &&
@@ -312,7 +314,8 @@ bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *ca
     return true;
 }
 
-/* The way for memory that all ranks lend each other stages what the other way does. */
+/* Adds to `program` the one that replaces it if all ranks lend each other the call's buffers. Both
+ * stage the same data. */
 static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
                      struct tutti_program *program)
@@ -365,7 +368,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     }
     TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, &plan));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program));
-    /* What the user has said holds for all memory. */
+    /* An algorithm that the user has named is used for lent memory too. */
     if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)
         return TUTTI_OK;
     rc = make_lent(comm, call, &query, &choice, *ret_program);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups. A thread collects its calls, one batch per communicator, and the
- * communicators it asked to form; the outermost end runs everything together.
+ * Groups. A thread collects its calls, one batch per communicator, and its jobs, such as forming
+ * communicators. The outermost tuttiGroupEnd runs everything together.
  *
- * A communicator that an open group refers to counts that group, and a stream likewise: neither
- * can be destroyed before the group has ended. */
+ * Communicators and streams count the open groups that refer to them. None of them can be destroyed
+ * before these groups have ended. */
 #include "queue/group_private.h"
 
 #include "base/log.h"
@@ -13,16 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread's group, made at its first and freed with the thread. On the heap: memory of threads
- * that is found without a call is scarce, and a library that is loaded late gets little of it. */
+/* The key of each thread's group, which is made at the thread's first tuttiGroupStart and freed
+ * with the thread. The group is on the heap, because static thread-local storage (initial-exec) is
+ * scarce: a library that is loaded late gets little of it. */
 static pthread_key_t group_key;
 static bool has_group_key;
-static int group_key_code; /* of making it: 0, or the process has no key left */
+static int group_key_code; /* result of making the key: 0, or an errno */
 static pthread_once_t group_once = PTHREAD_ONCE_INIT;
-/* The same while a group is open, else NULL. Every call asks. */
+/* The thread's group while it is open, else NULL. Every call reads it, so it must be fast. */
 static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
 
-/* All threads' groups, for a report when the process ends. */
+/* The groups of all threads, to report open ones when the process ends. */
 static struct group *groups;
 static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -135,7 +136,7 @@ static int part_of(struct group *group, struct tutti_comm *comm, struct part **r
                           group->part_count + 1);
     parts[group->part_count] = (struct part){.comm = comm};
     tutti_store_relaxed(&group->is_waiting, 1);
-    comm->groups++; /* the thread is inside */
+    comm->groups++; /* not atomic: the thread is inside */
     *ret_part = &parts[group->part_count++];
     return TUTTI_OK;
 }
@@ -194,7 +195,8 @@ static void drop_part(struct part *part)
     }
 }
 
-/* One call on a stream, outside of groups, in the memory that a batch has anyway. */
+/* Queues one call on a stream, outside of groups. Uses the batch's inline storage, so the batch is
+ * the only allocation. */
 static int run_single(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
     struct use use = {.stream = stream};
@@ -210,7 +212,7 @@ out:
     return rc;
 }
 
-/* The calling thread's next call, on `comm`: its part of the open group. */
+/* Counts one more call on `comm` in the open group, and returns the communicator's part. */
 static int count_call(struct group *group, struct tutti_comm *comm, const struct tutti_call *call,
                       struct part **ret_part)
 {
@@ -283,9 +285,9 @@ int tutti_group_job(struct tutti_job *job)
 
 /* ---- what a group must hold ------------------------------------------------------------------ */
 
-/* A message of a part, on host memory or on device memory. */
+/* A message of a part, for host and device memory alike. */
 struct message {
-    const struct tutti_signature *signature; /* NULL: there is no such message */
+    const struct tutti_signature *signature; /* NULL: past the last message */
     int peer;
     bool sends;
 };
@@ -316,7 +318,8 @@ static struct message device_message(const struct group *group, const struct par
 typedef struct message (*message_fn)(const struct group *group, const struct part *part,
                                      size_t index);
 
-/* The next message of one direction between the rank and itself, from `*at` on. */
+/* The next message from the rank to itself in one direction, from index *at on; moves *at behind
+ * it. */
 static const struct tutti_signature *next_own(const struct group *group, const struct part *part,
                                               message_fn get, bool sends, size_t *at)
 {
@@ -329,7 +332,7 @@ static const struct tutti_signature *next_own(const struct group *group, const s
     return message.signature;
 }
 
-/* A rank that sends to itself must receive that in the same group, in the same order. */
+/* A rank that sends to itself must receive these messages in the same group and order. */
 static int check_own_messages(const struct group *group, const struct part *part, message_fn get)
 {
     char sent_text[TUTTI_SIGNATURE_TEXT_BYTES], received_text[TUTTI_SIGNATURE_TEXT_BYTES];
@@ -355,7 +358,7 @@ static int check_own_messages(const struct group *group, const struct part *part
                       tutti_signature_format(received, received_text));
 }
 
-/* Before anything is started. */
+/* Call it before anything is started. */
 static int check_parts(const struct group *group)
 {
     for (size_t i = 0; i < group->part_count; i++) {
@@ -373,7 +376,7 @@ static int check_parts(const struct group *group)
 
 enum { PART_TEXT_BYTES = 320 };
 
-/* "2 calls on rank 0 of 4, the first of them allreduce(count 10, float32, sum)" */
+/* Writes "2 calls on rank 0 of 4, among them allreduce(count 10, float32, sum)". */
 static const char *describe(const struct group *group, const struct part *part,
                             char text[PART_TEXT_BYTES])
 {
@@ -412,8 +415,8 @@ int tutti_group_check_unused(const struct tutti_comm *comm, const char *function
                       comm->nranks);
 }
 
-/* Calls were collected and nobody can run them any more. A child of fork has a copy of the group,
- * which is not its own. */
+/* Reports collected calls that can never run any more. A child of fork is silent: it has a copy of
+ * the group, which belongs to its parent. */
 static void report_unrun(const struct group *group, const char *when)
 {
     char text[PART_TEXT_BYTES];
@@ -437,7 +440,8 @@ static void report_unrun(const struct group *group, const char *when)
 
 static void forget(struct group *group, int rc)
 {
-    /* Left over only when the group was not run. Jobs refer to communicators of the parts. */
+    /* Jobs are left only if the group was not run. Close them before the parts are dropped, because
+     * jobs refer to the communicators of the parts. */
     for (size_t i = 0; i < group->job_count; i++)
         if (group->jobs[i] != NULL)
             group->jobs[i]->close(group->jobs[i], rc);
@@ -454,7 +458,7 @@ static void forget(struct group *group, int rc)
     group->error = TUTTI_OK;
 }
 
-/* A thread ends. */
+/* Called by pthreads when a thread ends. */
 static void abandon(void *argument)
 {
     struct group *group = argument;
@@ -468,7 +472,7 @@ static void abandon(void *argument)
     free(group);
 }
 
-/* Their threads still live and may be adding calls, so only their number is told. */
+/* The other threads still run and may be adding calls, so it is only safe to count their groups. */
 static void report_other_threads(void)
 {
     size_t count = 0;
@@ -486,7 +490,8 @@ static void report_other_threads(void)
                                                                       : "each of several threads");
 }
 
-/* The process ends, or unloads the library: then no thread may call abandon any more. */
+/* Runs when the process ends or unloads the library. After it no thread may call abandon, whose
+ * code may be gone. */
 __attribute__((destructor)) static void unload(void)
 {
     if (open_group != NULL)
@@ -507,7 +512,7 @@ tuttiResult_t tuttiGroupStart(void)
     return tuttiSuccess;
 }
 
-/* Have all of the group's communicators for this thread alone. */
+/* Gives this thread exclusive use of all communicators of the group. */
 static int enter_all(struct group *group)
 {
     for (size_t i = 0; i < group->part_count; i++) {

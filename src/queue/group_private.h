@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of groups share.
+ * Declarations that the files of groups share.
  *
- *   group.c      a thread's group: collect calls, open and close, what becomes of a forgotten one
- *   group_run.c  run what was collected
+ *   group.c      a thread's group: collects calls, opens and closes, reports groups never ended
+ *   group_run.c  runs the collected calls and jobs
  */
 #ifndef TUTTI_QUEUE_GROUP_PRIVATE_H
 #define TUTTI_QUEUE_GROUP_PRIVATE_H
@@ -11,50 +11,50 @@
 #include "queue/group.h"
 #include "queue/stream.h"
 
-/* A stream that a part was called with, and its place in that stream's queue. */
+/* A stream of a part, and the part's item for that stream's queue. */
 struct use {
     tuttiStream_t stream;           /* held: it cannot be destroyed */
-    struct tutti_stream_item *item; /* NULL: pushed */
+    struct tutti_stream_item *item; /* NULL once it is in the stream's queue, which owns it then */
 };
 
-/* One communicator's part of the group. The communicator cannot be destroyed meanwhile. */
+/* One communicator's part of the group. The communicator cannot be destroyed while it exists. */
 struct part {
     struct tutti_comm *comm;
-    size_t call_count;         /* of all kinds: on host memory, on device memory, splits */
+    size_t call_count;         /* calls on host memory and on device memory, and splits */
     bool is_inside;            /* the thread is inside the communicator, to run the group */
-    bool sends_to_itself;      /* there are messages from or to the rank itself */
+    bool sends_to_itself;      /* the rank sends messages to itself, or receives such messages */
     struct tutti_batch *batch; /* calls on host memory; NULL: none */
-    struct use *uses;          /* of different streams */
+    struct use *uses;          /* one per stream of its calls */
     size_t use_count;
-    bool is_ours;              /* called with stream NULL, too: the caller moves it */
-    bool is_done;
+    bool is_ours;              /* some call has stream NULL, so the calling thread runs the batch */
+    bool is_done;              /* the calling thread need not run it any more */
 };
 
 struct group {
     int depth;
     int error; /* of the first call that failed */
     char error_text[TUTTI_MESSAGE_BYTES];
-    uint32_t fork_generation;  /* of the process that has opened it */
+    uint32_t fork_generation;  /* of the process that opened it */
     struct part *parts;
     size_t part_count;
     struct tutti_job **jobs;   /* NULL entries are done */
     size_t job_count;
     struct tutti_gpu_part *gpu_parts; /* calls on device memory */
-    /* The part of the first communicator and, until a stream is asked for, its batch: most groups
-     * have no other, and allocate nothing. */
+    /* The part of the first communicator, and its batch until a call names a stream. Most groups
+     * have no other part, so they allocate nothing. */
     struct part first;
     struct tutti_batch batch;
 
-    struct group *next;  /* of another thread */
-    uint32_t is_waiting; /* it has calls and has not ended; atomic: others look when all ends */
+    struct group *next;  /* in the list of all threads' groups */
+    uint32_t is_waiting; /* it has calls and has not ended; atomic: read when the process ends */
 };
 
-/* Run it; the thread is inside all of its communicators. */
+/* Runs the group. The thread must be inside all of its communicators. Returns the first error. */
 int tutti_group_run(struct group *group);
 
-/* Take the ticket and queue the batch on its streams. The first stream moves it; with NULL among
- * them the caller does. Cannot fail: a batch that some of its streams hold must reach the others,
- * or all would wait for ever. */
+/* Takes the ticket and queues the batch on its streams. The first stream runs it, or the caller if
+ * some call has stream NULL. It cannot fail: if only some of the streams got the batch, they would
+ * wait for the others for ever. */
 void tutti_group_issue(struct part *part);
 
 #endif

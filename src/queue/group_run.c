@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a group: everything that was collected moves together. */
+ * Running a group: all of its batches and jobs progress together. */
 #include "queue/group_private.h"
 
 #include <sched.h>
@@ -23,6 +23,7 @@ void tutti_group_issue(struct part *part)
     }
 }
 
+/* Keeps the first error, and its message. */
 static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
     if (rc == TUTTI_OK || *first != TUTTI_OK)
@@ -31,7 +32,7 @@ static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
     strncpy(text, tutti_last_message(), TUTTI_MESSAGE_BYTES - 1);
 }
 
-/* One look at everything that is not done. Returns how much is left. */
+/* Progresses each batch and job that is not done once. Returns how many are left. */
 static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
     size_t left = 0;
@@ -65,7 +66,8 @@ static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI
     return left;
 }
 
-/* Nothing moved: with one batch left wait as it likes, else give the core away. */
+/* Call it after a pass that moved nothing. If one batch alone is left, waits by its own rules;
+ * otherwise gives the core to other threads. */
 static void idle(const struct group *group, size_t left, uint32_t *passes)
 {
     struct tutti_batch *last = NULL;
@@ -115,7 +117,8 @@ static int run_all(struct group *group)
     return first;
 }
 
-/* True if it is one communicator's alone, and on no stream. Most groups are. */
+/* True if all calls are on one communicator and on host memory, with stream NULL. Most groups are
+ * like that. */
 static bool is_simple(const struct group *group)
 {
     return group->part_count == 1 && group->job_count == 0 && group->gpu_parts == NULL &&

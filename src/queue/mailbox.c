@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A mailbox's life, and the threads that drive it. */
+ * Mailboxes: making and destroying them, and the threads that drive them. */
 #include "queue/mailbox.h"
 
 #include "base/clock.h"
@@ -11,43 +11,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Idle passes between two looks at the clock, and how long between two at the peers. */
+/* Idle passes between two readings of the clock, and the time between two checks of the peers. */
 enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
-/* A mailbox that is destroyed waits so long for peers that do not read its last words. */
+/* How long a mailbox that is destroyed waits for peers that do not read its last frames. */
 enum { LEAVE_MS = 1000 };
 
 struct tuttiMailbox {
-    struct tuttiMailbox *next;    /* of those that live */
+    struct tuttiMailbox *next;    /* in the list of live mailboxes */
     uint32_t fork_generation;
     uint32_t visitors;            /* threads in a call on it; under living_lock */
     tuttiComm_t child;
-    struct tutti_comm *comm;      /* the child's */
+    struct tutti_comm *comm;      /* the state of `child` */
 
-    /* The driver's. */
+    /* Only the thread that drives touches these. */
     struct tutti_mail mail;
     struct tutti_idle idle;
     struct tutti_long_wait wait;
     uint32_t passes;
     uint64_t watched_ns;
-    bool has_failed;              /* all requests do, from now on */
+    bool has_failed;              /* every request fails from now on */
 
     uint32_t has_orders;          /* atomic: requests are posted, or one is to be cancelled */
     uint32_t waiters;             /* atomic, changed under the lock: threads that wait */
 
-    pthread_mutex_t lock;         /* of all below */
-    pthread_cond_t work;          /* for the thread of the mailbox */
-    pthread_cond_t news;          /* for those who wait while another drives */
+    pthread_mutex_t lock;         /* protects all fields below */
+    pthread_cond_t work;          /* wakes the thread of the mailbox */
+    pthread_cond_t news;          /* wakes threads that wait while another one drives */
     struct tuttiRequest *first_posted, *last_posted;
     struct tuttiRequest *to_cancel; /* NULL: none */
-    bool is_driven;
+    bool is_driven;               /* some thread drives */
     size_t open;                  /* requests that are not done */
     bool has_thread, is_closing;
     pthread_t thread;
 };
 
-/* The mailboxes that live: whatever else is passed for one is not looked into. */
+/* The list of live mailboxes. A pointer that is not in it is never dereferenced. */
 static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER; /* a mailbox has no visitors any more */
 static struct tuttiMailbox *living;
 
 /* ---- who may use it -------------------------------------------------------------------- */
@@ -98,7 +98,8 @@ struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box)
 
 /* ---- driving: by one thread at a time --------------------------------------------------- */
 
-/* The engine is done with the request. A thread that waits for it may free it at once. */
+/* Called when the engine is done with a request. A thread that waits for the request may free it as
+ * soon as is_done is set. */
 static void note_done(void *context, struct tutti_mail_request *mail)
 {
     struct tuttiMailbox *box = context;
@@ -139,7 +140,7 @@ static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
     return rc;
 }
 
-/* What other threads have asked for. */
+/* Begins the requests that other threads have posted, and cancels the one to be cancelled. */
 static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
 {
     struct tuttiRequest *posted, *to_cancel;
@@ -165,8 +166,8 @@ static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
     return rc;
 }
 
-/* "tuttiMailboxRecv(count 4, int32, tag 7)"; a request that has its message, or gives one, is
- * called a message. */
+/* Writes the call that waits for `rank`: "tuttiMailboxRecv(count 4, int32, tag 7)", or "a message"
+ * if no receive waits. Then the wait is that of a send, or of a receive that has its message. */
 static void name_call(const struct tuttiMailbox *box, int rank, char *ret_text, size_t size)
 {
     const struct tutti_mail_request *receive = tutti_mail_oldest_receive(&box->mail, rank);
@@ -199,7 +200,7 @@ static void warn_of_wait(struct tuttiMailbox *box, uint64_t now_ns)
               seconds);
 }
 
-/* Once in a while: has anything happened that ends all waits? */
+/* Called after each idle pass; from time to time checks for events that end all waits. */
 static int watch(struct tuttiMailbox *box)
 {
     uint64_t now_ns;
@@ -235,8 +236,9 @@ static void pass(struct tuttiMailbox *box, bool *ret_moved)
     }
 }
 
-/* The lock is held, and nobody drives; the same when it returns. Drives until `request` is done or
- * the deadline passes; with NULL until nothing is pending, or a thread waits, which drives then. */
+/* Drives until `request` is done or the deadline passes. With `request` NULL, until nothing is
+ * pending, or a thread waits, which drives then. A `deadline_ns` of 0 means one pass. The lock is
+ * held and no thread drives, both on entry and on return; the lock is released in between. */
 static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
                   uint64_t deadline_ns)
 {
@@ -261,7 +263,7 @@ static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
     box->is_driven = false;
 }
 
-/* Somebody else has to drive on. The lock is held. */
+/* Wakes the threads that can drive next. The lock is held. */
 static void hand_over(struct tuttiMailbox *box)
 {
     if (tutti_load_relaxed(&box->waiters) > 0)
@@ -303,8 +305,8 @@ static void append_posted(struct tuttiMailbox *box, struct tuttiRequest *request
     tutti_store_release(&box->has_orders, 1);
 }
 
-/* Most small messages are on their way, or have come, after one pass: then no thread is woken. The
- * lock is held. */
+/* Makes one pass, unless another thread drives. Most small messages are sent, or received, after
+ * one pass, and then no thread needs to be woken. The lock is held. */
 static void go_on(struct tuttiMailbox *box)
 {
     if (box->is_driven) {
@@ -359,7 +361,7 @@ int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
             is_late = deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns;
             continue;
         }
-        /* The thread of the mailbox makes way for one that waits. */
+        /* If the thread of the mailbox drives, it sees the waiter and stops. */
         tutti_fabric_wake(box->comm->fabric);
         if (deadline_ns == TUTTI_NEVER)
             pthread_cond_wait(&box->news, &box->lock);
@@ -439,7 +441,7 @@ destroy_child:
     return rc;
 }
 
-/* No new visitor comes in; those who are inside go on. */
+/* Refuses new visitors. Those that are inside are not affected. */
 static void leave_living(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&living_lock);
@@ -461,7 +463,7 @@ static void stop_thread(struct tuttiMailbox *box)
         pthread_join(box->thread, NULL);
 }
 
-/* Requests that are open end here, so that whoever waits for one comes out. */
+/* Fails all open requests, so that the threads that wait for them return. */
 static void end_requests(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&box->lock);
@@ -495,7 +497,7 @@ static void say_bye(struct tuttiMailbox *box)
 void tutti_mailbox_destroy(struct tuttiMailbox *box)
 {
     leave_living(box);
-    /* A thread of the mailbox that drives makes way as for one that waits. */
+    /* Count this thread as a waiter, so that the thread of the mailbox stops driving. */
     (void)tutti_fetch_add(&box->waiters, 1);
     tutti_fabric_wake(box->comm->fabric);
     stop_thread(box);

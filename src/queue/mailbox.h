@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mailboxes: who moves the messages, and when.
+ * Mailboxes: which thread moves the messages, and when.
  *
  * A mailbox has a communicator of its own, split off the user's, so that messages progress
  * beside collectives. One thread at a time drives its engine (mail/mail.h). If a thread waits for a
@@ -12,34 +12,45 @@
 #include "mail/mail.h"
 
 struct tuttiRequest {
-    struct tutti_mail_request mail;  /* first */
+    struct tutti_mail_request mail;   /* must be the first member */
     struct tuttiMailbox *mailbox;
-    struct tuttiRequest *next_posted;
-    bool is_cancelled;               /* somebody has asked for that */
+    struct tuttiRequest *next_posted; /* in the mailbox's list of posted requests */
+    bool is_cancelled;                /* a cancel was requested */
 };
 
-/* Over `child`, which it takes, also on failure. */
+/* Makes a mailbox over `child`, a communicator of its own with state `comm`. Takes ownership of
+ * `child`, also on failure. */
 int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tuttiMailbox **ret_box);
 
-/* TUTTI_ERR_ARGUMENT unless `box` is a living mailbox, TUTTI_ERR_USAGE if it was made before fork.
- * Holds it until tutti_mailbox_leave. */
+/* Keeps the mailbox from being freed until tutti_mailbox_leave. TUTTI_ERR_ARGUMENT: `box` is no
+ * mailbox, or is destroyed. TUTTI_ERR_USAGE: it was made before fork. The message names `function`.
+ * Any thread, and any number of them at a time. */
 int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function);
 /* The same without a message. */
 int tutti_mailbox_try_enter(struct tuttiMailbox *box);
 void tutti_mailbox_leave(struct tuttiMailbox *box);
 
+/* The mailbox's own communicator. */
 struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box);
 
-/* Begin `request`, whose first part is filled in. */
+/* Any thread that has entered the mailbox may post, wait and cancel. */
+
+/* Begins `request`, whose arguments in the first part of `mail` are filled in, and returns without
+ * waiting. The caller keeps the request in place until it is done. An error: it was not begun. */
 int tutti_mailbox_post(struct tuttiMailbox *box, struct tuttiRequest *request);
 
-/* Wait until it is done, or the deadline passes (TUTTI_AGAIN). */
+/* Waits until the request is done: TUTTI_OK, and its result is in request->mail. TUTTI_AGAIN: the
+ * deadline has passed. `deadline_ns` of 0: makes one pass; TUTTI_NEVER: no deadline. */
 int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
                        uint64_t deadline_ns);
 
-/* Take a receive back if it has no message yet: then it is done. */
+/* Cancels a receive that has no message yet: then it is done, with TUTTI_ERR_USAGE. A receive that
+ * has a message, or is done, stays as it is. */
 void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request);
 
+/* Ends the mailbox. Open requests are done with TUTTI_ERR_USAGE. Waits for the threads that have
+ * entered it, so the caller must not be one of them. Then tells the peers, waiting for at most a
+ * second, and destroys the communicator. */
 void tutti_mailbox_destroy(struct tuttiMailbox *box);
 
 #endif

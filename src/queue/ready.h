@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that were made before on a communicator. Programs repeat a handful of calls, of which
- * nothing changes but the addresses. What all else comes to is kept here: that the arguments are
- * right, how far they reach, the signature, the program. */
+ * Remembered calls of a communicator. Programs repeat a handful of calls in which only the
+ * addresses change. So the results that depend on the other arguments are kept here: that they are
+ * valid, how far the buffers reach, the signature, the program. */
 #ifndef TUTTI_QUEUE_READY_H
 #define TUTTI_QUEUE_READY_H
 
@@ -12,26 +12,26 @@
 /* Bytes from the start of a buffer to the end of what a call touches of it; 0: nothing. */
 struct tutti_reach {
     size_t send_bytes, recv_bytes;
-    ptrdiff_t in_place; /* from recvbuff to sendbuff, where they may overlap */
+    ptrdiff_t in_place; /* offset in bytes of sendbuff in recvbuff at which they may overlap */
 };
 
-/* Where the cache had a call's program when it last looked. */
+/* A program that the cache has found for a call (tutti_cache_again). */
 struct tutti_found {
     const struct tutti_program *program;
-    uint64_t generation; /* of the cache's programs; 0: it has not looked */
+    uint64_t generation; /* the cache's generation when it was found; 0: not looked up yet */
 };
 
 enum { TUTTI_READY_CALLS = 16 };
 
 struct tutti_ready {
-    /* As the caller said it: all but the addresses. */
+    /* The key: the arguments as the caller passed them, without the addresses. */
     bool is_used, is_in_place;
     uint8_t kind;
     int type, op, root;
     size_t count;
-    /* What that comes to. */
+    /* The results for these arguments. */
     struct tutti_reach reach;
-    struct tutti_call call; /* with the addresses of the last time */
+    struct tutti_call call; /* with the addresses of its last use */
     struct tutti_found found;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host streams. The thread sleeps on a condition while the queue is empty, and as the batch's
- * communicator allows while a batch is on its way. Waking it takes longer than a small operation,
- * so whoever synchronizes does not wait for a thread that has not yet begun: it serves the queue
- * itself, unless CPUs were set aside for streams. Only one at a time serves, and goes on until the
+ * Host streams. A stream's thread sleeps on a condition while the queue is empty, and by the rules
+ * of the batch's communicator while a batch runs. Waking it takes longer than a small operation. So
+ * a thread that synchronizes with a stream whose thread has not yet begun serves the queue itself,
+ * unless CPUs were set aside for streams. Only one thread at a time serves a stream, until the
  * queue is empty. */
 #include "queue/stream.h"
 
@@ -16,25 +16,26 @@
 #include <unistd.h>
 
 struct tuttiStream {
-    struct tuttiStream *next; /* of those that live */
-    uint32_t groups;          /* open ones that refer to it; under living_lock */
+    struct tuttiStream *next; /* in the list of live streams */
+    uint32_t groups;          /* open groups that refer to it; under living_lock */
     uint32_t fork_generation; /* of the process that has its thread */
     pthread_t thread;
     int event_fd;
-    bool has_own_cpus;        /* then only the thread serves, for others may lack a core */
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t work;  /* for the thread: there is some, and nobody serves; or it is to end */
-    pthread_cond_t idle;  /* for who synchronizes: the queue has become empty */
-    struct tutti_stream_item *first, *last; /* not yet finished */
-    bool is_served;       /* by the thread, or by one that synchronizes */
+    /* CPUs were set aside for streams. Then only `thread` serves: others may lack a core. */
+    bool has_own_cpus;
+    pthread_mutex_t lock; /* protects all fields below */
+    pthread_cond_t work;  /* wakes `thread`: there is work that no thread serves, or it must end */
+    pthread_cond_t idle;  /* wakes threads that synchronize: the queue has become empty */
+    struct tutti_stream_item *first, *last; /* items that are not finished */
+    bool is_served;       /* by `thread`, or by a thread that synchronizes */
     bool is_closing;
-    bool has_been_idle;   /* after some operation */
-    bool is_watched;      /* event_fd is in somebody's hands */
-    int error;            /* first since it was last told; 0 */
+    bool has_been_idle;   /* the queue was empty after some operation */
+    bool is_watched;      /* the user has asked for event_fd */
+    int error;            /* first error since errors were last reported; 0: none */
     char error_text[TUTTI_MESSAGE_BYTES];
 };
 
-/* The streams that live: whatever else is passed for one is not looked into. */
+/* The list of live streams. A pointer that is not in it is never dereferenced. */
 static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tuttiStream *living;
 
@@ -46,7 +47,7 @@ static void enter_living(struct tuttiStream *stream)
     pthread_mutex_unlock(&living_lock);
 }
 
-/* False: a group refers to the stream, which lives on. */
+/* Removes the stream from the list. Returns false, and does nothing, if a group refers to it. */
 static bool leave_living(struct tuttiStream *stream)
 {
     bool is_free;
@@ -105,7 +106,7 @@ int tutti_stream_check(tuttiStream_t stream, const char *function)
                       function);
 }
 
-/* Move or await the batch at the head until it is done. */
+/* Runs the batch of `item` until it is done, or waits for it if another stream runs it. */
 static int serve(const struct tutti_stream_item *item)
 {
     struct tutti_batch *batch = item->batch;
@@ -130,7 +131,7 @@ static void tell_event(const struct tuttiStream *stream)
 {
     uint64_t one = 1;
 
-    /* Full (nobody reads it) is as good as told. */
+    /* A full counter, which nobody reads, is readable too, so the failure does not matter. */
     if (write(stream->event_fd, &one, sizeof one) < 0)
         return;
 }
@@ -144,7 +145,7 @@ static void drop(struct tutti_stream_item *item)
     tutti_batch_release(batch);
 }
 
-/* Serve until the queue is empty. The lock is held, and nobody else serves. */
+/* Serves until the queue is empty. The lock is held, and no other thread serves. */
 static void serve_all(struct tuttiStream *stream)
 {
     stream->is_served = true;
@@ -199,7 +200,7 @@ void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* The error to tell, once. The lock is held. */
+/* Returns the error to report and clears it. The lock is held. */
 static int take_error(struct tuttiStream *stream)
 {
     int rc = stream->error;

@@ -5,19 +5,23 @@
 
 #include "queue/batch.h"
 
-/* Is it one that tuttiHostStreamCreate has made? */
+/* True if `stream` is a live host stream, made by tuttiHostStreamCreate; otherwise it may be a CUDA
+ * stream. Any value is allowed. Thread-safe. */
 bool tutti_stream_is_ours(tuttiStream_t stream);
 
-/* TUTTI_ERR_ARGUMENT unless `stream` is a live stream. */
+/* TUTTI_ERR_ARGUMENT: `stream` is NULL, no host stream, or destroyed. TUTTI_ERR_USAGE: it was made
+ * before fork. The message names `function`. Thread-safe. */
 int tutti_stream_check(tuttiStream_t stream, const char *function);
 
-/* A group refers to the stream, which is live: until it lets go, the stream cannot be destroyed. */
+/* Adds and drops a group's reference to a live stream. A stream cannot be destroyed while groups
+ * refer to it. Thread-safe. */
 void tutti_stream_hold(tuttiStream_t stream);
 void tutti_stream_let_go(tuttiStream_t stream);
 
-/* Queue `batch` (one reference, which the stream takes) in `item`: the place that the batch has
- * room for, or one from malloc, which the stream takes too. Cannot fail. `moves`: whoever serves
- * this stream is the one to move the batch; otherwise it only waits for it to be done. */
+/* Appends `batch` to the stream's queue, in `item`. The stream takes one reference to the batch.
+ * `item` is &batch->place, or from malloc, and then the stream frees it. It cannot fail. `moves`:
+ * true if the thread that serves this stream shall run the batch, false if it shall only wait until
+ * the batch is done. Thread-safe. */
 void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
                        struct tutti_batch *batch, bool moves);
 

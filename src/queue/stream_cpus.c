@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Threads of host streams, on the CPUs that the user sets aside for them. */
+ * Starting threads of host streams, on the CPUs that the user sets aside for them. */
 #include "queue/stream_cpus.h"
 
 #include "base/param.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number at *at, which moves behind it. */
+/* Reads a CPU number at *at, and moves *at behind it. */
 static bool read_cpu(const char **at, long *ret_cpu)
 {
     char *end;
@@ -23,7 +23,7 @@ static bool read_cpu(const char **at, long *ret_cpu)
     return *ret_cpu < CPU_SETSIZE;
 }
 
-/* "0-3,8". */
+/* Reads a list such as "0-3,8". */
 static bool read_list(const char *at, cpu_set_t *ret_cpus)
 {
     CPU_ZERO(ret_cpus);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step touches, and how a rank's buffers lie in memory. */
+ * What a step touches, and the layout of a rank's buffers in memory.
+ */
 #include "schedule/access.h"
 
 struct list {
@@ -122,7 +123,7 @@ void tutti_cells_init(struct tutti_cells *cells, const struct tutti_schedule *sc
                                               schedule->chunks_per_block, &shift))
         return;
 
-    /* The smaller buffer lies inside the larger one; everything after moves down. */
+    /* The smaller buffer is inside the larger one; everything after it moves down. */
     input = cells->chunks[TUTTI_BUF_INPUT];
     output = cells->chunks[TUTTI_BUF_OUTPUT];
     cells->base[TUTTI_BUF_INPUT] = input <= output ? shift : 0;

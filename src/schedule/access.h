@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step touches, and in which lanes it runs: the one place that knows the
- * kinds of steps, shared by the derivation of dependencies, fusing and the checker. Pure.
+ * What a step touches, and in which lanes it runs. This is the one place that knows the kinds of
+ * steps; the derivation of dependencies, fusing and the checker share it. Pure functions.
  */
 #ifndef TUTTI_SCHEDULE_ACCESS_H
 #define TUTTI_SCHEDULE_ACCESS_H
 
 #include "schedule/step.h"
 
-/* One span that a step reads or writes. `rank` is TUTTI_NO_RANK for this rank's own memory,
- * else a peer, or TUTTI_ALL_RANKS for every rank but this one that the step goes by. */
+/* One span that a step reads or writes. `rank` is the owner of the memory: TUTTI_NO_RANK for this
+ * rank, a peer, or TUTTI_ALL_RANKS for every other rank that the step addresses. */
 struct tutti_touch {
     int32_t rank;
     bool is_write;
@@ -17,11 +17,11 @@ struct tutti_touch {
 
 #define TUTTI_STEP_ACCESSES 5
 
-/* Fills `accesses`, reads before writes, and returns how many. */
+/* Fill `accesses`, reads before writes, and return their number. Empty spans are left out. */
 uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
-/* The halves of two-sided steps; both for fused ones. */
+/* True if a step has a receiving half, or a sending half; fused steps have both. */
 static inline bool tutti_access_receives(const struct tutti_step *step)
 {
     return step->kind >= TUTTI_STEP_RECV && step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
@@ -35,9 +35,9 @@ static inline bool tutti_step_is_two_sided(const struct tutti_step *step)
 {
     return step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
 }
-/* Some ranks, ascending. */
+/* A set of ranks, ascending. */
 struct tutti_among {
-    const uint32_t *ranks; /* NULL: from `first` on */
+    const uint32_t *ranks; /* NULL: `count` ranks from `first` on */
     uint32_t first, count;
 };
 
@@ -46,7 +46,7 @@ static inline uint32_t tutti_among_rank(struct tutti_among among, uint32_t index
     return among.ranks != NULL ? among.ranks[index] : among.first + index;
 }
 
-/* Those that TUTTI_ALL_RANKS stands for in a put or gather_reduce. */
+/* The ranks that TUTTI_ALL_RANKS stands for in a put or gather_reduce, including this rank. */
 static inline struct tutti_among tutti_step_among(const struct tutti_schedule *schedule,
                                                   const struct tutti_step *step)
 {
@@ -55,8 +55,9 @@ static inline struct tutti_among tutti_step_among(const struct tutti_schedule *s
     return (struct tutti_among){schedule->among + step->among_first, 0, step->among_count};
 }
 
-/* Those that `peer`, of a step or of an access of it, stands for: TUTTI_NO_RANK for none, and
- * TUTTI_ALL_RANKS for those above, this rank among them, though it is not meant. */
+/* The ranks that `peer` stands for, where `peer` is a step's `from` or `to` or the rank of an
+ * access: none for TUTTI_NO_RANK; for TUTTI_ALL_RANKS the ranks above, which include this rank
+ * although it is not addressed. */
 static inline struct tutti_among tutti_step_peers(const struct tutti_schedule *schedule,
                                                   const struct tutti_step *step, int32_t peer)
 {
@@ -65,14 +66,16 @@ static inline struct tutti_among tutti_step_peers(const struct tutti_schedule *s
     return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
 }
 
-/* How many other ranks that is. */
+/* Number of other ranks that `peer` stands for. */
 static inline uint32_t tutti_step_count_peers(const struct tutti_schedule *schedule,
                                               const struct tutti_step *step, int32_t peer)
 {
     return tutti_step_peers(schedule, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
-/* Has a put or gather_reduce the destinations that go together? */
+/* True if a put or gather_reduce has a valid combination of destinations: `dst` alone, `dst` and
+ * the remote span with to == TUTTI_ALL_RANKS, or the remote span alone with `to` a rank. A put to
+ * all needs `dst` as well. */
 bool tutti_step_stores_right(const struct tutti_step *step);
 
 static inline bool tutti_step_is_one_sided(const struct tutti_step *step)
@@ -80,14 +83,15 @@ static inline bool tutti_step_is_one_sided(const struct tutti_step *step)
     return step->kind >= TUTTI_STEP_PUT;
 }
 
-/* Chunks of `rank`'s buffer; 0 if it has none (its user does not give it, say). */
+/* Number of chunks of `rank`'s buffer; 0 if the rank does not have it. */
 uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t rank,
                              enum tutti_buffer buffer);
 
 const char *tutti_buffer_name(enum tutti_buffer buffer);
 
 /* Memory of a rank as one numbered space of cells, one per chunk: INPUT, OUTPUT, SCRATCH, WINDOW.
- * Overlaid, INPUT and OUTPUT share cells as in an in-place call, where the collective has one. */
+ * If it is overlaid, INPUT and OUTPUT share cells as in an in-place call, provided that the
+ * collective has one. */
 struct tutti_cells {
     int64_t base[TUTTI_BUF_COUNT];
     uint32_t chunks[TUTTI_BUF_COUNT];
@@ -97,6 +101,7 @@ struct tutti_cells {
 void tutti_cells_init(struct tutti_cells *cells, const struct tutti_schedule *schedule,
                       uint32_t rank, bool is_overlaid);
 
+/* Number of the cell of a chunk; the chunk must exist. */
 static inline uint32_t tutti_cell(const struct tutti_cells *cells, uint32_t buffer, uint32_t chunk)
 {
     return (uint32_t)(cells->base[buffer] + chunk);

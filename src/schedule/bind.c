@@ -6,15 +6,15 @@
 
 #include <stdlib.h>
 
-/* Chunks of at least this many bytes begin on cache lines, if their block does. */
+/* Chunks of at least ALIGN_FROM_BYTES begin on cache lines, if their block does. */
 enum { LINE_BYTES = 64, ALIGN_FROM_BYTES = 512, SLOT_BYTES = 8, BARRIER_BYTES = 8 };
 
 /* One buffer cut into chunks. */
 struct layout {
     uint32_t blocks;
-    const size_t *counts, *displs; /* NULL: uniform, `stride` apart */
+    const size_t *counts, *displs; /* NULL: uniform blocks, `stride` elements apart */
     size_t block_count, stride;
-    size_t *packed; /* [blocks], for counts without displs: where each block begins */
+    size_t *packed; /* [blocks]: where each block begins, for counts without displs */
 };
 
 struct binder {
@@ -36,7 +36,7 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* Elements of a full chunk of a block of `count`; later chunks may be short or empty. */
+/* Elements of a full chunk of a block of `count` elements; later chunks may be shorter or empty. */
 static size_t chunk_elements(size_t count, uint32_t chunks, size_t element_bytes)
 {
     size_t elements = (count + chunks - 1) / chunks;
@@ -58,7 +58,7 @@ static size_t layout_start(const struct layout *layout, uint32_t block)
     return layout->displs ? layout->displs[block] : layout->packed[block];
 }
 
-/* Bytes of a chunk and where it begins. */
+/* Bytes of a chunk, and the byte offset at which it begins. */
 static size_t locate(const struct binder *binder, const struct layout *layout, uint32_t chunk,
                      size_t *ret_at)
 {
@@ -90,7 +90,8 @@ static size_t span_chunk(const struct binder *binder, const struct tutti_span *s
     return binder->slot_bytes;
 }
 
-/* The span that knows how much a step moves: a user buffer or a scratch vector before slots. */
+/* The span that determines how much a step moves. A user buffer or scratch vector has exact sizes,
+ * so it is preferred to slots. */
 static const struct tutti_span *sizing_span(const struct binder *binder,
                                             const struct tutti_span *const spans[TUTTI_AT_COUNT])
 {
@@ -234,7 +235,7 @@ static int lay_out(struct binder *binder, const struct tutti_extent *extent)
     other = largest_chunk(binder, &binder->output);
     if (other > largest)
         largest = other;
-    /* Small slots lie close, so that all of them may travel with the signal. */
+    /* Small slots are close together, so that all of them can travel with the signal. */
     binder->slot_bytes = schedule->collective == TUTTI_BARRIER ? BARRIER_BYTES
                          : round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
     return TUTTI_OK;
@@ -289,7 +290,7 @@ fail:
     return rc;
 }
 
-/* Elements in the chunks before `chunk`, of blocks that lie packed. */
+/* Elements in all chunks before `chunk`, for packed blocks. */
 static size_t elements_before(const struct tutti_schedule *schedule, uint32_t chunk,
                               size_t element_bytes, size_t block_count)
 {
@@ -314,7 +315,7 @@ size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct
     end = (size_t)sizing->first + sizing->count;
     if (sizing->buffer == TUTTI_BUF_WINDOW ||
         (sizing->buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR)) {
-        /* It allocates for lists of counts only. */
+        /* This cannot fail, because lay_out allocates only for lists of counts. */
         tutti_assert(lay_out(&binder, &extent) == TUTTI_OK);
         return sizing->count * binder.slot_bytes;
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A set of numbers 0 .. size-1 with its neighbours at hand: 64 numbers to a word, and levels above
- * that say which words below have any.
+ * A set of numbers 0 .. size-1 in which the neighbours of a number are found quickly. 64 numbers
+ * share a word; each level above has a bit for each word below, set if that word is not empty.
  *
- *   level 1   1   0   1   1         is there anything in the word below?
+ *   level 1   1   0   1   1         set if the word below is not empty
  *   level 0   .x. ... x.. .xx       numbers, here three to a word
  *
- * From a number to the next one in the set is a step up and down for each level that has nothing
- * near: six at most, whatever the distance. Not thread-safe.
+ * To get from a number to the next one in the set takes a step up and down for each level whose
+ * word has nothing near. That is at most six, whatever the distance. Not thread-safe.
  */
 #ifndef TUTTI_SCHEDULE_BITS_H
 #define TUTTI_SCHEDULE_BITS_H
@@ -18,10 +18,10 @@
 #define TUTTI_BITS_LEVELS 6 /* 64^6 > 2^32 */
 
 struct tutti_bits {
-    uint64_t *level[TUTTI_BITS_LEVELS]; /* level[0] owns the memory of all */
+    uint64_t *level[TUTTI_BITS_LEVELS]; /* level[0] owns the memory of all levels */
 };
 
-/* False: no memory. */
+/* Begin an empty set; false if memory runs out. */
 static inline bool tutti_bits_init(struct tutti_bits *bits, uint32_t size)
 {
     size_t first[TUTTI_BITS_LEVELS], nwords = 0, nbits = size;
@@ -37,7 +37,7 @@ static inline bool tutti_bits_init(struct tutti_bits *bits, uint32_t size)
     return bits->level[0] != NULL;
 }
 
-/* A zeroed object is ignored. */
+/* Free the memory; a zeroed object is ignored. */
 static inline void tutti_bits_fini(struct tutti_bits *bits)
 {
     free(bits->level[0]);
@@ -73,7 +73,7 @@ static inline void tutti_bits_remove(struct tutti_bits *bits, uint32_t number)
     }
 }
 
-/* The greatest number of the set up to `number`; there must be one. */
+/* The greatest number of the set that is at most `number`; there must be one. */
 static inline uint32_t tutti_bits_upto(const struct tutti_bits *bits, uint32_t number)
 {
     uint64_t word = bits->level[0][number / 64] & (UINT64_MAX >> (63 - number % 64));
@@ -90,7 +90,7 @@ static inline uint32_t tutti_bits_upto(const struct tutti_bits *bits, uint32_t n
     return number;
 }
 
-/* The least number of the set from `number` on; there must be one. */
+/* The least number of the set that is at least `number`; there must be one. */
 static inline uint32_t tutti_bits_from(const struct tutti_bits *bits, uint32_t number)
 {
     uint64_t word = bits->level[0][number / 64] & (UINT64_MAX << number % 64);

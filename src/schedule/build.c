@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a schedule step by step. What an algorithm emits is checked here for
- * shape (buffers, bounds, peers); whether it is right is check.h's business. */
+ * Writing a schedule step by step. What an algorithm emits is checked here for shape (buffers,
+ * bounds, peers); check.h proves whether it is correct.
+ */
 #include "schedule/build.h"
 
 #include "base/result.h"
@@ -332,7 +333,8 @@ int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal)
                                             .from = from, .to = TUTTI_NO_RANK});
 }
 
-/* A schedule that shares memory takes part in the count of signals, even if it gives none. */
+/* A schedule that shares memory needs at least one signal number even if it gives none: the numbers
+ * of all ranks advance alike. */
 static int count_signals(struct tutti_schedule *schedule)
 {
     uint32_t given = 0;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How an algorithm writes a schedule: it emits steps in an order that would be
- * right if each ran alone; the builder derives what must wait for what.
+ * How an algorithm writes a schedule. It emits steps in an order that is correct if each completes
+ * before the next begins; the builder derives which steps must really wait for which.
  *
- * Two-sided steps run as soon as their turn on their lanes comes (a lane is a
- * peer, a direction and a channel) and the steps they depend on are complete;
- * local and one-sided steps run in program order, and also wait for their dependencies. A step
- * depends on the earlier steps that touch the same chunks of this rank's memory, where one of the
- * two writes. INPUT and OUTPUT count as the same memory where an in-place call overlays them, so
- * one schedule serves both forms. Who would talk to too many peers at a time puts the steps in
- * queues: in each, a send waits for the send before it, and a receive for the receive.
+ * A lane is a peer, a direction and a channel. A two-sided step runs as soon as its turn in its
+ * lane comes and the steps that it depends on are complete. Local and one-sided steps run in
+ * program order, and also wait for their dependencies. A step depends on the earlier steps that
+ * touch the same chunks of this rank's memory, if one of the two writes them. INPUT and OUTPUT
+ * count as the same memory where an in-place call overlays them, so one schedule serves both forms.
+ * An algorithm can limit the number of peers that are served at a time by putting steps in queues:
+ * in a queue a send waits for the send before it, and a receive for the receive before it.
+ *
+ * A builder belongs to one thread. Its functions return TUTTI_ERR_SYSTEM if memory runs out, and
+ * TUTTI_ERR_INTERNAL if a step names a peer or a chunk that does not exist.
  */
 #ifndef TUTTI_SCHEDULE_BUILD_H
 #define TUTTI_SCHEDULE_BUILD_H
@@ -19,34 +22,40 @@
 struct tutti_build {
     struct tutti_schedule *schedule; /* under construction, owned */
     uint32_t step_capacity;
-    uint8_t channel;                 /* of the two-sided steps emitted next, modulo `channels` */
-    uint16_t queue;                  /* likewise; 0: none, the usual case */
-    uint32_t channels;               /* there are (shape.h) */
-    /* What tutti_build_among has said. */
+    /* Channel of the two-sided steps emitted next, modulo `channels`. */
+    uint8_t channel;
+    uint16_t queue;                  /* their queue; 0, the usual case: none */
+    uint32_t channels;               /* number of channels (shape.h) */
+    /* Set by tutti_build_among. */
     uint32_t among_first, among_count, among_capacity;
 };
 
+/* Begin a schedule of rank shape->rank. The caller calls tutti_build_finish,
+ * tutti_build_finish_fused or tutti_build_fini. */
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,
                      const struct tutti_shape *shape);
 /* Frees an unfinished build; a zeroed or finished one is ignored. */
 void tutti_build_fini(struct tutti_build *build);
 
-/* Declarations, before the first step. k = 1 when not called. */
+/* Declarations. Chunks, scratch and window must be declared before the first step. A block has one
+ * chunk if tutti_build_chunks is not called. */
 void tutti_build_chunks(struct tutti_build *build, uint32_t chunks_per_block);
 void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like, uint32_t chunks);
-/* Who finds out while emitting how much it takes declares plenty, and here, at the end, less. */
+/* Reduce the declared scratch size. An algorithm that learns its scratch size only while emitting
+ * declares an upper bound first and trims it here at the end. */
 void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks);
 void tutti_build_window(struct tutti_build *build, uint32_t chunks);
-/* Signal numbers one run uses up: the most SIGNALs that any rank gives. */
+/* Signal numbers that one run uses: the largest number of SIGNALs that any rank gives. */
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
+/* TUTTI_NEEDS_* (step.h). */
 void tutti_build_needs(struct tutti_build *build, uint32_t needs);
-/* All goes up one tree. On every rank: all sends are to one peer on one channel, its parent; the
- * k-th send depends on k-th receives of their lanes alone, and these on others such; nothing
- * depends on a send. */
+/* Declare that all data goes up one tree. This must hold on every rank: all sends go to one peer,
+ * the parent, on one channel. The k-th send depends only on the k-th receives of their lanes, and
+ * these only on other k-th receives. Nothing depends on a send. */
 void tutti_build_one_tree(struct tutti_build *build);
 
-/* PUTs to all and GATHER_REDUCEs emitted next go by these ranks alone: ascending, this one among
- * them. count 0: by all again. */
+/* Restrict the PUTs to all and the GATHER_REDUCEs that are emitted next to these ranks: ascending,
+ * this rank among them. The list is copied. count 0: all ranks again. */
 int tutti_build_among(struct tutti_build *build, const uint32_t *ranks, uint32_t count);
 
 static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t first, uint32_t count)
@@ -54,7 +63,7 @@ static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t fi
     return (struct tutti_span){.buffer = buffer, .first = first, .count = count};
 }
 
-/* Steps. A span of count 0 emits nothing. */
+/* Emit one step; step.h says what each kind does. A span of count 0 emits nothing. */
 int tutti_build_send(struct tutti_build *build, uint32_t to, struct tutti_span src);
 int tutti_build_recv(struct tutti_build *build, uint32_t from, struct tutti_span dst);
 int tutti_build_recv_reduce(struct tutti_build *build, uint32_t from, struct tutti_span own,
@@ -63,39 +72,43 @@ int tutti_build_copy(struct tutti_build *build, struct tutti_span src, struct tu
 int tutti_build_reduce(struct tutti_build *build, struct tutti_span src, struct tutti_span dst);
 int tutti_build_put(struct tutti_build *build, uint32_t to, struct tutti_span src,
                     struct tutti_span remote);
-/* Into the memory of all other ranks, and the own. */
+/* Store to the memory of all other ranks, and to this rank's own. */
 int tutti_build_put_all(struct tutti_build *build, struct tutti_span src, struct tutti_span dst,
                         struct tutti_span remote);
 int tutti_build_get(struct tutti_build *build, uint32_t from, struct tutti_span remote,
                     struct tutti_span dst);
-/* `also` and `remote_dst`, which is everybody's, may be TUTTI_NO_SPAN. */
+/* `remote_dst` is a span of every other rank. `also` and `remote_dst` may be TUTTI_NO_SPAN. */
 int tutti_build_gather_reduce(struct tutti_build *build, struct tutti_span own,
                               struct tutti_span remote, struct tutti_span dst,
                               struct tutti_span also, struct tutti_span remote_dst);
-/* The result goes to another rank, and nowhere else. */
+/* The result is stored to another rank's memory only. */
 int tutti_build_gather_reduce_to(struct tutti_build *build, struct tutti_span own,
                                  struct tutti_span remote, uint32_t to,
                                  struct tutti_span remote_dst);
 int tutti_build_signal(struct tutti_build *build);
-/* `from`: a rank or TUTTI_ALL_RANKS; an own rank or nranks == 1 emits nothing. */
+/* `from` is a rank or TUTTI_ALL_RANKS. Emits nothing if `from` is this rank or there is only
+ * one. */
 int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal);
 
-/* Any step, also a fused one, as it is; `step` has no dependencies. */
+/* Emit any step as it is, even a fused one; `step` has no dependencies. */
 int tutti_build_step(struct tutti_build *build, const struct tutti_step *step);
 
-/* Derive the dependencies and hand the schedule over; the build is finished. */
+/* Derive the dependencies and pass the schedule to the caller, who destroys it. On success the
+ * build is finished. On an error it is not, and the caller calls tutti_build_fini. */
 int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 
-/* The same, fused first: what is derived for a schedule as emitted is of no use to the fused one.
- * Boldly where the build says that all goes up one tree. */
+/* The same, but fuse first; the dependencies of the unfused steps would be of no use. Fuses boldly
+ * if tutti_build_one_tree was called. */
 int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 
-/* Join a receive and the send that passes the same chunks on into one step, so that slices flow
- * through; in place. Keeps the schedule right, whatever the other ranks do.
+/* Join each receive with the send that passes the same chunks on into one step, so that slices flow
+ * through. Changes `schedule` in place and derives its dependencies anew. The schedule stays
+ * correct whatever the other ranks do.
  *
- * `is_bold`: for who knows that all goes up one tree (tutti_build_one_tree), or proves the outcome.
- * More is joined, and the store is dropped where nothing reads it again (SCRATCH only), and the
- * scratch memory where nothing uses it. In other schedules that may deadlock: see fuse.c. */
+ * `is_bold`: more pairs are joined, a SCRATCH store that nothing reads again is dropped, and so is
+ * scratch memory that is no longer used. Set it only if all data goes up one tree
+ * (tutti_build_one_tree) or if the result is proved for all ranks (check.h): other schedules may
+ * deadlock, see fuse.c. */
 int tutti_schedule_fuse(struct tutti_schedule *schedule, bool is_bold);
 
 #endif

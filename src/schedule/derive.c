@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Deriving dependencies: for each run of memory (history.h), who wrote it last and who has read it
- * since.
+ * Derives dependencies from the history of each run of memory (history.h): which step wrote it
+ * last, and which steps have read it since.
  *
- * A reader waits for the last writer; a writer waits for the readers since, or
- * for the last writer when there are none (they waited for it). Of the steps
- * of one lane only the last need be named, since a lane completes in order;
- * fused steps are in two lanes and complete out of order, so each is named.
+ * A reader waits for the last writer. A writer waits for the readers since then, or, if there are
+ * none, for the last writer; the readers have waited for that one. Of the steps of one lane only
+ * the last is listed, because a lane completes in order. Fused steps are in two lanes and complete
+ * out of order, so each is listed.
  *
- * Signals and waits order memory that this rank does not see: a SIGNAL waits for
- * the two-sided steps before it, and two-sided steps wait for the last WAIT.
+ * Signals and waits order memory that this rank does not see: a SIGNAL waits for the two-sided
+ * steps before it, and two-sided steps wait for the last WAIT.
  *
- * A step in a queue waits for the one before it in the queue's direction.
+ * A step in a queue waits for the step before it in the queue that has the same direction.
  */
 #include "schedule/derive.h"
 
@@ -26,10 +26,10 @@
 struct derive {
     const struct tutti_schedule *schedule;
     struct tutti_history history;
-    uint32_t *seen;      /* per step: the step that counts it already, or NONE */
-    uint32_t *lane_step; /* per lane: 1 + the step that `lane_last` is about, or 0 */
+    uint32_t *seen;      /* per step: the last step that has it as a candidate, or NONE */
+    uint32_t *lane_step; /* per lane: 1 + the step that `lane_last` belongs to, or 0 */
     uint32_t *lane_last; /* per lane: its last candidate */
-    uint32_t *found;     /* candidates of the step at hand */
+    uint32_t *found;     /* candidates of the current step */
     uint32_t nfound;
     uint32_t *deps;
     uint32_t ndeps, deps_capacity;
@@ -42,7 +42,7 @@ static bool is_fused(const struct tutti_step *step)
     return tutti_access_receives(step) && tutti_access_sends(step);
 }
 
-/* The lane whose turn a step waits for before it starts: the receive lane of a fused one. */
+/* The lane whose turn a step waits for before it starts; for a fused step, its receive lane. */
 static uint32_t lane_of(const struct derive *derive, const struct tutti_step *step)
 {
     uint32_t nranks = derive->schedule->nranks;
@@ -69,7 +69,8 @@ static int reserve(uint32_t **array, uint32_t *capacity, uint32_t needed)
     return TUTTI_OK;
 }
 
-/* Count `on` among the steps that `step` waits for, unless its own lane says so already. */
+/* Add `on` to the steps that `step` waits for, unless both are in the same lane, which already
+ * orders them. */
 static void find(struct derive *derive, uint32_t step, uint32_t on)
 {
     const struct tutti_step *steps = derive->schedule->steps;
@@ -180,7 +181,7 @@ static void release(struct derive *derive)
     free(derive->queue_last);
 }
 
-/* Steps of queues, numbered from 1 on. */
+/* Queues are numbered from 1. */
 static int prepare_queues(struct derive *derive)
 {
     const struct tutti_schedule *schedule = derive->schedule;
@@ -245,7 +246,7 @@ int tutti_schedule_derive(struct tutti_schedule *schedule)
     for (uint32_t i = 0; i < schedule->nsteps; i++)
         TUTTI_TRY_OR(release_all, rc, derive_step(&derive, i));
 
-    /* The old ones are freed with what is released. */
+    /* Swap, so that release() frees the old dependencies. */
     uint32_t *old = schedule->deps;
     schedule->deps = derive.deps;
     schedule->ndeps = derive.ndeps;

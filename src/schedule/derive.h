@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Deriving what must wait for what (build.h) from what the steps touch. */
+ * Derives which steps must wait for which (build.h) from what the steps touch.
+ */
 #ifndef TUTTI_SCHEDULE_DERIVE_H
 #define TUTTI_SCHEDULE_DERIVE_H
 
 #include "schedule/step.h"
 
-/* Find out how many channels there are, and whether all steps are one-sided. */
+/* Set nchannels and is_one_sided from the steps. */
 void tutti_schedule_summarise(struct tutti_schedule *schedule);
 
-/* Replace the dependencies of all steps; also counts the channels and says whether the schedule is
- * one-sided. Time and memory grow with the chunks that the steps touch. TUTTI_ERR_SYSTEM: no
- * memory, the schedule is as before. */
+/* Replace the dependencies of all steps; also does what tutti_schedule_summarise does. Time and
+ * memory grow with the number of accesses and of chunks. TUTTI_ERR_SYSTEM: no memory; the
+ * dependencies are then incomplete, and the schedule can only be destroyed. */
 int tutti_schedule_derive(struct tutti_schedule *schedule);
 
 #endif

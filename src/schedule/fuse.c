@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joining a receive with the send that passes the same chunks on.
+ * Joins a receive with the send that passes the same chunks on.
  *
- * Why this deadlocks nowhere. With nothing buffered a message is one event of both its ranks. It
- * comes after the message before it in its lane, and after what its send and its receive depend on.
- * A schedule is free of deadlock just when no event comes, by some path, after itself. Let m be the
- * message received and m' the one that passes it on: m' comes after m.
+ * Why this cannot deadlock. If nothing is buffered, a message is one event of both its ranks. The
+ * event comes after the message before it in its lane, and after the steps that its send and its
+ * receive depend on. A schedule is free of deadlock if and only if no event comes, by some path,
+ * after itself. Let m be the message received and m' the message that passes it on: m' comes after
+ * m.
  *
- * With the store m runs ahead into memory; m' starts earlier, and still ends after m alone. But who
- * waits for the joined step waits for both. So a pair is joined only where nobody waits for the
- * receive who would not wait for the send:
+ * With the store, m moves ahead into memory. m' may start earlier but still ends only after m.
+ * However, a step that waits for the joined step waits for both m and m'. So a pair is joined only
+ * if every step that waits for the receive would also wait for the send:
  *
- *  - until the chunks are overwritten the send alone reads them; who overwrites them waits for it;
- *  - nobody overwrites the source that the receive combines with, but for the receive itself;
- *  - no SIGNAL or WAIT is between the two, which wait for, or hold up, everything.
+ *  - Until the chunks are overwritten only the send reads them, and the step that overwrites them
+ *    waits for the send.
+ *  - No step overwrites the source that the receive combines with, except the receive itself.
+ *  - No SIGNAL or WAIT is between the two, because these wait for, or hold up, everything.
  *
- * So no path is new, whatever other ranks do. The joined step takes the receive's place in the
- * program, or the send's, whichever keeps the order of both lanes.
+ * So no path is new, whatever other ranks do. The joined step takes the place of the receive or of
+ * the send in the program, whichever keeps the order of both lanes.
  *
  * Without the store (recv_reduce_send) m ends only when m' does: the two are one event. That event
- * comes after itself just where a second path leads from m to m', and this goes through ranks that
- * see nothing amiss in their own steps, as here:
+ * comes after itself if a second path leads from m to m'. Such a path may go through other ranks
+ * whose own steps look correct, as here:
  *
  *   rank 0      send x to 1 (this is m), x = y, send x to 2
  *   rank 1      receive from 0, add, pass on to 2 (m')
  *   rank 2      receive from 0, receive from 1 and add that
  *
- * So no rank alone can tell, and only a caller who knows more, or proves the outcome for all ranks,
- * has stores dropped: "boldly". It is right where all goes up one tree (build.h): then every lane
- * carries one message of each segment, in the order of the segments; a later segment never holds up
- * an earlier one; and within a segment all paths go up, and what is joined is a part of one path.
- * For who proves the outcome, what is least likely to be wrong is left: all that is before the send
- * in its lane comes from the same peer and is not stored either, else a ring would wait for itself;
- * and the next receive of m's lane comes after the send. Likewise a bold caller has pairs joined
- * whose source is overwritten after the send.
+ * So no rank can decide this alone. Stores are dropped ("boldly") only for a caller that knows
+ * more, or that proves the result for all ranks. It is correct if all data goes up one tree
+ * (build.h). Then every lane carries one message of each segment, in the order of the segments, and
+ * a later segment never holds up an earlier one. Within a segment all paths go up, and the joined
+ * steps are part of one path. For a caller that proves the result, the cases that are most likely
+ * to fail are excluded. Everything before the send in its lane must come from the same peer and
+ * must not be stored either, else a ring would wait for itself. The next receive of m's lane must
+ * come after the send. For a bold caller, pairs are also joined if the source is overwritten after
+ * the send.
  */
 #include "schedule/build.h"
 
@@ -50,14 +53,15 @@ struct fuse {
     struct tutti_schedule *schedule;
     struct tutti_history history;
     bool is_bold;
-    /* Per receiving step: the only step that reads what it stored, before anybody overwrites any of
-     * it; NONE: nobody does; NOT_ONE: several, or not all of it. */
+    /* Per receiving step: the only step that reads what it stored, before any of it is overwritten.
+     * NONE: no step reads it. NOT_ONE: several do, or not all of it is read. */
     uint32_t *reader;
-    uint32_t *overwriter;  /* per step: the first other to overwrite what it has read, or NONE */
-    uint32_t *send_before; /* per sending step: the one before it in its lane, or NONE */
-    uint32_t *recv_after;  /* per receiving step: the one after it in its lane, or NONE */
-    uint32_t *signals;     /* per step: SIGNALs and WAITs before it */
-    uint32_t *place;       /* per step: where it went; NONE: where it was */
+    /* Per step: the first other step that overwrites what it has read, or NONE. */
+    uint32_t *overwriter;
+    uint32_t *send_before; /* per sending step: the step before it in its lane, or NONE */
+    uint32_t *recv_after;  /* per receiving step: the step after it in its lane, or NONE */
+    uint32_t *signals;     /* per step: number of SIGNALs and WAITs before it */
+    uint32_t *place;       /* per step: where it was moved to; NONE: not moved */
     uint32_t *lane_last;   /* per lane: 1 + its last step so far, or 0 */
 };
 
@@ -73,7 +77,7 @@ static void release(struct fuse *fuse)
     free(fuse->lane_last);
 }
 
-/* `step` reads what this run's writer stored. */
+/* Record that `step` reads what this run's writer stored. */
 static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_run *run)
 {
     uint32_t *reader;
@@ -87,7 +91,7 @@ static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_run
         *reader = NOT_ONE;
 }
 
-/* `step` overwrites what this run's writer stored and its readers have read. */
+/* Record that `step` overwrites what this run's writer stored and its readers have read. */
 static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti_run *run)
 {
     const struct tutti_history *history = &fuse->history;
@@ -183,7 +187,8 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     return TUTTI_OK;
 }
 
-/* The only step that reads what `recv` stored, if it is a send of exactly that; else NONE. */
+/* The only step that reads what `recv` stored, if it is a send of exactly these chunks; else
+ * NONE. */
 static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
@@ -205,7 +210,7 @@ static uint32_t place_of(const struct fuse *fuse, uint32_t step)
     return fuse->place[step] == NONE ? step : fuse->place[step];
 }
 
-/* Where the joined step goes; NONE if nowhere. */
+/* Where the joined step goes: the place of one of the two. NONE if they cannot be joined. */
 static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
@@ -257,7 +262,7 @@ static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place
     steps[place] = joined;
 }
 
-/* Remove the steps that were joined into others, and scratch memory that nobody uses any more. */
+/* Remove the steps that were joined into others, and scratch memory that is no longer used. */
 static void compact(struct fuse *fuse)
 {
     struct tutti_schedule *schedule = fuse->schedule;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs of memory with one past. */
+ * Runs of memory with the same history.
+ */
 #include "schedule/history.h"
 
 #include "base/result.h"

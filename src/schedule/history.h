@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What has happened to a rank's memory so far, step after step: who wrote it last, and who has read
- * it since.
+ * The history of a rank's memory, step after step: which step wrote it last, and which steps have
+ * read it since.
  *
  *   chunks         0 1 2 3 4 5 6 7
  *   step 0 writes  [-------------]    one run, of writer 0
- *   step 1 reads         [---]        three: it is told apart from what is before and after
- *   step 2 writes  [---------]        two: what was told apart in there is so no more
+ *   step 1 reads         [---]        three runs: the middle one has another history
+ *   step 2 writes  [---------]        two runs: the write makes one run of what it covers
  *
- * Memory is kept in runs of chunks that have the same past, and a write makes one run of all that
- * it covers. So a step touches as many runs as others have told apart since the last write, and all
- * steps together little more than there are steps, however many chunks they move and how often.
+ * Memory is kept in runs of chunks that have the same history, and a write makes one run of all
+ * that it covers. So a step touches as many runs as other steps have split off since the last
+ * write. All steps together touch little more runs than there are steps, however many chunks they
+ * move and how often.
  */
 #ifndef TUTTI_SCHEDULE_HISTORY_H
 #define TUTTI_SCHEDULE_HISTORY_H
@@ -20,29 +21,31 @@
 #define TUTTI_NO_STEP UINT32_MAX
 
 struct tutti_run {
-    uint32_t writer;  /* step, or TUTTI_NO_STEP */
-    uint32_t readers; /* since then: the last in history->readers, or TUTTI_NO_STEP */
+    uint32_t writer;  /* the step that wrote it last, or TUTTI_NO_STEP */
+    /* The last reader since then, an index of history->readers, or TUTTI_NO_STEP. */
+    uint32_t readers;
 };
 
 struct tutti_reader {
-    uint32_t step, before; /* the reader before it, or TUTTI_NO_STEP */
+    uint32_t step, before; /* `before`: index of the reader before it, or TUTTI_NO_STEP */
 };
 
 struct tutti_history {
-    struct tutti_cells cells;     /* in place */
+    struct tutti_cells cells;     /* overlaid as in place */
     struct tutti_bits starts;     /* cells where a run begins, and the end of memory */
-    struct tutti_run *runs;       /* per cell; where none begins it says nothing */
-    struct tutti_reader *readers; /* lists that runs may share */
+    struct tutti_run *runs;       /* per cell; valid where a run begins */
+    struct tutti_reader *readers; /* linked lists; runs may share their tails */
     uint32_t nreaders, capacity;
 };
 
-/* TUTTI_ERR_SYSTEM: no memory. */
+/* TUTTI_ERR_SYSTEM: no memory; nothing is left to free. */
 int tutti_history_init(struct tutti_history *history, const struct tutti_schedule *schedule);
-/* A zeroed object is ignored. */
+/* Free the memory; a zeroed object is ignored. */
 void tutti_history_fini(struct tutti_history *history);
 
-/* Tell a span of this rank's memory apart: its runs are runs[at] from the cell returned on, `at`
- * going on with tutti_history_next as long as it is less than *ret_end. */
+/* Split runs so that a span of this rank's memory is a whole number of runs. The first is
+ * history->runs[at] with `at` the cell returned; tutti_history_next gives the following ones, as
+ * long as `at` is less than *ret_end. */
 uint32_t tutti_history_cut(struct tutti_history *history, struct tutti_span span,
                            uint32_t *ret_end);
 
@@ -51,8 +54,8 @@ static inline uint32_t tutti_history_next(const struct tutti_history *history, u
     return tutti_bits_from(&history->starts, at + 1);
 }
 
-/* Go on: this step, later than all before, reads or writes its span. TUTTI_ERR_SYSTEM: no memory.
- */
+/* Record that a step reads or writes a span; it must come after all steps recorded before.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_history_read(struct tutti_history *history, uint32_t step, struct tutti_span span);
 void tutti_history_write(struct tutti_history *history, uint32_t step, struct tutti_span span);
 

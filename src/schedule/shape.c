@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How places lie among the ranks' numbers. */
+ * How the nodes and groups of places lie among the rank numbers.
+ */
 #include "schedule/shape.h"
 
 #include <stddef.h>
@@ -15,7 +16,8 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-/* Of all ranks that live elsewhere than the one before; and how many these are. */
+/* The greatest common divisor of all ranks whose home differs from that of the rank before, and the
+ * number of these ranks. 0 if there are none. */
 static uint32_t align(const uint32_t *of, uint32_t nranks, uint32_t *ret_borders)
 {
     uint32_t divisor = 0;

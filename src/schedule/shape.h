@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The shape of the machine as far as algorithms see it: how many ranks, which of them live
- * together, and orders that somebody else has found. Nothing here has a unit: what things cost
- * is topology/machine/machine.h's business.
+ * The machine as algorithms see it: how many ranks there are, which of them share a node, and
+ * orders and trees that were found elsewhere. Nothing here has a unit; topology/machine/machine.h
+ * knows what things cost.
  */
 #ifndef TUTTI_SCHEDULE_SHAPE_H
 #define TUTTI_SCHEDULE_SHAPE_H
@@ -9,66 +9,69 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sizes of an algorithm's parts: a matter of speed, never of right. */
+/* Tuning parameters of algorithms. They affect speed, never correctness. */
 enum tutti_option {
-    TUTTI_SEGMENTS,  /* pieces of a block that follow each other through a pipeline */
-    TUTTI_RADIX,     /* children of a tree node and one, or digits of a round */
+    TUTTI_SEGMENTS,  /* pieces of a block that follow one another through a pipeline */
+    TUTTI_RADIX,     /* base of a k-nomial tree, or of the digits of a round */
     TUTTI_WINDOW,    /* peers that a rank exchanges with at a time */
-    TUTTI_AGGREGATE, /* blocks per message, at most */
+    TUTTI_AGGREGATE, /* most blocks per message */
     TUTTI_DOUBLINGS, /* rounds that exchange whole vectors instead of halves */
     TUTTI_CHANNELS,  /* rings or trees side by side */
     TUTTI_OPTION_COUNT
 };
 
-/* 0: the algorithm's usual value. */
+/* One value per option; 0 is the algorithm's usual value. */
 struct tutti_options {
     uint32_t value[TUTTI_OPTION_COUNT];
 };
 
-/* "segments", "radix", ...: in files, variables and tables. */
+/* Name of an option in files, variables and tables: "segments", "radix", ...; "unknown" if out of
+ * range. */
 const char *tutti_option_name(enum tutti_option option);
 
-/* Where ranks live. Borrowed, immutable, the same on all ranks. */
+/* Where ranks are. Borrowed, immutable, and the same on all ranks. */
 struct tutti_places {
     uint32_t nranks;
-    /* Node (host, or load/store domain) of each rank, 0 .. nnodes-1 in the order of their first
-     * ranks; NULL: each rank is a node of its own. Nodes may differ in size, and a node's ranks
-     * need not be neighbours. */
+    /* Node (host, or load/store domain) of each rank, 0 .. nnodes-1, numbered in the order of their
+     * first ranks. NULL: each rank is a node of its own. Nodes may differ in size, and the ranks of
+     * a node need not be consecutive. */
     const uint32_t *node;
     uint32_t nnodes;
-    /* Group (rack, leaf switch, pod) of each rank, numbered likewise, the same for all ranks of a
-     * node; NULL: one group. */
+    /* Group (rack, leaf switch, pod) of each rank, numbered likewise; the same for all ranks of a
+     * node. NULL: there is one group. */
     const uint32_t *group;
     uint32_t ngroups;
-    /* Cell (a socket, or what else of a node shares a memory or a cache) of each rank, numbered
-     * likewise through all nodes; a cell lies within a node. NULL: nodes have none. */
+    /* Cell of each rank: the ranks of a node that share a socket, a memory or a cache. Numbered
+     * likewise through all nodes; a cell lies within a node. NULL: nodes have no cells. */
     const uint32_t *cell;
     uint32_t ncells;
-    /* What tutti_places_align finds in `node` and `group`. Ranks at which a node, or a group,
-     * begins are multiples of this; 0: not known, or there is but one. */
+    /* Set by tutti_places_align from `node` and `group`. Every rank at which a node (or a group)
+     * begins is a multiple of this; 0: not known, or there is only one. */
     uint32_t node_align, group_align;
-    bool is_block; /* the ranks of every node are neighbours */
-    /* Cyclic orders of all ranks, one after the other; 0: the order of their numbers. */
+    bool is_block; /* the ranks of every node are consecutive */
+    /* `nrings` cyclic orders of all ranks, one after another. None: the order of rank numbers. */
     const uint32_t *rings;
     uint32_t nrings;
-    /* Spanning trees: the parent of each rank, TUTTI_NO_RANK at the tree's root; one after the
-     * other. 0: the algorithm's own. */
+    /* `ntrees` spanning trees, one after another: the parent of each rank, TUTTI_NO_RANK at the
+     * tree's root. None: algorithms use their own trees. */
     const int32_t *trees;
     uint32_t ntrees;
-    /* Torus: rank = x0 + dims[0] * (x1 + dims[1] * (x2 + ...)); 0: none. */
+    /* Torus of `ndims` dimensions: rank = x0 + dims[0] * (x1 + dims[1] * (x2 + ...)). 0 dimensions:
+     * none. */
     uint32_t dims[4];
     uint32_t ndims;
 };
 
-/* To be called by whoever sets `node` and `group`: costs then know which rounds stay in a node. */
+/* Set node_align, group_align and is_block. Call it after `node` and `group` are set: costs then
+ * know which rounds stay within a node. */
 void tutti_places_align(struct tutti_places *places);
 
 struct tutti_shape {
     uint32_t nranks, rank, root;
     struct tutti_options options;
-    const struct tutti_places *places; /* NULL: nothing is known */
-    /* Channels that whoever runs the schedule has; an algorithm that asks for more has them share
-     * these. 0: as many as are asked for. */
+    const struct tutti_places *places; /* borrowed; NULL: nothing is known */
+    /* Channels of the executor; an algorithm that asks for more has its channels share these. 0: no
+     * limit. */
     uint32_t channels;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the collectives' buffers look like, and the names of things. */
+ * The layout of the collectives' buffers, and the names of collectives, steps and options.
+ */
 #include "schedule/step.h"
 #include "schedule/shape.h"
 
@@ -73,11 +74,11 @@ bool tutti_in_place_shift(enum tutti_collective collective, uint32_t rank, uint3
         *ret_shift = 0;
         return true;
     case TUTTI_ALLGATHER:
-    case TUTTI_GATHER: /* the rank is the root */
+    case TUTTI_GATHER: /* only the root gets here */
         *ret_shift = block;
         return true;
     case TUTTI_REDUCE_SCATTER:
-    case TUTTI_SCATTER: /* the rank is the root */
+    case TUTTI_SCATTER: /* only the root gets here */
         *ret_shift = -block;
         return true;
     default:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ensembles, and the words of their text form. */
+ * Ensembles, and the words of their text form.
+ */
 #include "schedule/text.h"
 
 #include "base/result.h"

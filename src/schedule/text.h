@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules as text: all ranks of one collective in a file that people can read and edit.
- * Writing and reading again gives the same schedules, step for step.
+ * Schedules as text: all ranks of one collective in a file that people can read and edit. Writing a
+ * file and reading it again gives the same schedules, step for step.
  *
  *   tutti-schedule 1
  *   algorithm ring              # a comment
@@ -13,7 +13,7 @@
  *   rank 1
  *     ...
  *
- * docs/schedule-files.md has all of it.
+ * docs/schedule-files.md describes the whole format.
  */
 #ifndef TUTTI_SCHEDULE_TEXT_H
 #define TUTTI_SCHEDULE_TEXT_H
@@ -24,32 +24,34 @@
 
 /* The schedules of all ranks. */
 struct tutti_ensemble {
-    char name[TUTTI_ENSEMBLE_NAME_BYTES]; /* of the algorithm */
+    char name[TUTTI_ENSEMBLE_NAME_BYTES]; /* name of the algorithm */
     uint32_t nranks;
     struct tutti_schedule **schedules; /* [nranks], owned */
-    /* Calls that it is made for: bytes of a rank's larger buffer. Both 0: any. */
+    /* The calls that it is made for, in bytes of a rank's larger buffer. Both 0: any. */
     uint64_t least_bytes, most_bytes;
 };
 
-/* What a file may ask for. A schedule has a step per line, so its file bounds it; these bound what
- * deriving and checking cost beyond that. */
+/* Limits of a file. A schedule has one step per line, so the size of the file bounds the number of
+ * steps; these limits bound the additional cost of deriving and checking. */
 #define TUTTI_TEXT_RANKS_MAX   4096u
 #define TUTTI_TEXT_LANES_MAX   65536u              /* ranks times channels */
-#define TUTTI_TEXT_CHUNKS_MAX  (1u << 20)          /* of a buffer */
+#define TUTTI_TEXT_CHUNKS_MAX  (1u << 20)          /* chunks of a buffer */
 #define TUTTI_TEXT_TOUCHES_MAX (UINT64_C(1) << 25) /* chunks that all steps touch */
 
-/* TUTTI_ERR_ARGUMENT: the schedules are not those of one collective, or the name has characters
- * that a line cannot hold. The caller frees *ret_text. */
+/* Write an ensemble as text, which the caller frees. TUTTI_ERR_ARGUMENT: the schedules are not
+ * those of one collective, or the name has characters that a line cannot hold. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_ensemble_write(const struct tutti_ensemble *ensemble, char **ret_text);
 
-/* `name` is the file's, for messages: TUTTI_ERR_ARGUMENT with "name:line:column: what is wrong".
- * What is read is well-formed (kinds, fields, buffers, bounds, peers) but not proved right: that is
- * check.h's business. */
+/* Read an ensemble; the caller calls tutti_ensemble_fini. `name` is the file's, for messages.
+ * TUTTI_ERR_ARGUMENT: the text is malformed, with "name:line:column: what is wrong". The result is
+ * well-formed (kinds, fields, buffers, bounds, peers) but not proved correct; check.h does that. */
 int tutti_ensemble_read(const char *name, const char *text, struct tutti_ensemble *ret_ensemble);
 
-/* Room for the schedules of nranks ranks, all NULL. */
+/* Make room for the schedules of nranks ranks, all NULL. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_ensemble_init(struct tutti_ensemble *ensemble, uint32_t nranks);
 
+/* Destroy the schedules; a zeroed object is ignored. */
 void tutti_ensemble_fini(struct tutti_ensemble *ensemble);
 
 #endif

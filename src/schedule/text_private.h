@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the parts of the text form share; inside text*.c only. */
+ * Shared parts of the text form; for text*.c only.
+ */
 #ifndef TUTTI_SCHEDULE_TEXT_PRIVATE_H
 #define TUTTI_SCHEDULE_TEXT_PRIVATE_H
 
@@ -19,27 +20,28 @@ enum tutti_text_field {
     TUTTI_TEXT_SIGNAL,
     TUTTI_TEXT_CHANNEL,
     TUTTI_TEXT_QUEUE,
-    TUTTI_TEXT_AMONG, /* the ranks that a step goes by instead of all */
-    TUTTI_TEXT_AFTER, /* last: the steps waited for, where they are listed */
+    TUTTI_TEXT_AMONG, /* the ranks that the step addresses instead of all */
+    TUTTI_TEXT_AFTER, /* last: the steps waited for, if they are listed */
     TUTTI_TEXT_FIELD_COUNT
 };
 
 const char *tutti_text_field_name(enum tutti_text_field field);
 
-/* Bits 1 << field: those that a kind of step has, and those of them that it must have. */
+/* Sets of bits 1 << field: the fields that a kind of step may have, and those that it must have. */
 uint32_t tutti_text_fields(enum tutti_step_kind kind);
 uint32_t tutti_text_required(enum tutti_step_kind kind);
 
-/* The span of a field, NULL of one that is none. */
+/* The span of a field; NULL if the field is not a span. */
 struct tutti_span *tutti_text_span(struct tutti_step *step, enum tutti_text_field field);
 
-/* "window", "peer_read", "peer_store": bits of schedule->needs from the lowest; NULL past the end.
- */
+/* Names of the bits of schedule->needs, from the lowest: "window", "peer_read", "peer_store"; NULL
+ * past the end. */
 const char *tutti_text_need_name(unsigned index);
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* What holds for a rank: said before the first rank, or by itself. */
+/* The head of a rank: lines before the first rank apply to all ranks, lines in a rank to that
+ * rank. */
 struct tutti_text_head {
     uint32_t chunks, scratch_chunks, window_chunks, needs, nsignals;
     uint32_t nchannels; /* 0: as many as the steps use */
@@ -54,22 +56,23 @@ struct tutti_text_word {
 };
 
 struct tutti_text_reader {
-    const char *name, *line_start, *at; /* `at`: in the line, what comes after `word` */
+    const char *name, *line_start, *at; /* `at`: the rest of the line, after `word` */
     uint32_t line;
-    struct tutti_text_word word; /* the last one read; of length 0 at the end of the line */
+    struct tutti_text_word word; /* the last word read; its length is 0 at the end of the line */
 
-    struct tutti_ensemble *ensemble; /* nranks is 0 before it is known */
+    struct tutti_ensemble *ensemble; /* nranks is 0 until it is known */
     bool has_collective;
     enum tutti_collective collective;
     uint32_t root;
-    struct tutti_text_head common, own; /* `own`: of the rank that is being read */
-    struct tutti_build build;           /* of that rank; its schedule is NULL between ranks */
-    uint32_t ngiven;                    /* signals of that rank */
+    struct tutti_text_head common, own; /* `own`: head of the current rank */
+    /* The builder of the current rank; its schedule is NULL between ranks. */
+    struct tutti_build build;
+    uint32_t ngiven;                    /* signals given by the current rank */
     uint64_t touches;                   /* chunks that all steps touch */
-    /* Dependencies of the rank that lists them, and how many each step has. */
+    /* Dependencies of the current rank, if it lists them, and their number per step. */
     uint32_t *deps, *dep_counts;
     uint32_t ndeps, dep_capacity, count_capacity;
-    uint32_t *among, namong; /* of the step that is being read; room for nranks, or NULL */
+    uint32_t *among, namong; /* of the current step; room for nranks, or NULL */
 };
 
 static inline uint32_t tutti_text_most_channels(uint32_t nranks)
@@ -77,26 +80,32 @@ static inline uint32_t tutti_text_most_channels(uint32_t nranks)
     return TUTTI_TEXT_LANES_MAX / nranks < 256 ? TUTTI_TEXT_LANES_MAX / nranks : 256;
 }
 
-/* text_words.c */
+/* text_words.c
+ *
+ * Record a failure, with file, line and column before the message. */
 void tutti_text_record(const struct tutti_text_reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
-/* The same, and TUTTI_ERR_ARGUMENT; a macro for the reason that tutti_fail is one. */
+/* The same, and returns TUTTI_ERR_ARGUMENT; it is a macro for the same reason as tutti_fail. */
 #define tutti_text_refuse(reader, ...) \
     tutti_recorded((tutti_text_record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+/* Read the next word of the line. */
 void tutti_text_next(struct tutti_text_reader *reader);
+/* True if the current word is `text`. */
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
+/* Read a number between `least` and `most`. `what` describes it in messages. */
 int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
                     uint64_t most, uint64_t *ret_value);
 int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64_t least,
                       uint32_t most, uint32_t *ret_value);
-/* "input[2]" or "input[2+3]". */
+/* Read a span: "input[2]" or "input[2+3]". */
 int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *ret_span);
+/* Refuse further words in the line. */
 int tutti_text_end(struct tutti_text_reader *reader);
-/* The word as messages show it: for "%.*s". */
+/* The current word for "%.*s" in messages, at most 40 characters of it. */
 #define TUTTI_TEXT_WORD(reader)                                                                    \
     (int)((reader)->word.length < 40 ? (reader)->word.length : 40), (reader)->word.text
 
-/* text_step.c: the rest of a step's line. */
+/* text_step.c: read the rest of a step's line and emit the step. */
 int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind);
 
 #endif

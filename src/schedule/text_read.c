@@ -51,7 +51,7 @@ static int read_dependencies(struct tutti_text_reader *reader, struct tutti_text
     return TUTTI_OK;
 }
 
-/* A line of the head; *ret_is_one: it was. */
+/* Read a line of the head; *ret_is_one tells whether it was one. */
 static int read_head(struct tutti_text_reader *reader, struct tutti_text_head *head,
                      bool *ret_is_one)
 {
@@ -100,7 +100,7 @@ static int begin_rank(struct tutti_text_reader *reader)
     return tutti_build_init(&reader->build, reader->collective, &shape);
 }
 
-/* Heads end with the first step: only now is it known what the rank has. */
+/* A head ends with the first step; only then is it known what the rank has. */
 static void declare(struct tutti_text_reader *reader)
 {
     struct tutti_build *build = &reader->build;
@@ -114,7 +114,7 @@ static void declare(struct tutti_text_reader *reader)
     tutti_build_signals(build, reader->own.nsignals);
 }
 
-/* The listed dependencies instead of those derived. */
+/* Replace the derived dependencies with the listed ones. */
 static int list_dependencies(struct tutti_text_reader *reader, struct tutti_schedule *schedule)
 {
     uint32_t *deps = malloc((reader->ndeps + 1) * sizeof(*deps)), first = 0;
@@ -213,7 +213,7 @@ static int read_bytes(struct tutti_text_reader *reader)
     return tutti_text_end(reader);
 }
 
-/* A line before the first rank. */
+/* Read a line before the first rank. */
 static int read_common(struct tutti_text_reader *reader)
 {
     bool is_head;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading one step. Everything is looked at here, where line and column are known, so that the
- * builder has nothing left to refuse. */
+ * Reading one step. Everything is checked here, where line and column are known, so that the
+ * builder finds no error.
+ */
 #include "schedule/text_private.h"
 
 #include "base/result.h"
@@ -92,7 +93,7 @@ static int read_after(struct tutti_text_reader *reader)
     return TUTTI_OK;
 }
 
-/* Ascending, the own rank among them. */
+/* Read ranks in ascending order, this rank among them. */
 static int read_among(struct tutti_text_reader *reader)
 {
     uint32_t nranks = reader->ensemble->nranks, own = reader->build.schedule->rank, rank;
@@ -153,13 +154,14 @@ static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
     default: break;
     }
     TUTTI_TRY(tutti_text_read_span(reader, tutti_text_span(step, field)));
-    /* Whose memory the others are in may stand behind them. */
+    /* Remote spans are checked at the end of the line, because the peer that owns the memory may be
+     * named after them. */
     if (field == TUTTI_TEXT_REMOTE || field == TUTTI_TEXT_REMOTE_DST)
         return TUTTI_OK;
     return check_span(reader, step, field, tutti_text_span(step, field));
 }
 
-/* All spans of a step are equally long, and those that it cannot do without are there. */
+/* Check that all spans of a step have the same length, and that the required ones are present. */
 static int check_step(struct tutti_text_reader *reader, const struct tutti_step *step,
                       uint32_t seen)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words, numbers and spans of the text form, and where in the file they stand. */
+ * Words, numbers and spans of the text form, and their position in the file.
+ */
 #include "schedule/text_private.h"
 
 #include "base/result.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing schedules as text. What all ranks share stands once, before the first rank. */
+ * Writing schedules as text. What all ranks share is written once, before the first rank.
+ */
 #include "schedule/text.h"
 
 #include "base/result.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines that stand either for all ranks or for one. */
+/* Lines that are written either once for all ranks or for each rank. */
 enum line { LINE_CHUNKS, LINE_SCRATCH, LINE_WINDOW, LINE_NEEDS, LINE_SIGNALS, LINE_COUNT };
 
 static bool is_same(const struct tutti_schedule *a, const struct tutti_schedule *b, enum line line)
@@ -103,7 +104,7 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
         fprintf(file, " %u", schedule->deps[step.dep_first + d]);
 }
 
-/* Are the dependencies and channels what deriving would give? */
+/* Find out whether the dependencies and the number of channels are those that deriving gives. */
 static int is_derived(const struct tutti_schedule *schedule, bool *ret_deps, bool *ret_channels)
 {
     struct tutti_schedule own = *schedule;

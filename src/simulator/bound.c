@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lower bounds: what no schedule can beat on this machine.
  *
- * Latency. With one port per rank the number of those who know grows at most two-fold per overhead,
- * with k ports k+1-fold, and the last one hears of it `latency` after that. Between nodes (groups)
- * a node (group) has as many ports as its ranks have; within a node a signal reaches all at once.
+ * Latency. With one port per rank the number of informed ranks at most doubles per overhead; with k
+ * ports it grows at most (k+1)-fold. The last rank is informed `latency` after that. Between nodes
+ * (groups) a node (group) has as many ports as its ranks have together. Within a node a signal
+ * reaches all ranks at once.
  *
- * Bandwidth. What must cross the border of a set of ranks takes as long as its links need: for each
- * rank, each node, each group, and half of a torus. An all-reduce that nobody helps with moves the
- * vector 2(N - 1) times over the borders of N parts. Where all ranks share memory, a byte goes from
- * one rank to another through one port, the one's way out or the other's way in: then only all
- * ports together are a bound. Where pairs have paths, the links of these count in place of ports: a
- * cut for each rank, node and group (bound_links.c). Overhead then holds no port, so that one rank
- * tells all others at a time.
+ * Bandwidth. The bytes that must cross the border of a set of ranks take as long as its links need.
+ * The sets are each rank, each node, each group, and half of a torus. An all-reduce without help
+ * from the network moves the vector 2(N - 1) times over the borders of N parts. Where all ranks
+ * share memory, a byte passes from one rank to another through a single port: either the sender's
+ * way out or the receiver's way in. Then only all ports together give a bound. Where pairs have
+ * paths, the links of these count in place of ports, with a cut for each rank, node and group
+ * (bound_links.c). Overhead then holds no port, so that one rank can inform all others at a time.
  *
  * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;
  * Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
@@ -38,7 +39,7 @@ struct bounds {
     uint32_t root;
     double block_bytes;
     struct tutti_sim_bound least;
-    struct sim_border *borders; /* room for those of any parts */
+    struct sim_border *borders; /* scratch for the borders of any partition */
 };
 
 static double larger(double a, double b)
@@ -96,7 +97,8 @@ static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts
         hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
 }
 
-/* Ranks that share memory: all but one have to give, or to take, at least this. */
+/* For ranks that share memory: together, all but the one with the most traffic have to move at
+ * least this many bytes, in or out. */
 static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t nparts)
 {
     double together = 0, bytes = 0, most = 0;
@@ -135,7 +137,7 @@ static void cut_torus(struct bounds *bounds)
     }
 }
 
-/* All that must be read once and all that must be written once, on the one node there is. */
+/* Everything that must be read once and everything that must be written once, on a single node. */
 static void load_and_store(struct bounds *bounds)
 {
     double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
@@ -157,7 +159,8 @@ static void hold_latency(struct bounds *bounds, double seconds)
     bounds->least.latency_s = larger(bounds->least.latency_s, seconds);
 }
 
-/* Until all parts know, when each that knows can tell `ports` others per overhead. */
+/* The time until all parts are informed, when each informed part can tell `ports` others per
+ * overhead. */
 static void spread(struct bounds *bounds, uint32_t nparts, double ports, double overhead_s,
                    double latency_s)
 {
@@ -183,7 +186,7 @@ static void spread_torus(struct bounds *bounds)
 
 /* ---- parts of the machine -------------------------------------------------------------- */
 
-/* The parts that `of` says, with the network ports of their ranks. */
+/* Fills the parts that `of` gives, with the network ports of their ranks. */
 static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
                     struct part *parts, uint32_t nparts)
 {
@@ -206,13 +209,13 @@ static void measure(const struct bounds *bounds, const uint32_t *of, double byte
     }
 }
 
-/* Does every pair have a path, both ways? Then nothing goes through ports. */
+/* True if every pair has a path, both ways, so that nothing goes through ports. */
 static bool have_paths(const uint64_t npaths[2], double pairs)
 {
     return pairs > 0 && (double)npaths[0] == pairs && (double)npaths[1] == pairs;
 }
 
-/* Let links in paths carry what ports do not. */
+/* Adds what the links of paths carry, in place of the ports that the paths bypass. */
 static int add_links(const struct bounds *bounds, const uint32_t *of, struct part *parts,
                      uint32_t nparts)
 {
@@ -332,7 +335,8 @@ static int hold_all(struct bounds *bounds, struct part *parts)
     return TUTTI_OK;
 }
 
-/* Let each level be as near as its nearest pair. */
+/* A lower bound must assume the nearest pair: lower each level's latency to that of its nearest
+ * path. */
 static void shorten(struct tutti_machine *machine)
 {
     for (uint32_t i = 0; i < machine->links.npaths; i++) {
@@ -357,7 +361,7 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
     int rc = TUTTI_OK;
 
     tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
-    /* Within a node whatever is faster, messages or loads. */
+    /* Within a node use whichever is faster, messages or loads. */
     at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
     shorten(&at);
     TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whatever leaves a part of a machine along paths crosses, of each path, its first link: so all
- * first links together carry at least that, and so do all last ones, and all narrowest ones. The
- * least of these three is the bound; each link counts once, with the least that a byte takes of it.
+ * Traffic that leaves a part of a machine along paths crosses the first link of each path. So all
+ * first links together carry at least that traffic, and the same holds for all last links and for
+ * all narrowest ones. The least of these three sums is the bound. Each link counts once, at the
+ * highest rate that any of the part's paths reaches on it.
  *
  *   rank 0 ==a== switch ==b== rank 1      out of rank 0: first links a; last links b, c
  *                       ==c== rank 2      into rank 1: first links a, c'; last links b
  *
- * That is a cut, not the least one: a link in the middle that all paths share, and that is not the
- * narrowest of each, is passed over. */
+ * This is a cut, but not always the minimum one. A link in the middle that all paths share, and
+ * that is not the narrowest link of each, is not considered. */
 #include "simulator/bound_links.h"
 
 #include "base/result.h"
@@ -17,7 +18,7 @@
 
 enum { OUT, IN, WAYS };
 
-/* Which link of a path stands for it. */
+/* Which link of a path represents it. */
 enum choice { FIRST, LAST, NARROWEST, CHOICES };
 
 struct survey {
@@ -25,8 +26,8 @@ struct survey {
     const uint32_t *of;
     uint32_t nparts;
     uint32_t *order, *begin; /* paths that cross a border, by part: order[begin[part]] .. */
-    uint32_t *seen_in;       /* per link: the last part that counted it, and one */
-    double *counted;         /* with this rate */
+    uint32_t *seen_in;       /* per link: one plus the last part that counted it ... */
+    double *counted;         /* ... and the rate that it counted */
 };
 
 static uint32_t part_of(const struct survey *survey, uint32_t rank)
@@ -54,7 +55,8 @@ choose(const struct tutti_machine *machine, const struct tutti_machine_path *pat
     return best;
 }
 
-/* One part's paths of one way. Where both ranks are on one device nothing bounds. */
+/* Sums one part's paths in one direction. A path without links (both ranks on one device) sets no
+ * bound. */
 static double sum_links(const struct survey *survey, uint32_t part, enum choice choice)
 {
     const struct tutti_machine *machine = survey->machine;
@@ -90,7 +92,7 @@ static uint32_t part_at(const struct survey *survey, const struct tutti_machine_
     return part_of(survey, way == OUT ? path->from : path->to);
 }
 
-/* Sort the paths over borders by the part that they leave, or enter. */
+/* Sorts the paths over borders by the part that they leave (OUT) or enter (IN). */
 static void deal(struct survey *survey, int way)
 {
     const struct tutti_machine_links *links = &survey->machine->links;
@@ -102,7 +104,7 @@ static void deal(struct survey *survey, int way)
             survey->begin[part_at(survey, &links->paths[i], way)]++;
     for (uint32_t part = 1; part <= survey->nparts; part++)
         survey->begin[part] += survey->begin[part - 1];
-    /* Now these are ends; filled from behind they become beginnings. */
+    /* begin[] now holds ends; filling from behind turns them into beginnings. */
     for (uint32_t i = links->npaths; i-- > 0;)
         if (crosses(survey, &links->paths[i]))
             survey->order[--survey->begin[part_at(survey, &links->paths[i], way)]] = i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What links carry over the border of a part of a machine, where pairs of ranks have paths.
+ * What the links carry over the border of a part of a machine, where pairs of ranks have paths.
  */
 #ifndef TUTTI_SIMULATOR_BOUND_LINKS_H
 #define TUTTI_SIMULATOR_BOUND_LINKS_H
@@ -7,12 +7,14 @@
 #include "topology/machine/machine.h"
 
 struct sim_border {
-    double bytes_per_s[2]; /* out, in: no set of messages along paths carries more */
-    /* Pairs with a path over the border, out and in: of ranks of one node, of other ones. */
+    double bytes_per_s[2]; /* out, in: upper bound for all messages along paths */
+    /* Number of pairs with a path over the border, out and in: pairs within one node, and pairs of
+     * different nodes. */
     uint64_t near[2], far[2];
 };
 
-/* Of parts that `of` says of each rank; NULL: each rank is one. TUTTI_ERR_SYSTEM. */
+/* Computes the borders of `nparts` parts; of[rank] is the part of each rank, and NULL makes each
+ * rank its own part. ret_borders has room for nparts. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_borders(const struct tutti_machine *machine, const uint32_t *of, uint32_t nparts,
                       struct sim_border *ret_borders);
 

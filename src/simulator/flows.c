@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Max-min fair rates by progressive filling, only where something has changed. */
+ * Max-min fair rates by progressive filling, recomputed only where something has changed. */
 #include "simulator/flows.h"
 
 #include "simulator/room.h"
 
 #include <math.h>
 
-/* Sums of rates are never exact: a link is overbooked beyond this part of its capacity. */
+/* Sums of rates are never exact: a link counts as overbooked only beyond this fraction over its
+ * capacity. */
 static const double tolerance = 1e-9;
-/* Rates that differ by less are one; and nobody is starved by what rounding leaves of a link. */
+/* Rates that differ by less count as equal. Each flow gets at least `least_part` of its rate alone,
+ * so that rounding cannot leave it without any. */
 static const double same = 1e-12, least_part = 1e-12;
 
 static void unlink_use(struct sim_link *link, struct sim_use *use)
@@ -104,7 +106,7 @@ static int end(struct sim_flows *flows, uint32_t id, double now_s)
         unlink_use(link, use);
         link->demand -= flow->alone * use->weight;
         if (--link->nuses == 0) {
-            link->demand = 0; /* no rounding is left behind */
+            link->demand = 0; /* discard rounding errors */
             link->busy_s += now_s - link->busy_since_s;
         }
         TUTTI_TRY(touch(flows, use->link));
@@ -156,7 +158,7 @@ static int reach_flow(struct sim_flows *flows, uint32_t id)
     return TUTTI_OK;
 }
 
-/* The flows of a link that is, or was, overbooked. */
+/* Adds the flows of a link to the region if the link is, or was, overbooked. */
 static int reach_link(struct sim_flows *flows, uint32_t id)
 {
     struct sim_link *link = &flows->network->links[id];
@@ -202,7 +204,7 @@ static int reach(struct sim_flows *flows)
 
 /* ---- filling ------------------------------------------------------------------------- */
 
-/* Give a flow this part of what it would have alone. */
+/* Gives a flow this fraction of the rate it would have alone, and takes it out of the sharing. */
 static int fix(struct sim_flows *flows, uint32_t id, double part, double now_s)
 {
     struct sim_flow *flow = &flows->flows[id];
@@ -243,7 +245,8 @@ static void open(struct sim_flows *flows)
         flows->flows[flows->region[i]].is_fixed = false;
 }
 
-/* How far all open flows may grow before the first link is full; 1: as far as they want. */
+/* The fraction of their rate alone to which all open flows may grow before the first link is full;
+ * 1: no link limits them. */
 static double growth(const struct sim_flows *flows)
 {
     double part = 1;

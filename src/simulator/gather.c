@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which messages are one write: those of a lane whose steps are neighbours at both ends, as where a
- * run of blocks wraps around the end of a buffer, or where a round sends scattered blocks.
+ * Finds the messages that are one gathered write: messages of a lane whose steps are neighbours at
+ * both ends. They occur where a run of blocks wraps around the end of a buffer, or where a round
+ * sends scattered blocks.
  *
- * Fusing hides some. It joins a receive of one round with a send of the next and puts both in one
- * place; what was next to one half is then next to the other. And pipelines look much the same, but
- * their messages are meant to be apart. What tells them:
+ * Fusing hides some of them. It joins a receive of one round with a send of the next and puts both
+ * in one place, so that a neighbour of one half becomes a neighbour of the other. Pipelines look
+ * much the same, but their messages are meant to be separate. These patterns tell them apart:
  *
  *   sends  [send] [fused]   receives  [recv] [fused]    a round's blocks, some passed on
  *   sends  [send] [fused]   receives  [fused] [recv]    a ring of 3: in turns
@@ -12,7 +13,7 @@
  *                                                       one, or to two ranks, or lie scattered in
  *                                                       memory; else a pipeline
  *
- * The last case depends on other messages, so all are looked at until there is nothing to join.
+ * The last case depends on other messages, so the search repeats until there is nothing to join.
  */
 #include "simulator/score.h"
 
@@ -31,8 +32,9 @@ static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
     return false;
 }
 
-/* Fusing moves a receive to the send that passes its data on, behind others of that send's lane; or
- * the send to the receive, before others of that receive's lane. Has `step` been overtaken so? */
+/* Fusing moves a receive to the send that forwards its data, behind other steps of that send's
+ * lane; or it moves the send to the receive, before other steps of that receive's lane. True if
+ * `step` has been overtaken in this way. */
 static bool is_overtaken(const struct sim_score *score, const struct sim_step *step,
                          const struct sim_step *before, const struct sim_step *after)
 {
@@ -41,7 +43,7 @@ static bool is_overtaken(const struct sim_score *score, const struct sim_step *s
             (before->halves > 1 && is_same_lane(score, step->in, before->in)));
 }
 
-/* Does one step follow the other at once, and without need of it? */
+/* True if one step directly follows the other and does not depend on it. */
 static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
 {
     const struct sim_step *steps = score->steps;
@@ -52,10 +54,10 @@ static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
     return !depends(score, last, next);
 }
 
-/* How one end of a lane sees two messages that follow each other. */
+/* How one end of a lane sees two consecutive messages. */
 enum end_view { BOTH_PLAIN, FIRST_FUSED, SECOND_FUSED, BOTH_FUSED, IN_TURN, APART };
 
-/* The other halves of two fused steps: one message, or of two lanes. */
+/* For the other halves of two fused steps: true if they are one message, or of two lanes. */
 static bool is_one_round(const struct sim_score *score, uint32_t a, uint32_t b)
 {
     return a == b || !is_same_lane(score, a, b);
@@ -73,7 +75,8 @@ static enum end_view view(const struct sim_score *score, uint32_t last, uint32_t
     return a->halves > 1 ? FIRST_FUSED : b->halves > 1 ? SECOND_FUSED : BOTH_PLAIN;
 }
 
-/* Who wants one message of what lies together sends one. */
+/* Scattered blocks become one message only here: a schedule that wants adjacent blocks in one
+ * message already sends them as one. */
 static bool is_scattered(const struct sim_score *score, uint32_t last, uint32_t next)
 {
     const struct sim_step *a = &score->steps[last], *b = &score->steps[next];
@@ -97,8 +100,8 @@ static bool are_one(const struct sim_score *score, const struct sim_message *mes
            !(sender == SECOND_FUSED && receiver == FIRST_FUSED);
 }
 
-/* What the second waits for stands before the first in the order in which the steps were emitted,
- * so the first does not keep it waiting. */
+/* Joins a message with the next one of its lane. Everything that the second message waits for was
+ * emitted before the first one's steps, so none of it waits for the first message. */
 static void join(struct sim_score *score, uint32_t id)
 {
     struct sim_message *message = &score->messages[id];
@@ -114,7 +117,7 @@ static void join(struct sim_score *score, uint32_t id)
     message->last_sender = next->last_sender;
     message->last_receiver = next->last_receiver;
     message->bytes += next->bytes;
-    message->unmet += next->unmet - 1; /* its turn in the lane is the first one's */
+    message->unmet += next->unmet - 1; /* the second inherits the first one's turn in the lane */
     message->next = next->next;
     next->is_part = true;
 }

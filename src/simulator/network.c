@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a machine's description to its links. */
+ * Turns a machine's description into links. */
 #include "simulator/network.h"
 
 #include "base/result.h"
@@ -56,7 +56,7 @@ static int deal_nics(struct sim_network *network)
         uint32_t size = network->node_size[node], nics = network->machine->nics;
 
         if (nics == 0 || nics > size)
-            nics = size; /* a rank drives one */
+            nics = size; /* a rank drives at most one */
         first[node + 1] = first[node] + nics;
         for (uint32_t i = 0; i < nics; i++)
             network->nic_index[first[node] + i] = i;
@@ -103,7 +103,7 @@ static bool has_full_nodes(const struct sim_network *network)
     return false;
 }
 
-/* Do any ranks move messages themselves? */
+/* True if some level has ranks that move messages with their own cores. */
 static bool has_own_cores(const struct sim_network *network)
 {
     for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
@@ -141,7 +141,7 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", network->nlinks);
         goto fail;
     }
-    /* A port's capacity is its time, for it may serve levels of different bandwidths. */
+    /* A port's capacity is time, because it may serve levels of different bandwidths. */
     set(network, network->ports, 2 * nranks, 1, machine->level[0].bytes_per_s);
     set(network, network->cells, 2 * places->ncells, machine->bridge_bytes_per_s,
         machine->bridge_bytes_per_s);

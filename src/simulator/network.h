@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The machine as links, and the links that something crosses.
+ * The machine as links, and the routes of messages and work over these links.
  *
  *   rank out, in       between the ranks of a node
- *   cell out, in       between the cells of a node, where the machine says what bridges carry
+ *   cell out, in       between the cells of a node, where the machine gives the bridges' bandwidth
  *   nic out, in        between nodes; one per rank unless the machine says otherwise
  *   trunk out, in      between groups
  *   torus +x, -x, ...  between neighbours, instead of all these
@@ -13,16 +13,17 @@
  *
  *   rank 3 -- nic 1 out -- trunk 0 out -- trunk 2 in -- nic 0 in -- rank 40
  *
- * Memory is bytes loaded and stored per second; cores are seconds of work per second, and a link
- * only where a node has fewer of them than ranks; so is one rank's core.
+ * The unit of memory is bytes loaded and stored per second. The unit of cores is seconds of work
+ * per second. A node's cores are a link only where the node has fewer cores than ranks. One rank's
+ * core uses the same unit.
  */
 #ifndef TUTTI_SIMULATOR_NETWORK_H
 #define TUTTI_SIMULATOR_NETWORK_H
 
 #include "simulator/score.h"
 
-/* Something that goes along a route takes `weight` of a link's capacity per byte, and leaves
- * `bytes` on its account. */
+/* One link of a route. Each byte moved takes `weight` of the link's capacity and adds `bytes` to
+ * its byte count. */
 struct sim_crossing {
     uint32_t link;
     double weight, bytes;
@@ -31,8 +32,8 @@ struct sim_crossing {
 struct sim_route {
     struct sim_crossing *at;
     uint32_t count, capacity;
-    double bytes_per_s; /* of something that is alone; 0: no limit */
-    /* Of messages: */
+    double bytes_per_s; /* rate of a flow that is alone; 0: no limit */
+    /* For messages only: */
     struct tutti_rate rate;
     uint32_t out, in;   /* ports, or SIM_NONE */
 };
@@ -40,15 +41,16 @@ struct sim_route {
 struct sim_link {
     double capacity;       /* per second */
     double nominal;        /* the same in bytes, for reports */
-    double demand;         /* what those that cross it would take if each were alone */
+    double demand;         /* what the flows that cross it would take if each were alone */
     struct sim_use *uses;  /* flows.h */
     uint32_t nuses;
-    /* Of sharing (flows.c): */
-    uint32_t number, nopen; /* the change that has reached it; its flows without a rate */
-    double spare, wanted;   /* what those may take, and what they would */
+    /* State of sharing (flows.c): */
+    uint32_t number, nopen; /* the last change that reached it; its flows without a rate yet */
+    double spare, wanted;   /* capacity left for those flows, and what they would take alone */
     bool is_tight, was_tight, is_dirty;
     double bytes, busy_s, busy_since_s;
-    /* Ports with an overhead: who holds it, and who waits, in the order of getting ready. */
+    /* For ports with an overhead: the message that holds the port, and the queue of waiting
+     * messages in the order in which they became ready. */
     uint32_t holder, head, tail;
 };
 
@@ -57,13 +59,13 @@ struct sim_network {
     uint32_t nranks;
     struct sim_link *links;
     uint32_t nlinks;
-    /* The first link of each kind; SIM_NONE: there are none. */
+    /* Index of the first link of each kind; SIM_NONE: there are none. */
     uint32_t ports, cells, nics, trunks, torus, memories, cores, own_cores, given;
     uint32_t nnics;
-    uint32_t *nic;        /* per rank: its own, counted through all nodes */
+    uint32_t *nic;        /* per rank: the index of its NIC, counted through all nodes */
     uint32_t *node_size;  /* per node */
-    const uint32_t *among; /* of the score that is played: score.h */
-    uint32_t *nic_rank, *nic_index; /* per nic: the first rank that it serves; its number there */
+    const uint32_t *among; /* borrowed from the score being played: score.h */
+    uint32_t *nic_rank, *nic_index; /* per NIC: first rank served; index in its node */
 };
 
 static inline const struct tutti_rate *sim_rate_of(const struct sim_network *network,
@@ -86,27 +88,30 @@ static inline uint32_t sim_node_count(const struct sim_network *network)
     return places->node ? places->nnodes : network->nranks;
 }
 
-/* TUTTI_ERR_ARGUMENT: the machine is for another number of ranks, or lacks a rate. Init checks,
- * too. */
+/* TUTTI_ERR_ARGUMENT: the machine has another number of ranks, or a level lacks a bandwidth.
+ * tutti_sim_network_init makes the same check. The network keeps a pointer to the machine, which
+ * must outlive it. */
 int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks);
 int tutti_sim_network_init(struct sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks);
 void tutti_sim_network_fini(struct sim_network *network);
 
-/* routes.c. What a message crosses. */
+/* routes.c. The route functions overwrite *route; the caller frees route->at. TUTTI_ERR_SYSTEM: out
+ * of memory. This one gives the route of a message. */
 int tutti_sim_route_message(const struct sim_network *network, uint32_t from, uint32_t to,
                             struct sim_route *route);
-/* What a step's own work crosses, the reduction of what has arrived included. */
+/* The route of a step's own work: a local or one-sided step, or the reduction of received data. */
 int tutti_sim_route_work(const struct sim_network *network, const struct sim_step *step,
                          struct sim_route *route);
-/* The cores that a message's overhead is spent on; none when it holds ports only. */
+/* The cores that execute a message's overhead. The route is empty if the overhead holds ports only.
+ */
 int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, uint32_t to,
                              struct sim_route *route);
 
-/* Are any nodes so far apart, 1 within a group, 2 beyond? */
+/* True if some pair of nodes is at this level: 1 within a group, 2 beyond. */
 bool tutti_sim_has_level(const struct sim_network *network, uint32_t level);
 
-/* "nic 1 of node 3 out" */
+/* The name of a link for reports, for instance "nic 1 of node 3 out". */
 void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char *ret_name,
                          size_t size_bytes);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop, and what follows from a step's completion. */
+ * The event loop, and what follows from the completion of a step. */
 #include "simulator/play.h"
 
 #include "base/result.h"
 #include "simulator/room.h"
 
-/* Times that differ by less are one: sums of the same terms in another order. */
+/* Times that differ by less are the same: they may be sums of the same terms in another order. */
 static const double instant_s = 1e-13;
 
 int tutti_sim_list_add(struct sim_list *list, uint32_t id)
@@ -17,7 +17,6 @@ int tutti_sim_list_add(struct sim_list *list, uint32_t id)
 
 /* ---- steps ------------------------------------------------------------------- */
 
-/* All that this step waited for has happened. */
 static int step_ready(struct sim_play *play, uint32_t id)
 {
     struct sim_step *step = &play->score.steps[id];
@@ -26,7 +25,7 @@ static int step_ready(struct sim_play *play, uint32_t id)
     step->begin_s = play->now_s;
     step->cause = play->cause;
     if (step->in != SIM_NONE)
-        return tutti_sim_message_agree(play, step->in); /* a fused one sends when something is in */
+        return tutti_sim_message_agree(play, step->in); /* a fused step sends once a slice is in */
     if (step->out != SIM_NONE)
         return tutti_sim_message_agree(play, step->out);
     return tutti_sim_local_ready(play, id);
@@ -97,7 +96,7 @@ static int handle(struct sim_play *play, const struct sim_event *event)
     }
 }
 
-/* All that follows at this moment. */
+/* Handles everything that follows at this time. */
 static int settle(struct sim_play *play)
 {
     do {
@@ -117,7 +116,7 @@ static int begin(struct sim_play *play)
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         if (play->score.steps[id].unmet == 0)
             play->score.steps[id].ready_s = -1;
-    /* Marked first: what begins may free others at once. */
+    /* Mark all before starting any: a step that starts may make others ready at once. */
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         if (play->score.steps[id].ready_s < 0)
             TUTTI_TRY(step_ready(play, id));
@@ -173,7 +172,7 @@ static int check_sharing(const struct sim_play *play)
                       "one-sided schedules need all ranks on one node");
 }
 
-/* Signals are numbered below this: at most as many as any rank gives or waits for. */
+/* Upper bound of signal numbers, plus one: the most signals that any rank gives or waits for. */
 static uint32_t count_numbers(const struct sim_score *score)
 {
     uint32_t most = 0;
@@ -231,7 +230,8 @@ int tutti_sim_play_init(struct sim_play *play, const struct tutti_sim_source *so
     int rc;
 
     *play = (struct sim_play){.now_s = 0};
-    TUTTI_TRY(tutti_sim_network_check(machine, source->nranks)); /* before much is loaded */
+    /* check before loading many schedules */
+    TUTTI_TRY(tutti_sim_network_check(machine, source->nranks));
     TUTTI_TRY(tutti_sim_score_load(source, gathers, &play->score));
     tutti_machine_at(machine, play->score.footprint_bytes, &play->machine);
     TUTTI_TRY_OR(fail, rc, tutti_sim_network_init(&play->network, &play->machine, source->nranks));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages: from being ready, through ports and over links, to the receiver.
+ * The life of a message: from becoming ready, through ports and over links, to the receiver.
  *
- * A port with an overhead serves one message at a time: of those whose other port is free as well,
- * the one that has been ready for longest. Ports without overhead, and the links of a torus, are
- * shared by all.
+ * A port with an overhead serves one message at a time. Of the messages whose other port is free as
+ * well it takes the one that has been ready for longest. Ports without overhead, and the links of a
+ * torus, are shared by all messages.
  */
 #include "simulator/play.h"
 
@@ -40,7 +40,7 @@ static int leave(struct sim_play *play, uint32_t id)
     return message->next == SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
 }
 
-/* What was passed on cannot have ended before what came. */
+/* A forwarded message cannot end before its input has: it ends at least one slice later. */
 static int end_flow(struct sim_play *play, uint32_t id)
 {
     struct sim_message *message = message_of(play, id);
@@ -54,7 +54,7 @@ static int end_flow(struct sim_play *play, uint32_t id)
         if (!sim_is_fused(sender))
             continue;
         if (!sender->is_received)
-            return TUTTI_OK; /* tutti_sim_message_complete_input goes on */
+            return TUTTI_OK; /* tutti_sim_message_complete_input calls this again */
         tail_s = message->bytes > 0 ? message->alone_s * sim_head(sender->bytes) / message->bytes
                                     : 0;
         if (end_s < sender->received_s + tail_s)
@@ -71,8 +71,9 @@ int tutti_sim_message_complete_input(struct sim_play *play, uint32_t id)
     return message_of(play, id)->has_flowed ? end_flow(play, id) : TUTTI_OK;
 }
 
-/* Is it long enough, and is there anything that its first slice could begin? Of a gathered message
- * arithmetic only: what is passed on of it need not be what comes first. */
+/* True if the message is longer than a slice and the first slice lets the receiver begin something.
+ * For a gathered message that is arithmetic only: the part that is forwarded need not be the part
+ * that comes first. */
 static bool wants_head(const struct sim_play *play, const struct sim_message *message)
 {
     const struct sim_step *receiver = &play->score.steps[message->receiver];
@@ -106,12 +107,12 @@ static int begin_overhead(struct sim_play *play, uint32_t id)
                                        steps[message->receiver].rank, &play->route));
     if (play->route.count == 0)
         return sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
-    play->route.bytes_per_s = 1; /* seconds of work, in truth */
+    play->route.bytes_per_s = 1; /* the unit of this flow is seconds of work */
     return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
                                 SIM_FLOW_OVERHEAD, id, play->now_s);
 }
 
-/* Its ports are free, or shared. */
+/* Starts a message whose ports are free, or shared. */
 static int start(struct sim_play *play, uint32_t id)
 {
     struct sim_message *message = message_of(play, id);
@@ -144,7 +145,8 @@ int tutti_sim_message_agree(struct sim_play *play, uint32_t id)
     return tutti_sim_list_add(&play->ready, message->sender);
 }
 
-/* To the receiving steps that have not heard of it: all of them, or those that go by the head. */
+/* Notifies the receiving steps that have not been notified yet: all of them, or those that can
+ * start with the first slice. */
 static int head_arrives(struct sim_play *play, uint32_t id, bool is_whole)
 {
     const struct sim_message *message = message_of(play, id);
@@ -235,7 +237,7 @@ static void step_out(struct sim_play *play, uint32_t id)
         m->in_previous;
 }
 
-/* Start the first in the queue of this port whose other port is free, too. */
+/* Starts the first message in this port's queue whose other port is free, too. */
 static int serve(struct sim_play *play, uint32_t port, bool is_out)
 {
     uint32_t next;
@@ -254,7 +256,6 @@ static int serve(struct sim_play *play, uint32_t port, bool is_out)
     return TUTTI_OK;
 }
 
-/* Free the ports of what has left. */
 static void release(struct sim_play *play, uint32_t id)
 {
     const struct sim_message *message = message_of(play, id);
@@ -265,7 +266,6 @@ static void release(struct sim_play *play, uint32_t id)
     play->network.links[message->in].holder = SIM_NONE;
 }
 
-/* A message that has just become ready. */
 static int admit(struct sim_play *play, uint32_t id)
 {
     const struct sim_message *message = message_of(play, id);
@@ -294,7 +294,7 @@ int tutti_sim_dispatch(struct sim_play *play)
 {
     uint32_t nsent = play->sent.count, nready = play->ready.count;
 
-    /* Of those that got ready at one time, each rank sends in the order of its program. */
+    /* Of the messages that became ready at one time, each rank sends in program order. */
     if (nready > 1)
         qsort(play->ready.at, nready, sizeof(*play->ready.at), by_number);
     for (uint32_t i = 0; i < nsent; i++)
@@ -306,7 +306,7 @@ int tutti_sim_dispatch(struct sim_play *play)
     for (uint32_t i = 0; i < nready; i++)
         TUTTI_TRY(admit(play, play->score.steps[play->ready.at[i]].out));
 
-    /* What was started has left at once if it was empty: that comes next. */
+    /* An empty message has left at once and is in `sent` again: keep those for the next call. */
     drop_first(&play->sent, nsent);
     drop_first(&play->ready, nready);
     return TUTTI_OK;

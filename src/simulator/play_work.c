@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a rank does itself: local and one-sided steps, and the arithmetic of what it receives. Its
- * core does one thing after the other, in the order in which they get ready. Where the machine
- * gives no rate and no memory to share, work takes no time. */
+ * The work of a rank itself: local and one-sided steps, and the arithmetic of receiving steps. A
+ * rank's core does one thing at a time, in the order in which they become ready. Work takes no time
+ * where the machine gives neither a rate for it nor a memory to share. */
 #include "simulator/play.h"
 
 #include "base/result.h"
@@ -50,7 +50,7 @@ static bool has_arithmetic(const struct sim_play *play, const struct sim_step *s
            (machine->reduce_bytes_per_s > 0 || machine->memory_bytes_per_s > 0);
 }
 
-/* The first slice can be passed on. */
+/* The first slice may now be forwarded. */
 static int pass_on(struct sim_play *play, uint32_t id)
 {
     const struct sim_step *step = step_of(play, id);
@@ -88,7 +88,7 @@ int tutti_sim_all_arrived(struct sim_play *play, uint32_t id)
         return TUTTI_OK;
     if (step->alone_s == 0)
         return receive(play, id);
-    /* The arithmetic was faster than the bytes; that of the last slice comes after them. */
+    /* The arithmetic kept up with the bytes, so that only that of the last slice remains. */
     return sim_foresee(play, step->alone_s * sim_head(step->bytes) / step->bytes,
                        SIM_EVENT_WORKED_TAIL, id);
 }
@@ -151,13 +151,13 @@ int tutti_sim_work_flowed(struct sim_play *play, uint32_t id)
 
 /* ---- signals -------------------------------------------------------------------------- */
 
-/* Do cells see each other's signals later than their own? */
+/* True if ranks see the signals of other cells later than those of their own cell. */
 static bool has_afar(const struct sim_play *play)
 {
     return play->machine.places.cell != NULL && play->machine.bridge_latency_s > 0;
 }
 
-/* How many ranks have given a signal, for this one to see. */
+/* The number of ranks whose signal this rank can see. */
 static uint32_t count_seen(const struct sim_play *play, uint32_t rank, uint16_t signal)
 {
     uint32_t own;
@@ -168,7 +168,7 @@ static uint32_t count_seen(const struct sim_play *play, uint32_t rank, uint16_t 
     return play->ngiven[own] + play->ngiven_afar[signal] - play->ngiven_afar[own];
 }
 
-/* Have all that this step waits for given their signal, for it to see? */
+/* True if this step sees the signal of every rank that it waits for. */
 static bool is_seen(const struct sim_play *play, const struct sim_step *step)
 {
     uint32_t missing;
@@ -188,7 +188,7 @@ int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
     const struct sim_step *step = step_of(play, id);
 
     switch (step->kind) {
-    case TUTTI_STEP_SIGNAL: /* a store: whoever gives it goes on */
+    case TUTTI_STEP_SIGNAL: /* a store: the rank that gives it continues at once */
         TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(&play->machine), SIM_EVENT_SEEN, id));
         if (has_afar(play))
             TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(&play->machine) +
@@ -235,7 +235,7 @@ static int see(struct sim_play *play, uint32_t id, bool is_afar)
         ngiven[(1 + play->machine.places.cell[rank]) * play->nnumbers + number]++;
     TUTTI_TRY(wake(play, &play->waiting[rank], cause));
     if (play->ngiven[number] + 1 < play->score.nranks)
-        return TUTTI_OK; /* whoever waits for all goes on waiting */
+        return TUTTI_OK; /* not all have given it yet: keep those that wait for all in the queue */
     return wake(play, &play->waiting_all, cause);
 }
 

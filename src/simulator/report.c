@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was played, told: how long, along which path, over which links.
+ * Reports a finished play: how long it took, along which path, over which links.
  *
- * The longest path is walked from the last event back: from a step to what it waited for last,
- * from a message to what made it ready. So its pieces follow each other without a gap, from the
- * end to the beginning. */
+ * The critical path is walked from the last event back: from a step to its last precondition, from
+ * a message to what made it ready. So its pieces follow each other without a gap, from the end to
+ * the beginning. */
 #include "simulator/simulator.h"
 
 #include "base/result.h"
@@ -24,7 +24,8 @@ struct walk {
     struct sim_cause next;
 };
 
-/* From walk->at_s back to begin_s, `step` did `why`. */
+/* Adds a hop of `step` from begin_s to walk->at_s, for the reason `why`, and moves at_s to begin_s.
+ */
 static int add_hop(struct walk *walk, uint32_t step, double begin_s, const char *why, double *share)
 {
     const struct sim_score *score = &walk->play->score;
@@ -45,7 +46,8 @@ static int add_hop(struct walk *walk, uint32_t step, double begin_s, const char 
     return TUTTI_OK;
 }
 
-/* Back to begin_s, of which the last `alone_s` would have been needed in any case. */
+/* Adds the time from begin_s to walk->at_s. Its last `alone_s` is work, the rest is waiting because
+ * of sharing. */
 static int add_work(struct walk *walk, uint32_t step, double begin_s, double alone_s,
                     const char *why, double *share, const char *why_wait)
 {
@@ -55,7 +57,8 @@ static int add_work(struct walk *walk, uint32_t step, double begin_s, double alo
     return add_hop(walk, step, begin_s, why_wait, &walk->report->wait_share);
 }
 
-/* A message from walk->at_s, when `part` of its bytes were under way, back to its being ready. */
+/* Walks a message back to when it became ready. At walk->at_s a fraction `part` of its bytes had
+ * been sent. */
 static int walk_sending(struct walk *walk, uint32_t id, double part)
 {
     const struct sim_message *message = &walk->play->score.messages[id];
@@ -77,7 +80,7 @@ static int walk_sent(struct walk *walk, uint32_t id)
 {
     const struct sim_message *message = &walk->play->score.messages[id];
     const struct sim_step *steps = walk->play->score.steps;
-    uint32_t last = message->sender; /* of those that pass on, the one that had to wait longest */
+    uint32_t last = message->sender; /* the forwarding step that received its input last */
 
     if (!message->has_tail)
         return walk_sending(walk, id, 1);
@@ -253,7 +256,8 @@ int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_mac
     TUTTI_TRY(tutti_sim_play_init(&play, source, machine, true));
     TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));
     if (play.nleft > 0) {
-        /* Who waits for ever does so without gathering, too, unless the order of steps is odd. */
+        /* Gathering can cause a deadlock only where the order of steps is odd, so play again
+         * without it. Schedules that really deadlock do so again. */
         tutti_sim_play_fini(&play);
         TUTTI_TRY(tutti_sim_play_init(&play, source, machine, false));
         TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));

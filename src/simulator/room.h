@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make room for `needed` elements of the array that the pointer at `array` points to. */
+/* Grows the array behind the pointer at `array` until it holds at least `needed` elements.
+ * TUTTI_ERR_SYSTEM: out of memory; the array is unchanged. */
 static inline int tutti_sim_room(void *array, size_t element_bytes, uint32_t needed,
                                  uint32_t *capacity)
 {
@@ -27,7 +28,7 @@ static inline int tutti_sim_room(void *array, size_t element_bytes, uint32_t nee
     return TUTTI_OK;
 }
 
-/* For one more. */
+/* Makes room for one more element. */
 #define SIM_ROOM(array, count, capacity) \
     tutti_sim_room(&(array), sizeof(*(array)), (count) + 1, &(capacity))
 

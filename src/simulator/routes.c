@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What messages, one-sided accesses and work cross. */
+ * The links that messages, one-sided accesses and work cross. */
 #include "simulator/network.h"
 
 #include "base/result.h"
@@ -23,7 +23,7 @@ static int cross(struct sim_route *route, uint32_t link, double weight, double b
     return TUTTI_OK;
 }
 
-/* `touched` bytes of memory for each byte that is moved. */
+/* Each byte that is moved loads or stores `touched` bytes of memory. */
 static int cross_memory(const struct sim_network *network, uint32_t rank, double touched,
                         struct sim_route *route)
 {
@@ -32,7 +32,7 @@ static int cross_memory(const struct sim_network *network, uint32_t rank, double
     return cross(route, network->memories + sim_node_of(network, rank), touched, touched);
 }
 
-/* The rank's core does so many bytes per second of this; 0: it has nothing to do with it. */
+/* The rank's core processes `bytes_per_s` of this; 0: the core is not involved. */
 static int cross_cores(const struct sim_network *network, uint32_t rank, double bytes_per_s,
                        struct sim_route *route)
 {
@@ -48,7 +48,7 @@ static int cross_cores(const struct sim_network *network, uint32_t rank, double 
     return cross(route, network->cores + sim_node_of(network, rank), seconds, seconds);
 }
 
-/* Dimension by dimension, the shorter way round; up where both are as long. */
+/* Routes dimension by dimension, the shorter way round; up where both ways are equally long. */
 static int route_torus(const struct sim_network *network, uint32_t from, uint32_t to,
                        struct sim_route *route)
 {
@@ -75,13 +75,14 @@ static int route_torus(const struct sim_network *network, uint32_t from, uint32_
     return TUTTI_OK;
 }
 
-/* 0 is no limit. */
+/* The lesser of two limits, where 0 means no limit. */
 static double lesser(double a, double b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* What goes from the memory of one rank to that of another, if these are in two cells of a node. */
+/* Adds the bridge between two cells of a node, if data from one rank's memory to the other's
+ * crosses it. */
 static int cross_bridge(const struct sim_network *network, uint32_t from, uint32_t to,
                         struct sim_route *route)
 {
@@ -131,7 +132,7 @@ static int cross_path(const struct sim_network *network, const struct tutti_mach
     return TUTTI_OK;
 }
 
-/* What crosses no link goes at the rate of its level, and shares it with nobody. */
+/* A path without links runs at the rate of its level and shares that with nobody. */
 static int route_path(const struct sim_network *network, const struct tutti_machine_path *path,
                       struct sim_route *route)
 {
@@ -145,8 +146,8 @@ static int route_path(const struct sim_network *network, const struct tutti_mach
     return cross_path(network, path, route);
 }
 
-/* Unless it is said to be both, one rank's core loads and stores what is sent within a node: the
- * receiver's. */
+/* Adds the core that loads and stores a message within a node. It is the receiver's core, unless
+ * the level says that both ranks' cores move messages. */
 static int cross_node(const struct sim_network *network, uint32_t from, uint32_t to,
                       struct sim_route *route)
 {
@@ -156,7 +157,7 @@ static int cross_node(const struct sim_network *network, uint32_t from, uint32_t
                : cross_cores(network, to, route->rate.bytes_per_s, route);
 }
 
-/* From and to the memory of others of the node. */
+/* The rate of accesses to the memory of other ranks of the node. */
 static double load_speed(const struct sim_network *network)
 {
     double speed = network->machine->load_bytes_per_s;
@@ -210,15 +211,15 @@ int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, u
 
 /* ---- work --------------------------------------------------------------------------- */
 
-/* How one rank gets at the memory of others; NULL: through ports. */
+/* The path by which a rank accesses the memory of a peer; NULL: through ports. */
 static const struct tutti_machine_path *find_path(const struct sim_network *network,
                                                   uint32_t rank, uint32_t peer, bool is_load)
 {
     return tutti_machine_path(network->machine, is_load ? peer : rank, is_load ? rank : peer);
 }
 
-/* Those that a step accesses the memory of; of several the step's own rank is one, which is not
- * meant. */
+/* The ranks whose memory a step accesses. A set of several includes the step's own rank, which
+ * callers leave out. */
 static struct tutti_among peers_of(const struct sim_network *network, const struct sim_step *step,
                                    int32_t peer)
 {
@@ -235,7 +236,7 @@ static uint32_t count_peers(const struct sim_network *network, const struct sim_
     return peers_of(network, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
-/* Of these peers, those behind ports. */
+/* The number of these peers that are reached through ports. */
 static double count_ports(const struct sim_network *network, const struct sim_step *step,
                           int32_t peer, bool is_load)
 {
@@ -249,7 +250,7 @@ static double count_ports(const struct sim_network *network, const struct sim_st
     return count;
 }
 
-/* Of a rank that loads and stores. */
+/* Adds the port of the rank that loads and stores. */
 static int cross_own_port(const struct sim_network *network, uint32_t rank, bool is_load,
                           double bytes, struct sim_route *route)
 {
@@ -258,8 +259,8 @@ static int cross_own_port(const struct sim_network *network, uint32_t rank, bool
     return cross(route, network->ports + 2 * rank + is_load, bytes / load_speed(network), bytes);
 }
 
-/* To or from the memory of others. Where ranks share memory, those that others load from or store
- * to have no ports, and nobody but whoever loads and stores is busy. */
+/* Adds the links to or from the memory of peers. Where ranks share memory, only the rank that loads
+ * and stores is busy, and the peers need no ports. */
 static int cross_peers(const struct sim_network *network, const struct sim_step *step, int32_t peer,
                        bool is_load, struct sim_route *route)
 {
@@ -291,8 +292,8 @@ static int by_link(const void *a, const void *b)
     return (x->link > y->link) - (x->link < y->link);
 }
 
-/* Accesses to several ranks at a time may cross a link more than once. Make that one crossing, and
- * hold the whole to the narrowest. */
+/* Accesses to several ranks at a time may cross a link more than once. This makes that one crossing
+ * and limits the whole to the narrowest link. */
 static void merge(const struct sim_network *network, struct sim_route *route)
 {
     uint32_t count = 0;
@@ -316,8 +317,9 @@ static void merge(const struct sim_network *network, struct sim_route *route)
                                                             route->at[i].weight);
 }
 
-/* Of one that loads or stores so much for each byte of a step, of that `ported` through its port.
- * Paths have their own rates; what crosses no link at all goes at that of loads. */
+/* Limits the rate of a rank that loads or stores `accessed` bytes for each byte of a step, `ported`
+ * of them through its port. Paths have their own rates; accesses that cross no link at all run at
+ * the rate of loads. */
 static void hold_access(const struct sim_network *network, double accessed, double ported,
                         struct sim_route *route)
 {
@@ -327,8 +329,8 @@ static void hold_access(const struct sim_network *network, double accessed, doub
         route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / accessed);
 }
 
-/* Loads from all ranks that the step goes by, which are two or more, in one pass with the
- * arithmetic; and stores into all or one, if it does. */
+/* Loads from all ranks involved, two or more, in one pass with the arithmetic. Then stores into one
+ * rank or all, if the step has a target. */
 static int route_gather(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
@@ -348,7 +350,7 @@ static int route_gather(const struct sim_network *network, const struct sim_step
                         others + 1 + step->copies + stored, route);
 }
 
-/* From one place to one, or from one to all ranks, this one's own memory too. */
+/* An access to one peer, or from one rank to all; the latter includes this rank's own memory. */
 static int route_access(const struct sim_network *network, const struct sim_step *step,
                         struct sim_route *route)
 {
@@ -383,7 +385,7 @@ int tutti_sim_route_work(const struct sim_network *network, const struct sim_ste
             route->bytes_per_s = lesser(route->bytes_per_s, network->machine->load_bytes_per_s);
         TUTTI_TRY(cross_memory(network, step->rank, 2, route));
         break;
-    default: /* two loads and a store */
+    default: /* a reduction: two loads and a store */
         route->bytes_per_s = network->machine->reduce_bytes_per_s;
         TUTTI_TRY(cross_memory(network, step->rank, 3, route));
         break;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From schedules to the score. Lanes are found by a hash of (sender, receiver, channel): whichever
- * side of a message is loaded first makes it, the other side finds it by its turn in the lane. */
+ * Builds the score from schedules. Lanes are found by a hash of (sender, receiver, channel). The
+ * first side of a message to be loaded creates it, and the other side finds it by its turn in the
+ * lane. */
 #include "simulator/score.h"
 
 #include "base/result.h"
@@ -15,14 +16,14 @@
 enum side { SENDING, RECEIVING, SIDES };
 
 struct lane {
-    uint64_t key;                /* 0: a free place of the table */
-    uint32_t last;               /* message */
+    uint64_t key;                /* 0: a free entry of the table */
+    uint32_t last;               /* the last message of the lane */
     uint32_t unclaimed[SIDES];   /* the first message without this side, or SIM_NONE */
 };
 
 struct lanes {
     struct lane *table;
-    uint32_t size, used; /* a power of two */
+    uint32_t size, used; /* size is a power of two */
 };
 
 static struct lane *find_lane(struct lanes *lanes, uint64_t key)
@@ -49,7 +50,7 @@ static int lanes_grow(struct lanes *lanes)
     return TUTTI_OK;
 }
 
-/* The message whose turn it is for this side of the lane. */
+/* Yields the next message of the lane for this side, and creates it if the other side has not. */
 static int claim(struct sim_score *score, struct lanes *lanes, uint64_t key, enum side side,
                  uint32_t *ret_message)
 {
@@ -144,7 +145,8 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
     return load_messages(score, lanes, step, schedule->rank, id);
 }
 
-/* Turn "I wait for" into "they wait for me", and chain the local steps. */
+/* Inverts dependencies: each step gets the list of steps that wait for it. Also chains the local
+ * steps, which run in program order. */
 static int load_order(struct sim_score *score, const struct tutti_schedule *schedule)
 {
     uint32_t first = score->first[schedule->rank], last_local = SIM_NONE;
@@ -204,7 +206,7 @@ static int complain(const struct sim_score *score, uint32_t step, const char *wh
                       tutti_step_name((enum tutti_step_kind)score->steps[step].kind), what);
 }
 
-/* Every message has two ends of one size. */
+/* Each message must have two ends of equal size. */
 static int match(struct sim_score *score)
 {
     for (uint32_t id = 0; id < score->nmessages; id++) {

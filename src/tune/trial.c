@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One trial: all candidates for one call, measured in turns.
+ * One trial: measures all candidates for one call, alternating between them.
  *
- *   round 0   every candidate twice: schedules, connections, first touches; then to learn how often
- *             it is to be called in a sample. Of those with the same schedules the first stays
- *   round 1   A B C D     in turns, so that what disturbs the machine for a while disturbs all
- *   round 2   A B C D     after each round rank 0 drops those that are far behind
+ *   round 0   each candidate runs once, to make its schedule and connections and to touch memory
+ *             first; then it is timed, to learn how many calls make a sample. If candidates have
+ *             the same schedules, only the first of them stays
+ *   round 1   A B C D     one sample of each in turn, so that a disturbance of the machine hits all
+ *   round 2   A B C D     after each round rank 0 drops the candidates that are far behind
  *   round 3   A   C       the median of a candidate's rounds counts
  *   ...
  */
@@ -18,25 +19,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variants of an algorithm's options beside the usual one, the cheapest ones. */
+/* Variants of an algorithm that are measured in addition to its usual options: the cheapest. */
 enum { VARIANTS = 3 };
 
-/* Of what is known to cost so many times the lowest price nothing is expected. */
+/* Choices whose price is more than this many times the lowest one are not measured. */
 #define HOPELESS 6.0
-/* A candidate whose median is so many times the best one's is dropped: after each of the first two
- * rounds, of the next three, and of the others. */
+/* A candidate is dropped if its median is more than this many times the best one: after each of the
+ * first two rounds, of the next three, and of the others. */
 #define FAR_BEHIND 4.0
 #define WELL_BEHIND 1.8
 #define BEHIND 1.3
-/* A sample takes such a share of the time that is left for each candidate of the race, within
- * limits: so many calls that the barriers around them do not count, and what disturbs them does on
- * average. Fewer candidates have longer samples. */
+/* The time that is left is divided among the live candidates, and each share among this many
+ * samples, within limits. Then a sample has so many calls that the barriers around it do not
+ * matter, and that disturbances average out. Fewer candidates have longer samples. */
 #define SAMPLES_HOPED_FOR 8
 #define SAMPLE_LEAST_S 50e-6
 #define SAMPLE_MOST_S 20e-3
-/* What would be chosen anyway stays, unless another one is faster by more than this; and by more
- * than that, unless it was so in three of four rounds: where rounds differ more than candidates do,
- * little was learned. */
+/* The tuner's own choice stays unless the winner is faster by more than INERTIA. If the winner was
+ * faster in less than three of four rounds, or there were less than three rounds, the limit is
+ * INERTIA_UNSURE: rounds that differ more than candidates do prove little. */
 #define INERTIA 1.03
 #define INERTIA_UNSURE 1.15
 
@@ -56,7 +57,7 @@ static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
     return TUTTI_OK;
 }
 
-/* The usual options, and the cheapest others. */
+/* Adds the usual options, and the cheapest others, up to a price of `most_seconds`. */
 static int add_variants(struct tutti_trial *trial, const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query,
                         const struct tutti_algorithm *algorithm, double most_seconds)
@@ -123,22 +124,23 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* What rank 0 tells the others after each round. */
+/* Rank 0's decision after each round, for all ranks. */
 struct verdict {
     uint64_t live;
     uint32_t is_over, winner;
     uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* calls per sample */
 };
 
-/* A race on its way. */
+/* The state of a trial under way. */
 struct race {
     struct tutti_comm *comm;
     struct tutti_trial *trial;
     struct tutti_call call, barrier;
     struct verdict verdict;
-    uint32_t rounds;        /* measured */
+    uint32_t rounds;        /* rounds measured */
     uint64_t deadline_ns;
-    double latest[TUTTI_TRIAL_CHOICES]; /* of this round, by this rank's clock */
+    /* Seconds per call in this round, by this rank's clock; after gather_samples the longest. */
+    double latest[TUTTI_TRIAL_CHOICES];
     double samples[TUTTI_TRIAL_CHOICES][TUTTI_TRIAL_ROUNDS];
 };
 
@@ -167,7 +169,8 @@ static int run_choice(struct race *race, uint32_t index, uint32_t repeats)
     return rc;
 }
 
-/* From the moment when all are here until all are done, by this rank's clock. */
+/* Times `repeats` calls, from the moment that all ranks are there until all are done, by this
+ * rank's clock. */
 static int sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
@@ -180,8 +183,8 @@ static int sample(struct race *race, uint32_t index, uint32_t repeats)
     return TUTTI_OK;
 }
 
-/* Each, if there is a program for it at all: a window may have no room for its slots, which all
- * ranks find alike. */
+/* Runs each candidate that is no twin of an earlier one. Drops it if no program can be made for it,
+ * because a window may have no room for its slots. All ranks find the same. */
 static int warm_up(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
@@ -208,13 +211,13 @@ static int warm_up(struct race *race)
     return TUTTI_OK;
 }
 
-/* One of each. */
 static int run_round(struct race *race)
 {
     for (uint32_t i = 0; i < race->trial->nchoices; i++)
         if (race->trial->live >> i & 1) {
-            /* Its program may have had to make room for another one's, which does not count
-             * beside one long call. */
+            /* Another candidate's program may have replaced this one's in the cache. The extra call
+             * makes it again, outside of the sample. If one call is a whole sample, it is so long
+             * that making the program does not matter. */
             if (race->verdict.repeats[i] > 1)
                 TUTTI_TRY(run_choice(race, i, 1));
             TUTTI_TRY(sample(race, i, race->verdict.repeats[i]));
@@ -222,7 +225,8 @@ static int run_round(struct race *race)
     return TUTTI_OK;
 }
 
-/* Of what the ranks' clocks say, the longest: who was woken late has begun late. */
+/* Takes the longest time of all ranks: a rank that was woken late started its clock late, and
+ * measured too little. */
 static int gather_samples(struct race *race)
 {
     struct tutti_call call;
@@ -258,7 +262,7 @@ static bool is_live(const struct tutti_trial *trial, uint32_t index)
     return (trial->live >> index & 1) != 0;
 }
 
-/* So long a sample should be. */
+/* The wanted length of a sample in seconds. */
 static double sample_time(const struct race *race)
 {
     uint64_t now_ns = tutti_now_ns();
@@ -268,7 +272,7 @@ static double sample_time(const struct race *race)
     return fmin(fmax(left_s / nlive / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S), SAMPLE_MOST_S);
 }
 
-/* How often each is to be called next. */
+/* Sets how often each candidate is called in its next sample. */
 static void set_repeats(struct race *race)
 {
     double sample_s = sample_time(race);
@@ -280,7 +284,7 @@ static void set_repeats(struct race *race)
     }
 }
 
-/* Is what would be chosen anyway as good as the winner, as far as anybody can tell? */
+/* True if the tuner's own choice, candidate 0, is about as good as the winner. */
 static bool stays(const struct race *race, uint32_t winner)
 {
     const struct tutti_trial *trial = race->trial;
@@ -316,7 +320,7 @@ static void judge(struct race *race)
                        (race->rounds >= 3 && (verdict->live & (verdict->live - 1)) == 0);
 }
 
-/* Rank 0's verdict, for all. */
+/* Broadcasts rank 0's verdict. */
 static int agree(struct race *race)
 {
     struct tutti_call call;

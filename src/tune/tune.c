@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuttiCommTune: rank 0 says what is measured, all measure, rank 0 makes a table of it, and all get
- * the policy that has this table in it. */
+ * tuttiCommTune. Rank 0 tells all ranks what to measure, all ranks measure, and rank 0 makes a
+ * table of the results. Then all ranks get a policy that contains this table. */
 #include "tune/tune.h"
 #include "queue/group.h"
 
@@ -18,11 +18,11 @@ static const char *const function = "tuttiCommTune";
 
 enum { SIZES = 24, STEP = 4 };
 
-/* Bytes of ordinary numbers of every type. Zeros some processors store past their caches twice as
- * fast. */
+/* A byte that makes ordinary numbers of every type. Not 0: some processors store zeros past their
+ * caches twice as fast. */
 enum { FILL = 0x3c };
 
-/* Rank 0's order to all; the message is that of a failed one. */
+/* Rank 0's order to all ranks. If rank 0 has failed, `result` and `message` tell why. */
 struct order {
     int32_t result;
     uint32_t collectives; /* bits 1 << collective */
@@ -30,11 +30,11 @@ struct order {
     char message[TUTTI_MESSAGE_BYTES];
 };
 
-/* What rank 0 alone has. */
+/* State that only rank 0 has. */
 struct desk {
-    const char *file;  /* NULL: none */
-    char *old_file;    /* its text */
-    FILE *lines;       /* of the new section */
+    const char *file;  /* name of the table's file; NULL: none */
+    char *old_file;    /* text of the file before */
+    FILE *lines;       /* memory stream of the new section, into `text` */
     char *text;
     size_t text_size;
 };
@@ -91,7 +91,8 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     return TUTTI_OK;
 }
 
-/* Read the file, and see now whether it can be written, not after minutes of measuring. */
+/* Reads the file. Also writes it back unchanged, to find out now if it can be written, and not
+ * after minutes of measuring. */
 static int open_file(const char *file, struct desk *desk)
 {
     struct tutti_rules rules;
@@ -137,13 +138,13 @@ static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b
            memcmp(&one->options, &other->options, sizeof one->options) == 0;
 }
 
-/* Where one choice ends and the next begins: half way between two sizes, by factor. */
+/* The size where one choice ends and the next begins: the geometric mean of two measured sizes. */
 static size_t border(const struct tutti_trial *below, const struct tutti_trial *above)
 {
     return (size_t)sqrt((double)below->bytes * (double)above->bytes);
 }
 
-/* One line per run of sizes that the same choice won, with the times beside it. */
+/* Writes one line per run of sizes that the same choice won, with the times as a comment. */
 static void write_lines(FILE *file, const struct tutti_trial *trials, size_t count)
 {
     for (size_t first = 0, next; first < count; first = next) {
@@ -173,14 +174,15 @@ static void write_lines(FILE *file, const struct tutti_trial *trials, size_t cou
 struct bench {
     struct tutti_comm *comm;
     const struct order *order;
-    struct desk *desk;        /* NULL but on rank 0 */
+    struct desk *desk;        /* on rank 0; NULL on the others */
     struct tutti_trial trials[SIZES];
     void *input, *output;
-    uint64_t end_ns;
-    size_t left;              /* trials to come */
+    uint64_t end_ns;          /* end of the time for all trials */
+    size_t left;              /* trials still to run */
 };
 
-/* The size after `bytes`, 0: none. The last is the greatest: beyond it nothing is claimed. */
+/* The size to measure after `bytes`; 0: none. The last one is max_bytes itself, because the table
+ * has no rules for sizes beyond the last one measured. */
 static uint64_t size_after(const struct order *order, uint64_t bytes)
 {
     if (bytes >= order->max_bytes)
@@ -188,7 +190,8 @@ static uint64_t size_after(const struct order *order, uint64_t bytes)
     return bytes * STEP < order->max_bytes ? bytes * STEP : order->max_bytes;
 }
 
-/* Sizes of a collective, each once: small ones may come to the same number of elements. */
+/* Prepares one trial per size. Small sizes may have the same number of elements, and are measured
+ * once. */
 static int prepare(struct bench *bench, enum tutti_collective collective, size_t *ret_count)
 {
     size_t count = 0;
@@ -216,7 +219,7 @@ static int measure(struct bench *bench, enum tutti_collective collective)
 
         TUTTI_TRY(tutti_trial_run(bench->comm, trial, bench->input, bench->output,
                                   now_ns + left_ns / bench->left));
-        /* The programs refer to this trial's choices. */
+        /* Cached programs refer to this trial's choices by address. */
         tutti_cache_forget(bench->comm->cache);
         bench->left -= bench->left > 1;
         if (trial->is_over)
@@ -247,11 +250,13 @@ static int measure_all(struct bench *bench)
         return tutti_fail(TUTTI_ERR_SYSTEM, "rank %d: no memory for two buffers of %zu bytes to "
                           "measure with; lower config.maxBytes", bench->comm->rank, most);
 
-    /* Pages of its own: what was never written to is one page of zeros, and faster than memory. */
+    /* Memory that was never written is one shared page of zeros, which is faster than real memory.
+     */
     memset(bench->input, FILL, most);
     memset(bench->output, FILL, most);
 
-    /* What was issued on streams before has its turn first; then the communicator is ours. */
+    /* Operations that were issued on streams before run first. After this barrier nothing else runs
+     * on the communicator. */
     tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &barrier);
     TUTTI_TRY(tutti_batch_run_now(bench->comm, &barrier, NULL));
     bench->end_ns = tutti_now_ns() + bench->order->budget_ns;
@@ -263,7 +268,7 @@ static int measure_all(struct bench *bench)
 
 /* ---- the outcome --------------------------------------------------------------------------- */
 
-/* On rank 0: the policy with the new table, and the file. */
+/* On rank 0: makes the policy with the new table, and writes the file. */
 static int conclude(struct tutti_comm *comm, const struct order *order, struct desk *desk,
                     struct tutti_policy **ret_policy)
 {
@@ -311,7 +316,8 @@ static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
     return tutti_batch_run_now(comm, &call, NULL);
 }
 
-/* A failure of rank 0 that all shall have; the communicator is as before. */
+/* Tells all ranks the result of rank 0. They all return a failure of rank 0, and the communicator
+ * stays usable. */
 static int share_result(struct tutti_comm *comm, struct order *order, int rc)
 {
     order->result = rc;
@@ -344,7 +350,8 @@ static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
     return rc;
 }
 
-/* What fails here fails for this rank alone: the others must be told. */
+/* An error that this function returns is this rank's alone, so the caller must fail the
+ * communicator. A failure of rank 0 that all ranks know is in order->result instead. */
 static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
 {
     struct bench *bench = calloc(1, sizeof *bench);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measuring which algorithm is the fastest: one collective at one size at a time. */
+ * Measuring which algorithm is the fastest. A trial measures one collective at one size. */
 #ifndef TUTTI_TUNE_TUNE_H
 #define TUTTI_TUNE_TUNE_H
 
@@ -11,27 +11,31 @@ struct tutti_trial {
     enum tutti_collective collective;
     size_t count; /* float32 elements of a block */
     size_t bytes; /* of the larger buffer */
-    /* The same on all ranks; the first is what would be chosen without this trial. */
+    /* The candidates, the same on all ranks. The first is the tuner's choice without this trial. */
     struct tutti_choice choices[TUTTI_TRIAL_CHOICES];
     uint32_t nchoices;
-    uint64_t live; /* bit per choice that is still in the race */
-    /* On rank 0: the medians, and the fastest; the first one, unless that is clearly slower. */
+    uint64_t live; /* one bit per candidate that is still in the race */
+    /* The median seconds of a call; on rank 0 only. */
     double seconds[TUTTI_TRIAL_CHOICES];
+    /* The fastest candidate, on all ranks. The first candidate wins unless it is clearly slower. */
     uint32_t winner;
-    bool is_over; /* before it had begun: there was no time left */
+    bool is_over; /* true if there was no time left to begin */
 };
 
-/* What the choices for the collective are, at about `bytes`, at least one element of each block. */
+/* Collects the candidates for the collective, with about `bytes` in the larger buffer, and at least
+ * one element per block. trial->bytes is the exact size. Local, and the same on all ranks. */
 int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective collective,
                         size_t bytes, struct tutti_trial *ret_trial);
 
-/* Measure, on all ranks alike, from about now until `deadline_ns`, by rank 0's clock. The buffers
- * have trial->bytes each. Nothing else may be under way on the communicator. */
+/* Measures the candidates, from now until about `deadline_ns` of rank 0's clock. All ranks call it
+ * with the same trial. Each buffer has at least trial->bytes. No other operation may be under way
+ * on the communicator. */
 int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,
                     uint64_t deadline_ns);
 
-/* For each choice of at most TUTTI_TWINS_MOST the first one with the same schedules on all ranks,
- * itself or an earlier one. To be called by all ranks alike. */
+/* For each of `count` choices, at most TUTTI_TWINS_MOST, finds the first one that has the same
+ * schedules on all ranks: ret_twins[i] <= i. All ranks call it with the same choices. Their options
+ * must be resolved. */
 int tutti_trial_find_twins(struct tutti_comm *comm, const struct tutti_choice *choices,
                            uint32_t count, uint32_t *ret_twins);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Twins: choices that come to the same schedules. On few ranks many algorithms do: on two every
- * ring is an exchange. Each rank hashes its own schedule; the sums over all ranks tell. */
+ * Twins: choices with the same schedules. On few ranks many algorithms have the same ones: on two
+ * ranks every ring is an exchange. Each rank hashes its own schedule, and the sums of the hashes
+ * over all ranks are compared. */
 #include "tune/tune.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -38,7 +39,7 @@ static int hash_choice(const struct tutti_comm *comm, const struct tutti_choice 
 {
     struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
                                 .options = choice->options, .places = &comm->places,
-                                .channels = 1}; /* as cache.c has it */
+                                .channels = 1}; /* as in cache.c */
     struct tutti_schedule *schedule;
 
     TUTTI_TRY(tutti_algorithm_schedule(choice->algorithm, &shape, &schedule));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is assumed of machines that nobody has described. */
+ * The rates that are assumed for machines that were not described. */
 #include "tuner/assumed.h"
 
-/* One host: messages between two processes, as in bench/results/latest.txt (sendrecv, shm and tcp).
- * Reductions and copies are set so that the two all-reduces over sockets change places where they
- * did when they were measured, at 64 KiB, and take what they took beyond the caches. Between hosts
- * nothing was measured: the sockets' time per message, and the rate of the interfaces, or where the
- * kernel does not tell it, of 10 Gbit/s Ethernet. Nor between cells of a host: what joins two
- * sockets carries some tens of GB/s each way, and adds some tens of nanoseconds to a load. */
+/* Within one host, message rates were measured between two processes: bench/results/latest.txt
+ * (sendrecv, shm and tcp). The rates of reductions and copies are fitted to measured all-reduces
+ * over sockets: the two algorithms cross over at 64 KiB, and take as long as measured beyond the
+ * caches. Between hosts nothing was measured. There a message costs as much time as over local
+ * sockets, and the bandwidth is that of the interfaces. If the kernel does not tell that, it is
+ * that of 10 Gbit/s Ethernet. Between the cells of a host nothing was measured either: the link
+ * between two CPU sockets carries some tens of GB/s each way, and adds some tens of nanoseconds to
+ * a load. */
 static const struct tutti_rate by_memory = {.overhead_s = 0.3e-6, .bytes_per_s = 10e9};
 static const struct tutti_rate by_loopback = {.overhead_s = 5.6e-6, .bytes_per_s = 5e9};
 static const struct tutti_rate by_network = {.overhead_s = 5.6e-6, .latency_s = 10e-6,

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The built-in table, the first row that fits wins.
+ * The built-in table. The first row that fits wins.
  *
- * What memory, caches and the scheduler's turns do is not in the counts that prices are made of. So
- * rows for ranks that share memory, or have to share cores, stand above prices: they were measured
- * on a two-core host with 2 to 16 ranks (bench/choices), but those for ranks of one process, which
- * follow from the others. The limits are coarse, about a factor of 2. Rows for all stand below
- * prices; they follow from rounds and bytes alone. */
+ * Prices are made of counts, which do not include the effects of memory, caches and scheduling. So
+ * rows for ranks that share memory, or have to share cores, take precedence over prices. They were
+ * measured on a two-core host with 2 to 16 ranks (bench/choices), except those for ranks of one
+ * process, which were derived from the others. The limits are coarse, about a factor of 2. General
+ * rows come after prices; they follow from rounds and bytes alone. */
 #include "tuner/builtin.h"
 
 #define ANY SIZE_MAX
-#define AS_USUAL TUTTI_SEGMENTS, 0 /* all options */
+#define AS_USUAL TUTTI_SEGMENTS, 0 /* every option has its usual value */
 
-/* For whom a row is. */
+/* The communicators that a row is for. All of its bits must apply. */
 enum {
-    ALL = 0,
+    ALL = 0,           /* a general row */
     IN_MEMORY = 1,     /* all ranks share memory */
-    IN_PROCESS = 2,    /* and read and write each other's buffers: threads of a process, or
+    IN_PROCESS = 2,    /* ranks read and write each other's buffers: threads of a process, or
                           processes that lend each other memory */
-    /* All ranks are on one host, which has fewer cores. A signal to all waits for all, so it costs
-     * turns of the scheduler; messages wait in FIFOs, and whoever has given can go on. */
+    /* All ranks are on one host, which has fewer cores than ranks. There a signal to all ranks
+     * costs context switches, because it waits for all of them. A message waits in a FIFO, and its
+     * sender can continue. */
     CROWDED = 4,
-    PAIR = 8,          /* in memory, and two */
+    PAIR = 8,          /* two ranks, which share memory */
 };
 
 struct rule {
@@ -33,7 +34,7 @@ struct rule {
     uint32_t value; /* of that option; 0: all options are as usual */
 };
 
-/* Ordered by preference: what needs more of the machine comes first. */
+/* Ordered by preference: rows that need more of the machine come first. */
 static const struct rule rules[] = {
     {TUTTI_BARRIER, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BARRIER, ANY, 1, ALL, "dissemination", AS_USUAL},
@@ -160,7 +161,7 @@ bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view)
     return is_one_host && cores > 0 && view->nranks > cores;
 }
 
-/* Whom this view's ranks are among. */
+/* The bits above that apply to this view. */
 static int whom(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query)
 {
     int ours = tutti_builtin_is_crowded(view) ? CROWDED : ALL;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The choices that the library brings along: a table of coarse rules. */
+ * The built-in choices: a table of coarse rules. */
 #ifndef TUTTI_TUNER_BUILTIN_H
 #define TUTTI_TUNER_BUILTIN_H
 
 #include "tuner/tuner.h"
 
-/* The first row that fits; with `is_measured`, only rows for ranks that share memory or crowd a
- * host, which were measured, else only the others. False: none does. */
+/* Finds the first row that fits the call and names an algorithm that can serve it. Searches the
+ * measured rows if `is_measured`; these are for ranks that share memory or crowd a host. Otherwise
+ * searches the general rows. Options that the row does not set are 0. Returns false if no row
+ * fits. */
 bool tutti_builtin_find(const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query, bool is_measured,
                         struct tutti_choice *ret_choice);
 
-/* Are all ranks on one host, which has fewer cores? */
+/* True if all ranks are on one host that has fewer cores than ranks. */
 bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view);
 
 #endif

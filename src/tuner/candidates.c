@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Option values worth trying. Doublings one by one, everything else in powers of two: one of
- * them is within a factor of sqrt(2) of a pipeline's best number of segments, sqrt((h - 1) n beta /
- * alpha), and costs at most 6 % more in those terms that depend on it. */
+ * Option values worth trying. Doublings are tried one by one, all other options in powers of two.
+ * For a pipeline some power of two is within a factor of sqrt(2) of the best number of segments,
+ * sqrt((h - 1) n beta / alpha). It costs at most 6 % more in the terms that depend on it. */
 #include "tuner/candidates.h"
 
 #include "tuner/price.h"
 
 #include <math.h>
 
-/* Less by so much as counts. What costs the same, but for the rounding of sums, is a tie, and the
- * first stays: the usual options, the earlier algorithm. */
+/* True if the difference is more than the rounding of sums. Equal costs are a tie, which the first
+ * candidate wins: the usual options, or the earlier algorithm. */
 static bool is_cheaper(double seconds, double than)
 {
     return seconds < than * (1 - 1e-9);
 }
 
-/* Every tree has fewer children, every round fewer peers and messages fewer blocks than ranks. */
+/* The largest useful value. A tree node has fewer children, a round fewer peers, and a message
+ * fewer blocks than there are ranks. */
 static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option option)
 {
     uint32_t most = variants->algorithm->options[option].most, bound = UINT32_MAX;
@@ -28,8 +29,9 @@ static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option
     return most < bound ? most : bound;
 }
 
-/* The value after `value` (0: the first one); 0: there is none. The greatest comes last, also when
- * it is no power of two: all peers at a time, all others as children. */
+/* The value after `value`; 0 stands for "before the first", and is returned after the last. The
+ * largest value comes last even if it is no power of two, because it is special: all peers at a
+ * time, or all other ranks as children. */
 static uint32_t value_after(const struct tutti_variants *variants, enum tutti_option option,
                             uint32_t value)
 {
@@ -48,7 +50,7 @@ static uint32_t value_after(const struct tutti_variants *variants, enum tutti_op
     return power > value ? power : most;
 }
 
-/* As an odometer: the last option runs fastest. */
+/* Advances like an odometer: the last option changes fastest. */
 static bool advance(struct tutti_variants *variants)
 {
     for (int option = TUTTI_OPTION_COUNT - 1; option >= 0; option--) {
@@ -103,7 +105,7 @@ void tutti_cheapest_variant(const struct tutti_tuner_view *view,
     }
 }
 
-/* Of two that cost the same, the one that needs no knowledge of places. */
+/* Of two algorithms with equal cost, the one that does not depend on places is better. */
 static bool is_better(const struct tutti_algorithm *algorithm, double seconds,
                       const struct tutti_choice *than, double than_seconds)
 {

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is worth trying: for one algorithm, all option values that can make a difference. */
+ * Candidates: the option values of an algorithm that are worth trying, and the cheapest of them. */
 #ifndef TUTTI_TUNER_CANDIDATES_H
 #define TUTTI_TUNER_CANDIDATES_H
 
 #include "tuner/tuner.h"
 
-/* Walks through the combinations of an algorithm's options. */
+/* Iterator over the combinations of an algorithm's options. The caller sets `algorithm` and
+ * `nranks`, and zeroes the rest. */
 struct tutti_variants {
-    const struct tutti_algorithm *algorithm; /* given, with nranks; the rest starts zeroed */
+    const struct tutti_algorithm *algorithm;
     uint32_t nranks;
     bool has_begun;
     uint32_t value[TUTTI_OPTION_COUNT];
 };
 
-/* The next combination; the first one has all usual values. False: there are no more. */
+/* Gives the next combination; the first one has all usual values. Returns false if there are no
+ * more. */
 bool tutti_variants_next(struct tutti_variants *variants, struct tutti_choice *ret_choice);
 
-/* The cheapest combination; *ret_seconds is NAN, and the options are the usual ones, when the
- * algorithm has no price. */
+/* The cheapest combination of an algorithm, and its price in seconds. Without a machine the price
+ * is NAN, and the options are the usual ones. */
 void tutti_cheapest_variant(const struct tutti_tuner_view *view,
                             const struct tutti_tuner_query *query,
                             const struct tutti_algorithm *algorithm,
                             struct tutti_choice *ret_choice, double *ret_seconds);
 
-/* The cheapest of all algorithms that can serve the call. False: none has a price. */
+/* The cheapest of all candidates for the call (tutti_tuner_is_candidate), and its price in seconds.
+ * Returns false if none has a finite price, as without a machine. */
 bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                     struct tutti_choice *ret_choice, double *ret_seconds);
 

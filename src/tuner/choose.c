@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choosing: one authority after the other. */
+ * Choosing an algorithm: asks one authority after the other. */
 #include "tuner/tuner.h"
 
 #include "base/result.h"
@@ -25,7 +25,7 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
 
     if (query->is_vector && !algorithm->serves_vector)
         return false;
-    /* Window calls are cut in pieces, which v-forms are not. */
+    /* Calls through windows run in pieces, and v-forms cannot be cut. */
     if (query->is_vector && (needs & TUTTI_NEEDS_WINDOW))
         return false;
     if (needs != 0 && !view->is_one_domain)
@@ -34,7 +34,7 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
         return false;
     if ((needs & TUTTI_NEEDS_PEER_STORE) && !view->all_store && !query->is_lent)
         return false;
-    /* A window half holds at most one line-sized slot per rank. */
+    /* A window half must have room for a slot of one cache line (64 bytes) per rank. */
     return !(needs & TUTTI_NEEDS_WINDOW) || view->half_bytes / view->nranks >= 64;
 }
 
@@ -53,7 +53,7 @@ bool tutti_tuner_is_candidate(const struct tutti_tuner_view *view,
            tutti_tuner_can_serve(view, query, algorithm);
 }
 
-/* What a choice takes, and how much of that because of what crosses between cells. */
+/* The price of a choice, and the part of it that the traffic between cells causes. */
 struct bill {
     double seconds, bridge;
 };
@@ -72,9 +72,10 @@ static struct bill bill_of(const struct tutti_tuner_view *view,
     return bill;
 }
 
-/* Rows were measured on hosts without cells. What goes by cells has to save more of what crosses
- * than it costs besides: that it should be cheaper without a bridge, too, rows know better than
- * prices. So they do where ranks take turns on cores. */
+/* Rows of the built-in table were measured on hosts without cells. An algorithm that uses cells
+ * replaces the row's choice `than` if it saves more seconds between cells than it costs elsewhere.
+ * A lower price elsewhere does not count: there the measured row is more reliable than a price. On
+ * a crowded host rows are more reliable altogether. */
 static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                        const struct tutti_choice *than, struct tutti_choice *ret_choice)
 {
@@ -106,7 +107,7 @@ static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_t
     return found.algorithm != NULL;
 }
 
-/* What the policy says; TUTTI_BY_NOBODY: nothing. */
+/* Asks the policy. TUTTI_BY_NOBODY: it has no rule for the call. */
 static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
                                        const struct tutti_tuner_query *query,
                                        struct tutti_choice *ret_choice)

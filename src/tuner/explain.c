@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Explaining a choice: the same authorities asked again, and everything else priced beside it. */
+ * Explaining a choice: asks the same authorities again, and prices the other algorithms. */
 #include "tuner/explain.h"
 
 #include "base/result.h"
@@ -30,7 +30,7 @@ void tutti_choice_format(const struct tutti_choice *choice, char *text, size_t s
         snprintf(text + at, size - (size_t)at, "]");
 }
 
-/* Why the algorithm cannot serve, or how it compares with the cheapest. */
+/* Writes why the algorithm cannot serve, or how its price compares with the lowest. */
 static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                         double lowest, struct tutti_candidate *candidate)
 {
@@ -80,7 +80,8 @@ void tutti_authority_format(const struct tutti_tuner_view *view,
                  tutti_rules_find(&view->policy->rules[i], view, query)->line);
 }
 
-/* The chosen one, then who can serve, then by price; those without one last. */
+/* Orders the chosen candidate first, then those that can serve, then by price. Those without a
+ * price are last. */
 static int compare(const void *left, const void *right)
 {
     const struct tutti_candidate *a = left, *b = right;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Remembering what was the cheapest: a direct-mapped table. */
+ * The memo of the cheapest choices: a direct-mapped table. */
 #include "tuner/memo.h"
 
 #include "tuner/candidates.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was the cheapest before. Pricing everything takes about a millisecond for a thousand ranks;
- * sizes of a class have one answer, so a program that calls with many sizes asks only a few times.
- */
+ * A memo of the cheapest choices. To price all candidates takes about a millisecond for a thousand
+ * ranks. All sizes of a class have the same answer, so a program that calls with many sizes needs
+ * only a few searches. */
 #ifndef TUTTI_TUNER_MEMO_H
 #define TUTTI_TUNER_MEMO_H
 
@@ -9,7 +9,8 @@
 
 enum { TUTTI_MEMO_ENTRIES = 32 };
 
-/* For one view, whose policy may change. Zeroed in the beginning; one thread at a time. */
+/* Belongs to one view. Entries stay valid when the view's policy changes, because prices do not
+ * depend on it. Zero it before use. One thread at a time. */
 struct tutti_memo {
     struct tutti_memo_entry {
         bool is_known;
@@ -18,11 +19,12 @@ struct tutti_memo {
     } entries[TUTTI_MEMO_ENTRIES];
 };
 
-/* The size that stands for all of its class: its four leading bits. So powers of two stand for
- * themselves, and no size for one that is an eighth larger. */
+/* The size that represents the class of `bytes`: its four leading bits, the rest 0. A power of two
+ * represents itself. Every size is less than an eighth larger than the one that represents it. */
 size_t tutti_memo_class(size_t bytes);
 
-/* tutti_cheapest of the size class. */
+/* As tutti_cheapest for the size that represents the query's class, but remembered in view->memo,
+ * if there is one. Returns false if no algorithm has a price. */
 bool tutti_memo_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                          struct tutti_choice *ret_choice);
 

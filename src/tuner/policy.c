@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a policy from the environment, and from bytes. */
+ * Making a policy from the environment, from texts, and from bytes. */
 #include "tuner/policy.h"
 
 #include "base/atomic.h"
@@ -74,7 +74,7 @@ static int find_texts(struct tutti_policy *policy)
     return TUTTI_OK;
 }
 
-/* For messages: what is not in a file is at the variable itself. */
+/* The name for messages: that of the file, or of the variable if the text is in the variable. */
 static const char *name_or(const char *name, const char *variable)
 {
     return *name != '\0' ? name : variable;
@@ -137,7 +137,8 @@ int tutti_policy_create(const char *const text[TUTTI_POLICY_TEXTS],
     return rc;
 }
 
-/* The description in full, so that ranks need no files. "" when there is none. */
+/* Writes the whole description of the machine, so that the other ranks need no files. "" if there
+ * is none. */
 static int describe_machine(uint32_t nranks, char **ret_text)
 {
     const char *given = tutti_param_text(TUTTI_PARAM_MACHINE);

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prices. Sharing is what the counts leave out: ranks of a node take turns on its cores and its
- * network ports, ranks of a group on the group's trunk. A rank whose core moves its messages is
- * taken to receive as much as it sends. Nodes and groups are taken to be equal. Rings along paths
- * of the machine have what its links give them together; all else goes by the levels. What crosses
- * between the cells of a node shares their bridges; cells are taken to be equal, too. */
+ * Prices. The counts of an algorithm leave out sharing, which is added here. Ranks of a node share
+ * its cores and its network ports, ranks of a group share the group's trunk, and traffic between
+ * the cells of a node shares their bridges. Nodes, groups and cells are assumed to be of equal
+ * size. A rank whose core moves its messages is assumed to receive as much as it sends. Rings along
+ * paths of the machine have the joint rate of its links; all else is priced by the levels. */
 #include "tuner/price.h"
 
 #include <math.h>
 
-/* How many of `all` share each of `parts`, at least one. */
+/* How many of `all` share each of `parts`; at least 1. */
 static double share(double all, double parts)
 {
     return parts > 0 && all > parts ? all / parts : 1;
 }
 
-/* Ranks of a node, or of a group, on average. */
+/* The average number of ranks of a node, group or cell, of which there are `count`. */
 static double crowd(const struct tutti_tuner_view *view, uint32_t count)
 {
     return count > 0 ? share(view->nranks, count) : 1;
 }
 
+/* Seconds for an amount; a rate of 0 is unbounded. */
 static double over(double amount, double per_second)
 {
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
-/* How much longer the bytes within a node take because cells share bridges, when a rank alone takes
- * `wire` for all of them. */
+/* Seconds that the bytes within a node take longer because cells share bridges. `wire`: the seconds
+ * that a rank alone takes for all of these bytes. */
 static double bridge_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                         const struct tutti_cost *cost, double wire)
 {
@@ -42,7 +43,7 @@ static double bridge_of(const struct tutti_tuner_view *view, const struct tutti_
     return fmax(over(own, machine->bridge_bytes_per_s) - wire, 0);
 }
 
-/* Rounds that cross from cell to cell. */
+/* The number of rounds that cross from cell to cell. */
 static double bridge_rounds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
 {
     if (view->places == NULL || view->places->cell == NULL)
@@ -50,7 +51,7 @@ static double bridge_rounds(const struct tutti_tuner_view *view, const struct tu
     return cost->bridge.rounds > 0 ? cost->bridge.rounds : cost->level[TUTTI_LEVEL_NODE].rounds;
 }
 
-/* What the bytes of a level take. One-sided costs are of one level. */
+/* Seconds that the bytes of a level take. One-sided algorithms have bytes at one level only. */
 static double wire_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost, int level)
 {
@@ -71,7 +72,8 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_ma
     return wire;
 }
 
-/* Memory is busy while bytes are on their way, reduced and copied: the slower of both counts. */
+/* Seconds of one piece. The memory of a node works at the same time as transfers, reductions and
+ * copies, so the slower of both counts. */
 static double seconds(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost)
 {
@@ -97,7 +99,7 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
     return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
 }
 
-/* Bytes that messages carry per byte of the call. */
+/* Bytes that messages carry, per byte of the call. */
 static double widening(const struct tutti_tuner_query *query,
                        const struct tutti_algorithm *algorithm)
 {
@@ -114,7 +116,8 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
     double wide = widening(query, algorithm);
     double bytes = wide * (double)tutti_tuner_bytes(view, query);
     bool is_staged = wide > 1 || query->is_scaled;
-    bool is_lean = algorithm->is_lean && query->collective != TUTTI_ALLTOALL; /* in place is not */
+    /* An all-to-all in place is not lean, and the query does not tell if the call is in place. */
+    bool is_lean = algorithm->is_lean && query->collective != TUTTI_ALLTOALL;
     size_t most = is_staged ? view->stage_bytes : view->scratch_bytes;
 
     if (algorithm->needs != 0 || query->is_vector || most == 0 ||
@@ -123,7 +126,8 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
     return fmax(1, ceil(bytes / (double)most));
 }
 
-/* The machine as this call finds it; loads and stores have their own speed. */
+/* The machine's rates for the footprint of this call. One-sided calls have the rates of loads,
+ * stores and signals within the node. */
 static void look_at(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                     bool is_two_sided, struct tutti_machine *ret_machine)
 {
@@ -143,7 +147,7 @@ static void look_at(const struct tutti_tuner_view *view, const struct tutti_tune
         node->bytes_per_s = ret_machine->load_bytes_per_s;
 }
 
-/* Rings along paths hold no ports: they go side by side, at what their links carry together. */
+/* Rings along paths occupy no ports. They run side by side, at the joint rate of their links. */
 static void ride(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                  const struct tutti_choice *choice, struct tutti_cost *cost)
 {

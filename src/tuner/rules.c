@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading rules and finding the one that fits. */
+ * Parsing rules, and finding the one that fits a call. */
 #include "tuner/rules.h"
 
 #include "base/result.h"
@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where we are in the text. A word ends before a blank, the end of its line, or one of `stops`. */
+/* The position in the text. A word ends before a blank, the end of its line, or one of `stops`. */
 struct reader {
     const char *name, *at, *line_begin, *stops;
     uint32_t line;
-    const char *word; /* the last one read */
-    size_t length;    /* 0: the line has ended */
+    const char *word; /* the last word read */
+    size_t length;    /* its length; 0: the line has ended */
 };
 
 static int complain(const struct reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* About the last word. */
+/* Fails with a message about the last word read. */
 static int complain(const struct reader *reader, const char *format, ...)
 {
     char what[TUTTI_MESSAGE_BYTES / 2];
@@ -49,7 +49,7 @@ static void read_word(struct reader *reader)
     reader->length = (size_t)(reader->at - reader->word);
 }
 
-/* Past the end of the line; false at the end of the text. */
+/* Skips to the next line. Returns false at the end of the text. */
 static bool next_line(struct reader *reader)
 {
     if (*reader->at == '#')
@@ -104,7 +104,7 @@ static int parse_algorithm(const struct reader *reader, struct tutti_rule *rule)
     return TUTTI_OK;
 }
 
-/* "option=value", into the rule's choice. */
+/* Parses "option=value" into the rule's choice. */
 static int parse_option(const struct reader *reader, struct tutti_rule *rule)
 {
     const char *equals = memchr(reader->word, '=', reader->length);
@@ -139,7 +139,7 @@ static int parse_option(const struct reader *reader, struct tutti_rule *rule)
     return TUTTI_OK;
 }
 
-/* A number with a suffix, or "inf"; moves *at past it. */
+/* Parses a number with an optional suffix, or "inf", and moves *at past it. */
 static bool parse_number(const char **at, const char *end, size_t *ret_number)
 {
     size_t number = 0, unit = 1;
@@ -164,7 +164,7 @@ static bool parse_number(const char **at, const char *end, size_t *ret_number)
     return true;
 }
 
-/* "64K-inf", or one number. */
+/* Parses a range such as "64K-inf", or one number. Both ends are limited to `most`. */
 static int parse_range(const struct reader *reader, size_t most, size_t *ret_low, size_t *ret_high)
 {
     const char *at = reader->word, *end = reader->word + reader->length;
@@ -187,7 +187,7 @@ static int parse_range(const struct reader *reader, size_t most, size_t *ret_low
     return TUTTI_OK;
 }
 
-/* "ranks 2-16" and "nodes 2-inf", in any order. */
+/* Parses "ranks 2-16" and "nodes 2-inf", in any order. */
 static int parse_conditions(struct reader *reader, struct tutti_rule *rule)
 {
     for (;;) {
@@ -234,7 +234,7 @@ static struct tutti_rule any_call(uint32_t line)
 
 enum { FINGERPRINT_BYTES = 256 };
 
-/* "on MACHINE"; "" is any. */
+/* Parses the rest of "on MACHINE". `machine` is "" for any machine. */
 static int parse_machine(struct reader *reader, char machine[FINGERPRINT_BYTES])
 {
     read_word(reader);
@@ -299,7 +299,7 @@ fail:
 
 /* ---- the short form ------------------------------------------------------------------------ */
 
-/* "[doublings=3,segments=2]" */
+/* Parses options such as "[doublings=3,segments=2]". */
 static int parse_bracket(struct reader *reader, struct tutti_rule *rule)
 {
     do {

@@ -4,7 +4,7 @@
  *   # collective [bytes] [ranks ...] [nodes ...] algorithm [option=value ...]
  *   allreduce 0-64K ranks 2-16 recursive_doubling
  *   allreduce 64K-inf hybrid segments=8
- *   on MACHINE                   the lines from here on are for this machine only; "on any": all
+ *   on MACHINE                   the lines below are for this machine only; "on any": for all
  *
  * '#' begins a comment, ';' ends a line. The first rule that fits a call wins.
  */
@@ -16,7 +16,7 @@
 struct tutti_rule {
     enum tutti_collective collective;
     struct tutti_choice choice;
-    size_t least_bytes, most_bytes;   /* of the larger buffer; both included, as below */
+    size_t least_bytes, most_bytes;   /* of the larger buffer; all ranges include both ends */
     uint32_t least_ranks, most_ranks;
     uint32_t least_nodes, most_nodes;
     char *machine;                    /* fingerprint; NULL: any */
@@ -28,14 +28,16 @@ struct tutti_rules {
     size_t count, capacity;
 };
 
-/* `name` is the file's or variable's, for messages: TUTTI_ERR_USAGE with "name:line:column: what is
- * wrong, and what would be right"; TUTTI_ERR_SYSTEM. */
+/* Parses lines of rules. `name` is that of the file or variable, for messages. TUTTI_ERR_USAGE:
+ * malformed, with the message "name:line:column: what is wrong, and what would be right".
+ * TUTTI_ERR_SYSTEM: out of memory. The caller ends *ret_rules with tutti_rules_fini. */
 int tutti_rules_parse(const char *name, const char *text, struct tutti_rules *ret_rules);
 
-/* The short form, for all sizes: "allreduce:hybrid[doublings=3],broadcast:knomial". */
+/* The same for the short form, whose rules are for all sizes:
+ * "allreduce:hybrid[doublings=3],broadcast:knomial". */
 int tutti_rules_parse_short(const char *name, const char *text, struct tutti_rules *ret_rules);
 
-/* A zeroed object is ignored. */
+/* Frees the rules. A zeroed object is ignored. */
 void tutti_rules_fini(struct tutti_rules *rules);
 
 /* The first rule that fits the call and names an algorithm that can serve it; NULL: none. */
@@ -43,7 +45,8 @@ const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
                                           const struct tutti_tuner_view *view,
                                           const struct tutti_tuner_query *query);
 
-/* The collective of this name, TUTTI_COLLECTIVE_COUNT if there is none. */
+/* The collective whose name is the `length` characters at `name`; TUTTI_COLLECTIVE_COUNT if there
+ * is none. */
 enum tutti_collective tutti_collective_find(const char *name, size_t length);
 
 #endif

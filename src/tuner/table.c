@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of measured choices. */
+ * Tables of measured choices: the names of machines, and replacing the section of one. */
 #include "tuner/table.h"
 
 #include "base/result.h"
@@ -15,7 +15,7 @@
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-/* What the kernel calls the processor; "" where it does not say. */
+/* The processor's name as the kernel gives it; "" if it gives none. */
 static void processor(char *text, size_t size)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -37,7 +37,8 @@ void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
 
     processor(model, sizeof model);
     snprintf(raw, sizeof raw, "%.24s %s", uname(&names) == 0 ? names.machine : "host", model);
-    /* Runs of anything that is no letter, digit, '.' or '-' become one '_', and none at the end. */
+    /* Each run of characters other than letters, digits, '.' and '-' becomes one '_'. There is none
+     * at the end. */
     for (const char *in = raw; *in != '\0' && out < ret_host + TUTTI_HOST_BYTES - 24; in++)
         if (isalnum((unsigned char)*in) || *in == '.' || *in == '-')
             *out++ = *in;
@@ -74,14 +75,14 @@ static void append(struct text *text, const char *bytes, size_t size)
     text->bytes[text->size] = '\0';
 }
 
-/* The first word of a line, where it ends. */
+/* Moves *line to its first word, and returns the length of that word. */
 static size_t first_word(const char **line)
 {
     *line += strspn(*line, " \t");
     return strcspn(*line, " \t\r\n;#");
 }
 
-/* How long the line is that begins here, with what ends it. */
+/* The length of the line that begins at `at`, with its end mark. */
 static size_t line_size(const char *at)
 {
     size_t size = strcspn(at, "\n;#");
@@ -91,7 +92,7 @@ static size_t line_size(const char *at)
     return size + (at[size] != '\0');
 }
 
-/* Does "on NAME" begin here a section of this machine? */
+/* True if the "on NAME" at `line` begins a section of this machine. */
 static bool names_machine(const char *line, const char *fingerprint)
 {
     size_t length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of measured choices: a file of rules (rules.h) in which each "on MACHINE" section holds
- * what tuttiCommTune has measured there. */
+ * Tables of measured choices: a table is a file of rules (rules.h), in which each "on MACHINE"
+ * section holds the results of tuttiCommTune on that machine. */
 #ifndef TUTTI_TUNER_TABLE_H
 #define TUTTI_TUNER_TABLE_H
 
@@ -9,21 +9,22 @@
 #define TUTTI_HOST_BYTES 96
 #define TUTTI_FINGERPRINT_BYTES 192
 
-/* This host in one word: processor and cores, "x86_64_AMD_EPYC_7B13,cores=8". */
+/* Describes this host in one word, by processor and cores: "x86_64_AMD_EPYC_7B13,cores=8". */
 void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES]);
 
-/* A communicator on such hosts: "HOST,ranks=8,nodes=2,tcp". `transports` in one word. */
+/* Describes a communicator on such hosts: "HOST,ranks=8,nodes=2,tcp", with ",cells=4" after the
+ * nodes if its hosts have cells. `transports` is one word (tutti_choices_transports). */
 void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
                        const char *transports, char ret_text[TUTTI_FINGERPRINT_BYTES]);
 
-/* `table` with the lines of one machine and some collectives (bits 1 << collective) replaced by
- * `lines`; what other machines have, and comments, stay as they are. The caller frees it.
- * TUTTI_ERR_SYSTEM. */
+/* Returns a copy of `table` in which `lines` replaces the lines of one machine for some collectives
+ * (bits 1 << collective). The lines of other machines, and comments, stay as they are. The caller
+ * frees the copy. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_table_replace(const char *table, const char *fingerprint, uint32_t collectives,
                         const char *lines, char **ret_table);
 
-/* Write a file as a whole: it is the old one, or the new one, but never half of either.
- * TUTTI_ERR_USAGE names it. */
+/* Writes a file atomically, by renaming a new file over the old one. TUTTI_ERR_USAGE: it cannot be
+ * written; the message names it. */
 int tutti_table_write(const char *path, const char *text);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tuner: which algorithm a call runs by, and with which options.
  *
- * It looks only at what is the same on all ranks, so that all choose alike. Who is asked, in this
- * order; the first that names an algorithm that can serve the call decides:
+ * It uses only inputs that are the same on all ranks, so that all ranks choose the same. It asks
+ * these authorities in order. The first that names an algorithm that can serve the call decides:
  *
- *   1. TUTTI_ALGORITHM                      policy.h: rank 0's, distributed while the
- *   2. TUTTI_TUNE, the user's rules         communicator forms
- *   3. TUTTI_TUNE_TABLE, what was measured
- *   4. builtin.c, where all ranks share memory, or a host's cores: measured, too; but where hosts
- *      have cells, what goes by these, if its price is lower
+ *   1. TUTTI_ALGORITHM                      1 to 3 are rank 0's (policy.h), distributed
+ *   2. TUTTI_TUNE, the user's rules         while the communicator forms
+ *   3. TUTTI_TUNE_TABLE, measured choices
+ *   4. builtin.c, its measured rows: if all ranks share memory, or share the cores of one host.
+ *      Where hosts have cells, an algorithm that uses them is taken instead if it saves more on the
+ *      traffic between cells than it costs otherwise, by price
  *   5. the lowest price, by size class      price.h, memo.h
- *   6. builtin.c, for calls that nothing is known about
+ *   6. builtin.c, its general rows: if no machine is known
  */
 #ifndef TUTTI_TUNER_H
 #define TUTTI_TUNER_H
@@ -21,40 +22,40 @@
 struct tutti_memo;
 struct tutti_policy;
 
-/* An algorithm, and options as tutti_algorithm_options resolves them. */
+/* An algorithm, and its options as resolved by tutti_algorithm_options. */
 struct tutti_choice {
     const struct tutti_algorithm *algorithm;
     struct tutti_options options;
 };
 
-/* Who decided. */
+/* The authority that decided, in the order of precedence. */
 enum tutti_authority {
     TUTTI_BY_VARIABLE,
     TUTTI_BY_RULE,
     TUTTI_BY_TABLE,
-    TUTTI_BY_HOST,   /* builtin.c, for ranks that share memory or crowd a host */
+    TUTTI_BY_HOST,   /* measured rows of builtin.c, for ranks that share memory or crowd a host */
     TUTTI_BY_PRICE,
-    TUTTI_BY_HABIT,  /* builtin.c, for all others */
+    TUTTI_BY_HABIT,  /* general rows of builtin.c, for all others */
     TUTTI_BY_NOBODY
 };
 
-/* The communicator, as far as the choice depends on it. */
+/* The properties of the communicator that choices depend on. */
 struct tutti_tuner_view {
     uint32_t nranks;
     bool is_one_domain; /* all ranks share windows */
     bool all_read;      /* and can read each other's memory */
-    bool all_store;     /* and store to it: one process */
-    size_t half_bytes;  /* of a window half */
-    /* Two-sided calls that are staged, and those that only use SCRATCH, run in pieces of so much of
-     * the larger buffer (bind.h); 0: whole. */
+    bool all_store;     /* and can store to it, as threads of one process */
+    size_t half_bytes;  /* size of a window half */
+    /* Two-sided calls run in pieces of at most this much of the larger buffer (bind.h): those that
+     * are staged, and those that only use SCRATCH. 0: in one piece. */
     size_t stage_bytes, scratch_bytes;
-    /* Borrowed, each may be NULL: nothing is known about it. Without a machine nothing has a price.
-     * What the machine says about places is ignored here. */
+    /* Borrowed. Each may be NULL, if nothing is known about it. Without a machine nothing has a
+     * price. The places in the machine are ignored, only `places` counts. */
     const struct tutti_places *places;
     const struct tutti_machine *machine;
     const struct tutti_policy *policy;
-    const char *fingerprint; /* of the machine that tables are for (table.h) */
-    struct tutti_memo *memo; /* written to: what was the cheapest (memo.h) */
+    const char *fingerprint; /* selects the section of tables (table.h) */
+    struct tutti_memo *memo; /* remembers the cheapest choices; written to (memo.h) */
 };
 
 /* One call. */
@@ -62,28 +63,30 @@ struct tutti_tuner_query {
     enum tutti_collective collective;
     bool is_vector;      /* a v-form */
     uint32_t root;
-    size_t block_bytes;  /* of one block; of v-forms, their mean */
+    size_t block_bytes;  /* of one block; in v-forms the mean, and 0 in an all-to-all-v */
     bool is_scaled;      /* a pre-multiplied sum: its input is staged */
     bool is_lent;        /* ranks lend each other the buffers, and load and store there */
-    uint32_t widening;   /* bytes on the wire of a two-sided run per byte of the call; 0 is 1 */
+    uint32_t widening;   /* bytes that a two-sided run sends per byte of the call; 0 means 1 */
 };
 
-/* The choice, and optionally (not NULL) who made it. TUTTI_ERR_INTERNAL: no algorithm serves the
- * call. */
+/* Chooses the algorithm of a call, with options resolved. If `ret_authority` is not NULL, also
+ * returns who decided. TUTTI_ERR_INTERNAL: no algorithm serves the call. */
 int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                        struct tutti_choice *ret_choice, enum tutti_authority *ret_authority);
 
-/* Can `algorithm` serve the call on this communicator? */
+/* True if `algorithm` can serve the call on this communicator. Does not check that it is of the
+ * call's collective. */
 bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
                            const struct tutti_tuner_query *query,
                            const struct tutti_algorithm *algorithm);
 
-/* Is it worth a thought where nobody has named it? Not what goes by cells that there are not. */
+/* True if `algorithm` may be chosen without being named: it is of the call's collective, can serve
+ * the call, and does not depend on cells where hosts have none. */
 bool tutti_tuner_is_candidate(const struct tutti_tuner_view *view,
                               const struct tutti_tuner_query *query,
                               const struct tutti_algorithm *algorithm);
 
-/* What rules go by: bytes of the larger of a rank's two buffers. */
+/* Bytes of the larger of a rank's two buffers, as in the ranges of rules. */
 size_t tutti_tuner_bytes(const struct tutti_tuner_view *view,
                          const struct tutti_tuner_query *query);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading the CUDA driver. */
+ * Loads the CUDA driver. */
 #include "wrap/cuda.h"
 
 #include "base/log.h"
@@ -81,7 +81,7 @@ static const struct tutti_library_function functions[] = {
     {"cuMemUnmap", AT(memory_unmap), false},
     {"cuStreamWaitValue32_v2", AT(wait_value), false},
     {"cuMemSetAccess", AT(memory_access), false},
-    /* Of tests alone. */
+    /* Used only by tests. */
     {"cuDriverGetVersion", AT(driver_version), false},
     {"cuGetErrorName", AT(error_name), false},
     {"cuCtxSynchronize", AT(context_synchronize), false},
@@ -103,7 +103,7 @@ static int load(const char *file, bool is_wanted)
                                       &driver, &driver.library);
 
     if (rc != TUTTI_OK) {
-        /* Hosts without GPUs are ordinary; a library that the user named is another matter. */
+        /* A host without GPUs is normal, but a library that the user named must load. */
         tutti_log(is_wanted ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
                   "no CUDA driver, so GPUs are not used: %s", tutti_last_message());
         return rc;
@@ -118,8 +118,9 @@ static int load(const char *file, bool is_wanted)
     return rc;
 }
 
-/* Has somebody in this process loaded it, and begun to use it? Then it must not be another one than
- * theirs. To begin is for them: it takes long, and no child of a fork could use the driver. */
+/* True if other code in this process has loaded the driver and initialized it. Initialization is
+ * left to that code, because it takes long, and children made by fork afterwards cannot use the
+ * driver. */
 static bool is_in_use(const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVIDIA's driver API (libcuda): loaded at run time, so that one build runs with and without it.
- * Its functions, structs and numbers that we use are declared here, as its header has them. The
- * CUDA runtime is not used: what callers make with it (streams, memory) are the driver's objects.
+ * NVIDIA's driver API (libcuda), loaded at run time so that one build runs with and without it. The
+ * functions, structs and constants that we use are declared here with the layout and values of
+ * cuda.h. The CUDA runtime is not used; streams and memory that callers make with it are objects of
+ * the driver.
  */
 #ifndef TUTTI_WRAP_CUDA_H
 #define TUTTI_WRAP_CUDA_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What its functions return (CUresult). */
+/* Return codes of the functions (CUresult). */
 enum {
     TUTTI_CU_SUCCESS = 0,
     TUTTI_CU_INVALID_VALUE = 1,
@@ -53,7 +54,7 @@ typedef int tutti_cu_device;          /* CUdevice */
 typedef unsigned long long tutti_cu_address; /* CUdeviceptr */
 typedef unsigned long long tutti_cu_memory;  /* CUmemGenericAllocationHandle */
 
-/* Streams that every context has. */
+/* The default streams of every context. */
 #define TUTTI_CU_STREAM_LEGACY ((struct tutti_cu_stream *)0x1)
 #define TUTTI_CU_STREAM_PER_THREAD ((struct tutti_cu_stream *)0x2)
 
@@ -103,7 +104,7 @@ enum { TUTTI_CU_WAIT_AT_LEAST = 0, TUTTI_CU_WAIT_EQUAL = 1 };
 /* CUfunction_attribute */
 enum { TUTTI_CU_FUNCTION_MAX_THREADS = 0, TUTTI_CU_FUNCTION_REGISTERS = 4 };
 
-/* CUmemAllocationProp, CUmemAccessDesc and their numbers */
+/* CUmemAllocationProp, CUmemAccessDesc and their constants */
 enum { TUTTI_CU_MEMORY_PINNED = 1, TUTTI_CU_LOCATION_DEVICE = 1, TUTTI_CU_HANDLE_FILE = 1 };
 enum { TUTTI_CU_ACCESS_READ_WRITE = 3 };
 enum { TUTTI_CU_GRANULARITY_MINIMUM = 0, TUTTI_CU_GRANULARITY_RECOMMENDED = 1 };
@@ -131,8 +132,8 @@ struct tutti_cu_ipc_memory {
     char bytes[TUTTI_CU_IPC_BYTES];
 };
 
-/* The functions. All return one of the codes above. Those under "optional" are NULL where an older
- * driver lacks them. */
+/* The functions. All return one of the codes above. Those under "optional" are NULL if the driver
+ * is too old to have them. */
 struct tutti_cuda {
     void *library;
     int (*init)(unsigned flags);
@@ -237,12 +238,12 @@ struct tutti_cuda {
     int (*function_attribute)(int *ret_value, int attribute, struct tutti_cu_function *function);
 };
 
-/* The process's one, loaded at the first call that finds it (TUTTI_CUDA_LIBRARY if that is set) and
- * never unloaded: NULL where there is none that works, or while nobody in this process has begun to
- * use it and `must_load` is not set. Thread-safe. */
+/* Get the driver of this process. It is TUTTI_CUDA_LIBRARY if that is set, is loaded at the first
+ * call that needs it, and is never unloaded. NULL: there is no driver that works. With `must_load`
+ * false also NULL while no other code in this process has begun to use the driver. Thread-safe. */
 const struct tutti_cuda *tutti_cuda_get(bool must_load);
 
-/* What a code means; never NULL. */
+/* The driver's text for an error code; never NULL. */
 const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code);
 
 #endif

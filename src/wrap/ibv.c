@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading libibverbs, and asking devices. */
+ * Loads libibverbs, and queries devices and ports. */
 #include "wrap/ibv.h"
 
 #include "base/log.h"
@@ -62,7 +62,7 @@ int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *cont
     if (error != 0)
         return tutti_note(TUTTI_ERR_SYSTEM, "ibv_query_device: %s", strerror(error));
     *ret_device = (struct tutti_ibv_device){
-        /* The ports of a card that are devices of their own have only this one alike. */
+        /* If each port of a card is a device of its own, only this guid is the same for all. */
         .guid = be64toh(attributes.sys_image_guid != 0 ? attributes.sys_image_guid
                                                        : attributes.node_guid),
         .nports = attributes.phys_port_cnt,
@@ -73,13 +73,15 @@ int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *cont
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-/* struct ibv_port_attr grows at its end: this holds what any version of the library writes. */
+/* New versions of struct ibv_port_attr have more fields at the end. This has room for what any
+ * version of the library writes. */
 union port_attributes {
     struct ibv_port_attr port;
     unsigned char bytes[256];
 };
 
-/* Headers before XDR (200 Gbit/s per lane) end where this begins: speeds beyond one byte. */
+/* Offset of the field for speeds that do not fit into one byte, such as XDR (200 Gbit/s per lane).
+ * In older headers the struct ends here. */
 #define EXTENDED_SPEED_AT 52
 static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) == 48, "the last of them, two bytes");
 
@@ -159,7 +161,7 @@ int tutti_ibv_query_port(const struct tutti_ibv *ibv, struct ibv_context *contex
     int error;
 
     memset(&attributes, 0, sizeof attributes);
-    /* The exported function tells no speed above NDR; the one that the context carries does. */
+    /* The exported function does not report speeds above NDR; the one in the context does. */
     error = verbs != NULL ? verbs->query_port(context, (uint8_t)port, &attributes.port,
                                               sizeof attributes)
                           : ibv->query_port(context, (uint8_t)port, &attributes);

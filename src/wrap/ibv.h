@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * RDMA devices through libibverbs, loaded at run time: the few functions that finding devices
- * takes. */
+ * The few functions of libibverbs that finding RDMA devices requires. The library is loaded at run
+ * time. */
 #ifndef TUTTI_WRAP_IBV_H
 #define TUTTI_WRAP_IBV_H
 
@@ -11,7 +11,7 @@ struct ibv_device;
 struct ibv_context;
 struct ibv_device_attr;
 
-/* libibverbs' own functions, by their names. */
+/* Functions of libibverbs, with their names without "ibv_". */
 struct tutti_ibv {
     void *library;
     struct ibv_device **(*get_device_list)(int *ret_count);
@@ -21,12 +21,12 @@ struct tutti_ibv {
     struct ibv_context *(*open_device)(struct ibv_device *device);
     int (*close_device)(struct ibv_context *context);
     int (*query_device)(struct ibv_context *context, struct ibv_device_attr *ret_attributes);
-    /* Fills a struct shorter than struct ibv_port_attr, that of its first version. */
+    /* Fills in only the first version of struct ibv_port_attr, which was shorter. */
     int (*query_port)(struct ibv_context *context, uint8_t port, void *ret_attributes);
 };
 
 struct tutti_ibv_device {
-    uint64_t guid; /* the card's where it has one, else the device's; 0: none */
+    uint64_t guid; /* of the card if it has one, else of the device; 0: none */
     uint32_t nports;
     uint32_t max_connections;
 };
@@ -35,19 +35,19 @@ enum tutti_ibv_layer { TUTTI_IBV_LAYER_UNKNOWN, TUTTI_IBV_INFINIBAND, TUTTI_IBV_
 
 struct tutti_ibv_port {
     bool is_active;
-    const char *state; /* in words */
+    const char *state; /* for messages; a static string */
     enum tutti_ibv_layer layer;
-    uint32_t rate_mbits_per_s; /* 0: a speed or width that we do not know */
+    uint32_t rate_mbits_per_s; /* 0: its speed or width is unknown to us */
 };
 
-/* Load the library, TUTTI_IBVERBS_LIBRARY if that is set. TUTTI_ERR_SYSTEM, said in one line and
- * noted: there is none that works. */
+/* Load libibverbs, or TUTTI_IBVERBS_LIBRARY if that is set. TUTTI_ERR_SYSTEM: it cannot be loaded;
+ * recorded, and logged in one line. The caller closes it. */
 int tutti_ibv_open(struct tutti_ibv *ret_ibv);
-/* Takes a zeroed one, too. */
+/* Unload the library. Does nothing for a zeroed struct. */
 void tutti_ibv_close(struct tutti_ibv *ibv);
 
-/* Facts of an open device, and of one of its ports (from 1 on). TUTTI_ERR_SYSTEM, noted: the
- * device does not answer. */
+/* Query an open device, or one of its ports, which are numbered from 1. TUTTI_ERR_SYSTEM: the
+ * device does not answer; recorded, but not logged. */
 int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *context,
                            struct tutti_ibv_device *ret_device);
 int tutti_ibv_query_port(const struct tutti_ibv *ibv, struct ibv_context *context, uint32_t port,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading a shared library, and looking up its functions. */
+ * Loads a shared library, and looks up its functions. */
 #include "wrap/library.h"
 
 #include "base/log.h"
@@ -18,7 +18,8 @@ static int look_up(const char *file, void *library, const struct tutti_library_f
                           function->name);
     if (address == NULL)
         tutti_log(TUTTI_LOG_DEBUG, "%s has no function %s; going without", file, function->name);
-    /* ISO C does not convert a data pointer to a function's, POSIX has both alike. */
+    /* ISO C does not allow a cast from a data pointer to a function pointer, but POSIX gives both
+     * the same representation. */
     memcpy((char *)functions + function->offset, &address, sizeof address);
     return TUTTI_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A shared library that is loaded at run time, where there is one: its functions are looked up by
- * name and put into a struct of pointers. */
+ * Loads a shared library at run time, if the host has it. Its functions are looked up by name and
+ * stored in a struct of function pointers. */
 #ifndef TUTTI_WRAP_LIBRARY_H
 #define TUTTI_WRAP_LIBRARY_H
 
@@ -13,12 +13,13 @@ struct tutti_library_function {
     bool is_required;
 };
 
-/* Load `file` and fill in the pointers of `functions`, NULL for an optional function that the
- * library lacks. TUTTI_ERR_SYSTEM, noted not logged: it cannot be loaded, or lacks a function that
- * is required. */
+/* Load `file` and store the addresses of the `count` functions in `table` in the struct at
+ * `functions`; NULL for an optional function that the library lacks. The caller closes
+ * *ret_library. TUTTI_ERR_SYSTEM: the library cannot be loaded, or lacks a required function;
+ * recorded, but not logged. */
 int tutti_library_open(const char *file, const struct tutti_library_function *table, size_t count,
                        void *functions, void **ret_library);
-/* NULL is none. */
+/* Unload a library. NULL is ignored. */
 void tutti_library_close(void *library);
 
 #endif

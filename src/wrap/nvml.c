@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading NVML. */
+ * Loads NVML. */
 #include "wrap/nvml.h"
 
 #include "base/log.h"
@@ -11,7 +11,7 @@
 
 #define DEFAULT_LIBRARY "libnvidia-ml.so.1"
 
-/* The driver's side of these was compiled long ago. */
+/* The driver was compiled with these layouts. */
 static_assert(sizeof(struct tutti_nvml_pci) == 68, "as nvmlPciInfo_t");
 static_assert(sizeof(struct tutti_nvml_field) == 40, "as nvmlFieldValue_t");
 static_assert(sizeof(struct tutti_nvml_fabric) == 28, "as nvmlGpuFabricInfo_t");
@@ -55,7 +55,7 @@ int tutti_nvml_open(struct tutti_nvml *ret_nvml)
     rc = tutti_library_open(file, functions, sizeof functions / sizeof functions[0], &nvml,
                             &nvml.library);
     if (rc != TUTTI_OK) {
-        /* Hosts without GPUs are ordinary; a library that the user named is another matter. */
+        /* A host without GPUs is normal, but a library that the user named must load. */
         tutti_log(wanted[0] != '\0' ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
                   "no NVML, so NVIDIA GPUs are not asked for: %s", tutti_last_message());
         return rc;

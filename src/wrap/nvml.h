@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVIDIA's management library (NVML), which comes with the driver: loaded at run time, so that one
- * build runs with and without it. Its few functions, structs and numbers that we use are declared
- * here, as its header has them. */
+ * NVIDIA's management library (NVML), which comes with the driver. It is loaded at run time, so
+ * that one build runs with and without it. The functions, structs and constants that we use are
+ * declared here with the layout and values of nvml.h. */
 #ifndef TUTTI_WRAP_NVML_H
 #define TUTTI_WRAP_NVML_H
 
 #include <stddef.h>
 
-/* What its functions return (nvmlReturn_t). */
+/* Return codes of the functions (nvmlReturn_t). */
 enum {
     TUTTI_NVML_SUCCESS = 0,
     TUTTI_NVML_UNINITIALIZED = 1,
@@ -24,12 +24,13 @@ enum {
     TUTTI_NVML_UNKNOWN = 999,
 };
 
-/* More NVLinks no GPU has; from the number on that the driver knows, INVALID_ARGUMENT. */
+/* No GPU has more NVLinks. For link numbers beyond those that the driver knows it returns
+ * INVALID_ARGUMENT. */
 #define TUTTI_NVML_LINKS 36
-#define TUTTI_NVML_TEXT_BYTES 96 /* of a name, and of a UUID */
+#define TUTTI_NVML_TEXT_BYTES 96 /* size of a name's buffer, and of a UUID's */
 #define TUTTI_NVML_CLUSTER_BYTES 16
 
-/* The other end of an NVLink (nvmlIntNvLinkDeviceType_t). */
+/* Type of the device at the other end of an NVLink (nvmlIntNvLinkDeviceType_t). */
 enum {
     TUTTI_NVML_REMOTE_GPU = 0,
     TUTTI_NVML_REMOTE_IBM_NPU = 1,
@@ -39,11 +40,11 @@ enum {
 
 enum { TUTTI_NVML_LINK_CAN_P2P = 0 }; /* nvmlNvLinkCapability_t */
 
-/* nvmlGpuP2PCapsIndex_t, and the status that says yes (nvmlGpuP2PStatus_t). */
+/* nvmlGpuP2PCapsIndex_t, and the status of a capability that is there (nvmlGpuP2PStatus_t). */
 enum { TUTTI_NVML_P2P_READ = 0, TUTTI_NVML_P2P_WRITE = 1, TUTTI_NVML_P2P_NVLINK = 2 };
 enum { TUTTI_NVML_P2P_OK = 0 };
 
-/* Fields; those of links are asked for with the link's number as scope. */
+/* Field numbers. For a field of a link, the scope is the link's number. */
 enum {
     TUTTI_NVML_FIELD_NVLINK_SPEED = 164, /* MB/s */
     TUTTI_NVML_FIELD_C2C_LINKS = 170,
@@ -61,7 +62,7 @@ enum {
 
 enum { TUTTI_NVML_FABRIC_COMPLETED = 3 }; /* nvmlGpuFabricState_t */
 
-/* nvmlDevice_t points to one. */
+/* Opaque: nvmlDevice_t is a pointer to it. */
 struct tutti_nvml_gpu;
 
 /* nvmlPciInfo_t */
@@ -93,7 +94,7 @@ struct tutti_nvml_field {
 /* nvmlGpuFabricInfo_t */
 struct tutti_nvml_fabric {
     unsigned char cluster[TUTTI_NVML_CLUSTER_BYTES]; /* a UUID; all zeros: none */
-    int status;                                      /* of joining, once completed */
+    int status;                                      /* of joining the fabric, once completed */
     unsigned clique;
     unsigned char state;
 };
@@ -109,8 +110,8 @@ struct tutti_nvml_fabric_v2 {
 };
 #define TUTTI_NVML_FABRIC_VERSION ((unsigned)sizeof(struct tutti_nvml_fabric_v2) | 2u << 24)
 
-/* The functions, each under the comment "optional" NULL where an older driver lacks it. All
- * return one of the codes above, and may be called by any thread between init and shutdown. */
+/* The functions. Those under "optional" are NULL if the driver is too old to have them. All return
+ * one of the codes above, and may be called by any thread between init and shutdown. */
 struct tutti_nvml {
     void *library;
     int (*init)(void);
@@ -143,17 +144,17 @@ struct tutti_nvml {
     int (*mig_mode)(struct tutti_nvml_gpu *gpu, unsigned *ret_current, unsigned *ret_pending);
 };
 
-/* A call of an optional function. */
+/* Call an optional function. TUTTI_NVML_FUNCTION_NOT_FOUND: the driver lacks it. */
 #define tutti_nvml_call(nvml, function, ...)                      \
     ((nvml)->function == NULL ? (int)TUTTI_NVML_FUNCTION_NOT_FOUND \
                               : (nvml)->function(__VA_ARGS__))
 
-/* Load the library, TUTTI_NVML_LIBRARY if that is set, and init it. TUTTI_ERR_SYSTEM, said in one
- * line and noted: there is none that works. */
+/* Load NVML, or TUTTI_NVML_LIBRARY if that is set, and initialize it. TUTTI_ERR_SYSTEM: it cannot
+ * be loaded or initialized; recorded, and logged in one line. The caller closes it. */
 int tutti_nvml_open(struct tutti_nvml *ret_nvml);
-/* Takes a zeroed one, too. */
+/* Shut NVML down and unload it. Does nothing for a zeroed struct. */
 void tutti_nvml_close(struct tutti_nvml *nvml);
-/* What a code means; never NULL. */
+/* The text for an error code; never NULL. */
 const char *tutti_nvml_error(const struct tutti_nvml *nvml, int code);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files, whole. */
+ * Reads and writes whole files. */
 #include "common/file.h"
 
 #include "common/memory.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files, whole. */
+ * Reads and writes whole files. */
 #ifndef TUTTI_TOOLS_FILE_H
 #define TUTTI_TOOLS_FILE_H
 
-/* The text of a file, to be freed; NULL, and errno says why. A zero byte in it is EILSEQ; more than
- * a gigabyte EFBIG. */
+/* Reads a file as zero-terminated text, which the caller frees. Returns NULL and sets errno on
+ * failure: EILSEQ for a zero byte in the file, EFBIG for more than a gigabyte. */
 char *file_read(const char *name);
 
-/* Write all of it; 0, or errno. */
+/* Writes the whole text to a file. Returns 0, or errno. */
 int file_write(const char *name, const char *text);
 
 #endif

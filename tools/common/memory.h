@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of a program that runs for moments: there is some, or the program ends. */
+ * Memory for short-lived programs: an allocation succeeds, or the program ends. */
 #ifndef TUTTI_TOOLS_MEMORY_H
 #define TUTTI_TOOLS_MEMORY_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The pointer, or the end of the program. */
+/* Returns the pointer; ends the program if it is NULL. */
 static inline void *must_have(void *memory)
 {
     if (memory == NULL) {
@@ -16,7 +16,8 @@ static inline void *must_have(void *memory)
     return memory;
 }
 
-/* Zeroed, and room for one thing more than asked, so that none is no special case. */
+/* Allocates zeroed memory with room for one element more than asked, so that a count of 0 is no
+ * special case. */
 static inline void *must_take(size_t count, size_t size)
 {
     return must_have(calloc(count + 1, size));

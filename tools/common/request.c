@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line of a tool. */
+ * Reads the command line of a tool. */
 #include "common/request.h"
 
 #include "base/build_info.h"
@@ -117,7 +117,7 @@ static int read_option(struct request *request, const char *text)
                    "list\" shows, such as segments=4", text);
 }
 
-/* 64K or 1K:64M or 1K:64M:4. */
+/* Reads "64K", "1K:64M" or "1K:64M:4". */
 static int read_size(struct request *request, const char *text)
 {
     char *copy = must_have(strdup(text)), *rest = copy;
@@ -169,7 +169,8 @@ static int read_channels(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
-/* An option has a value that is read, or that is kept as it is, or it has none. */
+/* An option's value is parsed (read) or kept as it is (text); an option without a value sets a
+ * flag. */
 struct option {
     const char *name;
     char letter;
@@ -264,7 +265,7 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Read the option at argv[*at], and its value, which may be the next argument. */
+/* Reads the option at argv[*at] and its value, which may be the next argument. */
 static int read_argument(struct request *request, const struct command *command, int argc,
                          char **argv, int *at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of text, whose columns are as wide as what stands in them. */
+ * A table of text whose columns are as wide as their widest cell. */
 #ifndef TUTTI_TOOLS_TABLE_H
 #define TUTTI_TOOLS_TABLE_H
 
@@ -7,18 +7,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS 1040 /* a matrix of a large machine has most */
+#define TABLE_COLUMNS 1040 /* enough for the matrix of a large machine */
 
 struct table {
     size_t ncolumns;
-    bool is_right[TABLE_COLUMNS]; /* numbers stand on the right */
-    char **cells;                 /* row after row, each row ncolumns; owned */
+    bool is_right[TABLE_COLUMNS]; /* true for columns of numbers, which are right-aligned */
+    char **cells;                 /* row by row, ncolumns per row; owned */
     size_t ncells, capacity;
 };
 
-/* Heads of columns, separated by '|'; a head that begins with '>' is that of numbers. */
+/* Starts a table. `heads` are the column heads, separated by '|'; a head that begins with '>' makes
+ * a column of numbers. */
 void table_init(struct table *table, const char *heads);
-/* Fill the next cell. */
+/* Fills the next cell, row by row. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_print(const struct table *table, FILE *out);
 void table_fini(struct table *table);

@@ -49,7 +49,7 @@ bool units_read_bytes(const char *text, double *ret_bytes)
     return true;
 }
 
-/* Three digits, and none behind the point that say nothing. */
+/* Writes three digits, without trailing zeros after the decimal point. */
 static void write_number(char *text, size_t size, double value)
 {
     int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -71,7 +71,7 @@ const char *units_bytes(double bytes, char text[UNITS_TEXT])
     char number[24];
     int unit = 0;
 
-    /* A size that is no round number of KiB stays in bytes while that is readable. */
+    /* A size that is no whole number of KiB stays in bytes while that is readable. */
     while (unit < 5 && bytes >= 1024 && (unit > 0 || bytes >= 1e5 || fmod(bytes, 1024) == 0)) {
         bytes /= 1024;
         unit++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Axes and ticks: bytes and ranks go by powers of two, seconds by powers of ten. */
+ * Axes and ticks. Bytes and counts are scaled by powers of two, seconds by powers of ten. */
 #include "draw/axis.h"
 
 #include "common/units.h"
@@ -12,7 +12,7 @@ static double base_of(enum axis_unit unit)
     return unit == AXIS_SECONDS ? 10 : 2;
 }
 
-/* The largest 1, 2 or 5 times a power of ten that is no more than `value`. */
+/* The largest number of the form 1, 2 or 5 times a power of ten that does not exceed `value`. */
 static double round_down(double value)
 {
     double power = pow(10, floor(log10(value) + 1e-9));
@@ -81,7 +81,7 @@ static size_t log_ticks(const struct axis *axis, size_t labels, struct axis_tick
     bool has_few = base == 10 && (last - first + 1) * 3 <= (double)labels;
     size_t count = 0;
 
-    /* From one power before: 2 and 5 times it may be inside. */
+    /* Start one power earlier, because 2 and 5 times it may be inside. */
     for (double power = first - 1; power <= last && count + 9 < AXIS_TICKS; power++)
         for (int digit = 1; digit < (base == 10 ? 10 : 2); digit++) {
             double value = digit * pow(base, power);
@@ -103,7 +103,7 @@ static size_t linear_ticks(const struct axis *axis, size_t labels, struct axis_t
     double step = round_up((axis->high - axis->low) / (double)labels);
     size_t count = 0;
 
-    for (double i = ceil(axis->low / step - 1e-9) + 0.0; /* no -0 */
+    for (double i = ceil(axis->low / step - 1e-9) + 0.0; /* turns -0 into 0 */
          i * step <= axis->high * (1 + 1e-9) && count < AXIS_TICKS; i++) {
         ticks[count].value = i * step;
         write_label(axis->unit, i * step, ticks[count++].label);

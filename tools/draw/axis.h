@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An axis: from values to pixels, and the ticks that stand at it. */
+ * An axis: maps values to pixels and gives the ticks. */
 #ifndef TUTTI_DRAW_AXIS_H
 #define TUTTI_DRAW_AXIS_H
 
@@ -11,8 +11,8 @@ enum axis_unit { AXIS_BYTES, AXIS_SECONDS, AXIS_COUNT };
 struct axis {
     enum axis_unit unit;
     bool is_log;
-    double low, high;        /* of the values, both inside */
-    double low_px, high_px;  /* where they are */
+    double low, high;        /* range of the values, both ends included */
+    double low_px, high_px;  /* the pixels of both ends */
 };
 
 #define AXIS_TICKS 128
@@ -20,14 +20,15 @@ struct axis {
 
 struct axis_tick {
     double value;
-    char label[AXIS_LABEL]; /* "": a tick without */
+    char label[AXIS_LABEL]; /* "": a tick without a label */
 };
 
-/* Widen the range to where a tick or a fair part between ticks is, so that curves do not end at
- * the frame by chance. */
+/* Widens the range to a tick or to a fair fraction between ticks, so that curves do not end
+ * arbitrarily near the frame. */
 void axis_widen(struct axis *axis);
+/* The pixel of a value. */
 double axis_at(const struct axis *axis, double value);
-/* Fills `ticks`, gives how many: at most `labels` have a label. */
+/* Fills `ticks` and returns their number; at most `labels` of them have a label. */
 size_t axis_ticks(const struct axis *axis, size_t labels, struct axis_tick ticks[AXIS_TICKS]);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Colours that people tell apart, also those who see fewer of them, on white.
+ * Colours that can be told apart on white, also by people with colour-vision deficiencies.
  *
  * Source: Okabe and Ito, "Color universal design", 2008; without its yellow, which is too light for
- * a line on white, and with a brown and a grey. Where series are more than colours, dashes go on.
+ * a line on white, and with a brown and a grey. Where there are more series than colours, dashes
+ * tell them apart.
  */
 #ifndef TUTTI_DRAW_COLOURS_H
 #define TUTTI_DRAW_COLOURS_H
@@ -11,7 +12,7 @@
 
 #define COLOUR_PAPER "#ffffff"
 #define COLOUR_INK "#1d2329"   /* titles, labels */
-#define COLOUR_SOFT "#5b6670"  /* what explains */
+#define COLOUR_SOFT "#5b6670"  /* explanatory text */
 #define COLOUR_RULE "#c4cad0"  /* axes, rows */
 #define COLOUR_FAINT "#e9ecef" /* grids */
 
@@ -35,7 +36,7 @@ static const char *const dashes[] = {NULL, "7 3", "2 2.5", "9 3 2 3"};
 
 #define DASHES (sizeof dashes / sizeof dashes[0])
 
-/* Of the series with this index. */
+/* Colour and dashes of the series with this index. */
 static inline const char *colour_of(size_t index)
 {
     return colours[index % COLOURS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Curves, and where their names go. */
+ * Draws curves and places their names. */
 #include "draw/plot.h"
 
 #include "common/memory.h"
@@ -24,7 +24,7 @@ struct frame {
     struct axis x, y;
 };
 
-/* A curve's name: where its end is, and where its name goes. */
+/* A curve's name: the end of the curve, and the height of the name. */
 struct label {
     size_t series;
     double end_x, end_y, y;
@@ -51,7 +51,7 @@ void plot_spread(double *y, size_t count, double gap, double low, double high)
             size[--npools - 1] = a + b;
         }
     }
-    /* Clamping keeps the order. Where they do not fit they run over the low end. */
+    /* Clamping keeps the order. If the values do not fit, they extend beyond the low end. */
     high -= (double)(count > 0 ? count - 1 : 0) * gap;
     for (size_t pool = 0; pool < npools; pool++)
         for (size_t i = 0; i < size[pool]; i++, at++)
@@ -69,8 +69,8 @@ static int by_height(const void *a, const void *b)
     return first->series < second->series ? -1 : 1;
 }
 
-/* Ends of the curves that go on to the frame, or of those that do not, from top to bottom and with
- * their names apart. */
+/* Finds the ends of the curves that reach the frame (at_frame), or of those that do not. The labels
+ * are sorted from top to bottom and their names are spread apart. */
 static size_t find_labels(const struct plot *plot, const struct frame *frame, bool at_frame,
                           struct label *labels)
 {
@@ -112,7 +112,8 @@ static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
     return (struct svg_stroke){colour_of(index), 2, dash_of(index)};
 }
 
-/* Beside the frame, joined to the curve's end, behind a piece of it. */
+/* Draws the name beside the frame, after a sample of the curve's line, and joins both to the
+ * curve's end. */
 static void draw_label(const struct plot *plot, struct frame *frame, const struct label *label)
 {
     struct svg_stroke stroke = stroke_of(plot, label->series);
@@ -125,7 +126,7 @@ static void draw_label(const struct plot *plot, struct frame *frame, const struc
     svg_text(&frame->svg, right + 52, label->y + 4, font, "%s", plot->series[label->series].name);
 }
 
-/* A curve that ends before the frame has its name there. */
+/* A curve that ends before the frame has its name at its end. */
 static void draw_inner_label(const struct plot *plot, struct frame *frame,
                              const struct label *label)
 {
@@ -179,7 +180,8 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
     struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
     struct svg_font middle = soft, right = soft;
     double bottom = TOP + HEIGHT;
-    size_t labels = plot->x_unit == AXIS_COUNT ? 14 : 9; /* numbers are short */
+    /* numbers are short, so more of them fit */
+    size_t labels = plot->x_unit == AXIS_COUNT ? 14 : 9;
 
     middle.anchor = SVG_MIDDLE;
     right.anchor = SVG_RIGHT;
@@ -251,7 +253,7 @@ int plot_draw(const struct plot *plot, const char *file_name)
              plot->title);
     svg_text(&frame.svg, 14 + svg_text_width(plot->title, 16) + 10, 24, soft, "%s", plot->subtitle);
     draw_axes(plot, &frame);
-    /* The bound below all others, and the first named on top. */
+    /* Backwards, so that the curve named first is on top. */
     for (size_t i = plot->nseries; i-- > 0;)
         draw_curve(plot, &frame, i);
     draw_labels(plot, &frame);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A picture as SVG. */
+ * Writes a picture as SVG. */
 #include "draw/svg.h"
 
 #include "common/file.h"
@@ -11,11 +11,11 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* An arrow's head, in widths of its shaft. */
+/* The size of an arrow's head, in widths of its shaft. */
 #define HEAD_LENGTH 4.8
 #define HEAD_WIDTH 3.6
 
-/* Everything that is not plain printable text would make another document of it. */
+/* Unescaped markup and control characters would break the document. */
 static void write_escaped(FILE *out, const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -76,7 +76,7 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
     double head = HEAD_LENGTH * stroke.width, half = HEAD_WIDTH * stroke.width / 2;
     double bx = x2 - ux * head, by = y2 - uy * head;
 
-    /* The shaft ends inside the head, whose tip would else be blunt. */
+    /* The shaft ends inside the head; otherwise it would blunt the head's tip. */
     svg_line(svg, x1, y1, bx + ux, by + uy, stroke);
     fprintf(svg->out, "<polygon points=\"%.5g,%.5g %.5g,%.5g %.5g,%.5g\" fill=\"%s\"/>\n", x2, y2,
             bx - uy * half, by + ux * half, bx + uy * half, by - ux * half, stroke.colour);
@@ -136,7 +136,7 @@ double svg_text_width(const char *text, double size)
     size_t characters = 0;
 
     for (; *text != '\0'; text++)
-        characters += (*text & 0xc0) != 0x80; /* the first byte of each */
+        characters += (*text & 0xc0) != 0x80; /* counts the first byte of each UTF-8 character */
     return 0.6 * size * (double)characters;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A picture: lines, shapes and text, dark on white, written as an SVG file. Lengths are pixels,
+ * A picture of lines, shapes and text, dark on white, written as an SVG file. Lengths are pixels
  * from the upper left corner.
  */
 #ifndef TUTTI_DRAW_SVG_H
@@ -31,32 +31,32 @@ struct svg_font {
     bool has_halo; /* stays readable over lines */
 };
 
-/* The title is also what a screen reader says. */
+/* Starts a picture. The title is also what a screen reader reads out. */
 void svg_begin(struct svg *svg, double width, double height, const char *title);
 void svg_line(struct svg *svg, double x1, double y1, double x2, double y2,
               struct svg_stroke stroke);
-/* Through `count` points. */
+/* A line through `count` points. */
 void svg_path(struct svg *svg, const double *x, const double *y, size_t count,
               struct svg_stroke stroke);
-/* A line whose head ends at the second point. */
+/* A line whose arrowhead ends at the second point. */
 void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
                struct svg_stroke stroke);
-/* `fill` or the stroke's colour may be NULL: none. */
+/* A rectangle. `fill` or the stroke's colour may be NULL for none. */
 void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
               struct svg_stroke stroke);
-/* The same with round corners. */
+/* The same with rounded corners. */
 void svg_box(struct svg *svg, double x, double y, double width, double height, double radius,
              const char *fill, struct svg_stroke stroke);
 void svg_circle(struct svg *svg, double x, double y, double radius, const char *fill,
                 struct svg_stroke stroke);
-/* The baseline begins (or has its middle, or end) at the point. */
+/* Text whose baseline has its start, middle or end at the point, by font.anchor. */
 void svg_text(struct svg *svg, double x, double y, struct svg_font font, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* About as wide as text is with the fonts that there may be. */
+/* The approximate width of a text, whichever font the viewer has. */
 double svg_text_width(const char *text, double size);
 
-/* Write the file; 0, or errno. The picture is released. */
+/* Writes the file and releases the picture. Returns 0, or errno. */
 int svg_end(struct svg *svg, const char *file_name);
 
 #endif

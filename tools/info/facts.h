@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The facts that tutti-info prints: sections of a JSON tree, printed as JSON or as text.
  *
- * Each function gives a new section, which is the caller's. None fails: a fact that cannot be found
- * out has the reason as its text. */
+ * Each function returns a new section, which the caller owns. None fails: a fact that cannot be
+ * determined has the reason as its text. */
 #ifndef TUTTI_TOOLS_INFO_FACTS_H
 #define TUTTI_TOOLS_INFO_FACTS_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Add one fact to a section. */
+/* Adds one fact to a section. */
 void facts_add(json_t *section, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -22,15 +22,15 @@ json_t *facts_of_rdma(void);
 
 /* ---- host.c: this host, as this process sees it -------------------------------------------- */
 
-/* May ranks read each other's memory (CMA)? Tries it between two processes. Call this first, while
- * the process has no other threads. */
+/* Whether ranks may read each other's memory (CMA). Tries it between two processes, so call this
+ * first, while the process has no other threads. */
 json_t *facts_of_memory(void);
 json_t *facts_of_processor(void);
 json_t *facts_of_limits(void);
-/* An array: one object for each address. */
+/* An array with one object per address. */
 json_t *facts_of_interfaces(void);
-/* An array: one object for each TUTTI_* variable. *ret_are_right is false when one is unknown or
- * has a value that the library would not accept. */
+/* An array with one object per TUTTI_* variable. *ret_are_right is false if one is unknown or has a
+ * value that the library would not accept. */
 json_t *facts_of_variables(bool *ret_are_right);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about this host, as a process like this one sees them. */
+ * Facts about this host, as this process sees them. */
 #include "info/facts.h"
 
 #include "base/environment.h"
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The first line of a small file without its end; "" when it cannot be read. */
+/* The first line of a small file, without its newline; "" if it cannot be read. */
 static const char *read_line(const char *path, char *line, size_t size)
 {
     FILE *file = fopen(path, "re");
@@ -34,7 +34,7 @@ static const char *read_line(const char *path, char *line, size_t size)
     return line;
 }
 
-/* What follows "NAME" and blanks or a colon in a file of such lines; "" when there is none. */
+/* The text after "NAME" and blanks or a colon in a file of such lines; "" if there is none. */
 static const char *read_field(const char *path, const char *name, char *line, size_t size)
 {
     FILE *file = fopen(path, "re");
@@ -54,8 +54,8 @@ static const char *read_field(const char *path, const char *name, char *line, si
 
 static volatile uint64_t word;
 
-/* Read the memory of process `pid`, a fork of this one, from a second fork: as ranks do, neither is
- * the other's parent. 0, or the errno of the attempt. */
+/* Reads the memory of process `pid`, a fork of this one, from a second fork: as with ranks, neither
+ * process is the other's parent. Returns 0, or the errno of the attempt. */
 static int read_from_sibling(pid_t pid)
 {
     int status;
@@ -88,12 +88,12 @@ static int try_cma(void)
     if (pid == 0) {
         close(ends[1]);
         word = 1;
-        /* Until the parent closes its end. */
+        /* blocks until the parent closes its end */
         _exit(read(ends[0], &byte, 1) != 0);
     }
     close(ends[0]);
     error = pid < 0 ? errno : EAGAIN;
-    /* The child may not have come to its word yet. */
+    /* The child may not have written its word yet. */
     for (int i = 0; pid > 0 && i < 1000 && (error == EAGAIN || error == EIO); i++) {
         error = read_from_sibling(pid);
         if (error == EIO)
@@ -227,7 +227,7 @@ json_t *facts_of_interfaces(void)
         char *colon;
 
         tutti_address_format(&interfaces[i].address, address);
-        colon = strrchr(address, ':'); /* of the port, which is none */
+        colon = strrchr(address, ':'); /* the port, which is not set */
         if (colon != NULL)
             *colon = '\0';
         facts_add(interface, "name", "%s", interfaces[i].name);
@@ -245,7 +245,7 @@ json_t *facts_of_interfaces(void)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* What is wrong with it; "" when nothing is. */
+/* Describes what is wrong with a variable; "" if nothing is. */
 static const char *problem_of(const struct tutti_variable *variable, char *text, size_t size)
 {
     const char *nearest = tutti_environment_nearest(variable->name);

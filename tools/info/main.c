@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-info tells about this build, this host, and the variables that are in force. */
+ * tutti-info shows this build, this host, and the TUTTI_* variables that are set. */
 #include "base/build_info.h"
 #include "common/request.h"
 #include "info/facts.h"

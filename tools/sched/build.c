@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched build: what it costs a rank to have its schedule: time, steps, memory. */
+ * tutti-sched build: the cost of building a rank's schedule in time, steps and memory. */
 #include "base/result.h"
 #include "common/table.h"
 #include "common/units.h"
@@ -25,7 +25,7 @@ static const char help[] =
     "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n";
 
 #define SAMPLES 9
-#define ENOUGH_NS 2000000000 /* spent on one algorithm */
+#define ENOUGH_NS 2000000000 /* limit of the time spent on one algorithm */
 
 struct bill {
     uint64_t total_ns, worst_ns;
@@ -33,7 +33,7 @@ struct bill {
     size_t most_bytes;
 };
 
-/* Of this thread's work: what else the machine does is no cost of the schedule. */
+/* CPU time of this thread, so that other load on the machine does not count. */
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -42,7 +42,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* A time is the least of two, for the first build also pays for memory new to the process. */
+/* Takes the lesser of two times, because the first build also pays for memory new to the
+ * process. */
 static int build_once(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
                       struct bill *bill)
 {
@@ -69,7 +70,7 @@ static int build_once(const struct tutti_algorithm *algorithm, const struct tutt
     return TUTTI_OK;
 }
 
-/* The root, the first and the last rank, and some in between; each once. */
+/* Builds for the root, the first and the last rank, and some in between, each once. */
 static int build_sample(const struct tutti_algorithm *algorithm, struct tutti_shape shape,
                         struct bill *ret_bill)
 {

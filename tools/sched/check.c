@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched check: prove schedules, or say where they are wrong. */
+ * tutti-sched check: proves schedules, or reports where they are wrong. */
 #include "schedule/check/check.h"
 
 #include "base/result.h"
@@ -33,7 +33,7 @@ struct tally {
     uint32_t proved, wrong;
 };
 
-/* From so many ranks on, sets of ranks are compared by hashes (check.h). */
+/* From this number of ranks on, sets of ranks are compared by hashes (check.h). */
 #define HASHED_RANKS 1024
 
 static int prove(const struct team *team, uint32_t credits, bool is_vector,
@@ -76,7 +76,7 @@ static void print_fault(const struct team *team, const struct tutti_check_report
     putchar('\n');
 }
 
-/* Prove one team, in the v-form too where it serves that. */
+/* Proves one team; also in the v-form if the team supports it. */
 static int check_team(const struct request *request, const struct team *team, struct tally *tally)
 {
     struct tutti_check_report report;
@@ -132,7 +132,7 @@ static int check_algorithm(const struct request *request, const struct tutti_alg
     return status;
 }
 
-/* One number of ranks, the named algorithm or all of its collective. */
+/* Checks one number of ranks with the named algorithm, or with all of its collective. */
 static int check_ranks(const struct request *request, enum tutti_collective collective,
                        uint32_t nranks, struct tally *tally)
 {
@@ -158,7 +158,7 @@ static int check_ranks(const struct request *request, enum tutti_collective coll
     return status;
 }
 
-/* All that the command line asks for. */
+/* Checks everything that the command line asks for. */
 static int check_all(const struct request *request, struct tally *tally)
 {
     enum tutti_collective collective;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands of tutti-sched, each a file. */
+ * The commands of tutti-sched, each in its own file. */
 #ifndef TUTTI_SCHED_COMMANDS_H
 #define TUTTI_SCHED_COMMANDS_H
 

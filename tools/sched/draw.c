@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched draw: a schedule in space and time. Ranks are rows, rounds are columns, messages are
- * arrows from row to row.
+ * tutti-sched draw: draws a schedule in space and time. Ranks are rows, rounds are columns, and
+ * messages are arrows from row to row.
  */
 #include "draw/colours.h"
 #include "draw/svg.h"
@@ -36,7 +36,7 @@ struct scene {
     const struct team *team;
     const struct rounds *rounds;
     struct svg svg;
-    double row, column; /* distances */
+    double row, column; /* distance of rows, and of columns */
 };
 
 /* ---- what things look like ------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void draw_stage(struct scene *scene)
                  round == 0 && scene->column > 50 ? "round " : "", round + 1);
 }
 
-/* "3", "0-3", or "4-5,0" where the chunks run over the end of a buffer. */
+/* Writes "3", "0-3", or "4-5,0" where the chunks wrap around the end of a buffer. */
 static void write_chunks(const struct event *event, char *text, size_t size)
 {
     size_t at = (size_t)snprintf(text, size, "%u", event->span.first);
@@ -130,7 +130,7 @@ static void write_chunks(const struct event *event, char *text, size_t size)
         snprintf(text + at, size - at, "–%u", event->wrapped - 1);
 }
 
-/* At the sender, on the side that the arrow leaves free. */
+/* Draws the chunks at the sender, on the side that the arrow leaves free. */
 static void draw_chunks(struct scene *scene, const struct event *event)
 {
     struct svg_font font = {.size = scene->row < 26 ? 9 : 10.5, .colour = COLOUR_INK,
@@ -158,7 +158,8 @@ static void draw_arrow(struct scene *scene, const struct event *event)
     svg_arrow(&scene->svg, x1, y_of(scene, event->from), x2, y_of(scene, event->to), stroke);
 }
 
-/* Reads many ranks at once: a box, and where few ranks are, where from. */
+/* A step that reads many ranks at once is a box, with lines from its sources if there are few
+ * ranks. */
 static void draw_box(struct scene *scene, const struct event *event)
 {
     struct svg_stroke thin = {.colour = looks[look_of(event)].colour, .width = 0.7, .dash = "2 3"};

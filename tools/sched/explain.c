@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched explain: which algorithm a call would run by, and why not by another. */
+ * tutti-sched explain: shows which algorithm a call would use, and why not another. */
 #include "tuner/explain.h"
 
 #include "base/result.h"
@@ -67,7 +67,7 @@ static int explain(const struct request *request, const struct tutti_tuner_view 
     return EXIT_SUCCESS;
 }
 
-/* On the machine that is described, or with NULL on this host. */
+/* Explains on the given machine, or on this host if it is NULL. */
 static int explain_on(const struct request *request, const struct tutti_machine *machine,
                       uint32_t nranks, enum tutti_collective collective, double size)
 {
@@ -96,7 +96,7 @@ fail:
     goto leave;
 }
 
-/* Ranks of this host, one per core unless the user says how many. */
+/* The number of ranks on this host: one per core unless the user gives a number. */
 static int request_here(const struct request *request, uint32_t *ret_nranks)
 {
     if (request->nranks > 1)

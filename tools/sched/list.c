@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched list: what algorithms there are, and what each costs by its own account. */
+ * tutti-sched list: lists the algorithms and the cost that each declares. */
 #include "base/result.h"
 #include "common/table.h"
 #include "sched/commands.h"
@@ -23,7 +23,7 @@ static const char help[] =
 
 #define USUAL_RANKS 8
 
-/* Words of the flags that are set, or "-". */
+/* Joins the names of the flags that are set; "-" if none is. */
 static const char *join_flags(uint32_t flags, const char *const *names, char *text, size_t size)
 {
     text[0] = '\0';
@@ -52,7 +52,7 @@ static const char *join_options(const struct tutti_algorithm *algorithm, char *t
     return *text == '\0' ? "-" : text;
 }
 
-/* "14", or for each level that is used "node 3 top 4". */
+/* Adds "14", or for several levels "node 3 top 4". */
 static void add_cost(struct table *table, const double *value)
 {
     static const char *const levels[] = {"node", "group", "top"};

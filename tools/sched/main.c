@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched: look at schedules: list, print, check, draw, import, explain, build. */
+ * tutti-sched: tools for schedules: list, print, check, draw, import, explain, build. */
 #include "sched/commands.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched print: a schedule as a file, or a rank of it to read. */
+ * tutti-sched print: prints a schedule as a file, or one rank of it to read. */
 #include "base/result.h"
 #include "common/table.h"
 #include "sched/commands.h"
@@ -24,7 +24,7 @@ static const char help[] =
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
     "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n";
 
-/* "input 0-3", or nothing. */
+/* Writes "input 0-3", or nothing. */
 static const char *write_span(struct tutti_span span, char *text, size_t size)
 {
     if (span.buffer == TUTTI_BUF_NONE || span.count == 0)
@@ -38,7 +38,7 @@ static const char *write_span(struct tutti_span span, char *text, size_t size)
     return text;
 }
 
-/* "all", or "0 2 4", cut where it gets too long. */
+/* Writes "all", or "0 2 4", cut off if it gets too long. */
 static const char *write_among(const struct tutti_schedule *schedule,
                                const struct tutti_step *step, char *text, size_t size)
 {
@@ -77,7 +77,7 @@ static void write_peers(const struct tutti_schedule *schedule, const struct tutt
                  step->to);
 }
 
-/* What flows where: "input 0 + message -> output 0". */
+/* Writes what flows where: "input 0 + message -> output 0". */
 static void write_flow(const struct tutti_step *step, char *text, size_t size)
 {
     char src[40], dst[40], remote[40], also[40], remote_dst[40];
@@ -160,7 +160,7 @@ static void print_rank(const struct tutti_schedule *schedule)
     table_fini(&table);
 }
 
-/* As a file: what this prints can be read again. */
+/* Prints a file that can be read again. */
 static int print_file(const struct request *request, const struct team *team)
 {
     char *text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logical time, round by round: first whatever takes no time, then as many messages as find their
- * ports free, those that come first in their ranks' programs before others. */
+ * Plays logical time round by round. Each round first runs everything that takes no time, then as
+ * many messages as find their ports free, those first that come first in their ranks' programs. */
 #include "sched/rounds.h"
 
 #include "common/memory.h"
@@ -19,19 +19,19 @@ struct message {
 
 /* Messages of one sender, receiver and channel, in order. */
 struct lane {
-    uint32_t first, count; /* of player->messages */
-    uint32_t next;         /* how many have started */
-    uint32_t free_at;      /* round in which the next may start */
+    uint32_t first, count; /* range in player->messages */
+    uint32_t next;         /* number of messages that have started */
+    uint32_t free_at;      /* the round in which the next may start */
 };
 
 struct player {
     const struct tutti_ensemble *team;
     uint32_t n, nchannels, now;
-    /* Per rank and step: the round by whose begin it is complete, and its halves. */
+    /* Per rank and step: the first round in which it is complete, and the same for its halves. */
     uint32_t **done, **received, **sent;
-    uint32_t *next_local;  /* per rank: its first local or one-sided step that has not begun */
-    uint32_t *local_until; /* ... and when the one before it ends */
-    uint32_t *given;       /* signals of each rank */
+    uint32_t *next_local;  /* per rank: its next local or one-sided step */
+    uint32_t *local_until; /* per rank: when its previous local step ends */
+    uint32_t *given;       /* per rank: number of signals given */
     struct lane *lanes;
     struct message *messages;
     uint32_t nmessages;
@@ -61,7 +61,7 @@ static struct lane *lane_of(const struct player *player, uint32_t from, uint32_t
     return &player->lanes[((size_t)from * player->n + to) * player->nchannels + channel];
 }
 
-/* Pair the k-th send of each lane with its k-th receive. False: some have no partner. */
+/* Pairs the k-th send of each lane with its k-th receive. False if some have no partner. */
 static bool find_messages(struct player *player)
 {
     uint32_t total = 0, *received;
@@ -131,7 +131,7 @@ static bool deps_are_complete(const struct player *player, uint32_t rank, uint32
     return true;
 }
 
-/* Has the signal been given that a WAIT is for? */
+/* True if the signal that a WAIT is for has been given. */
 static bool is_signalled(const struct player *player, uint32_t rank, const struct tutti_step *wait)
 {
     for (uint32_t other = 0; other < player->n; other++) {
@@ -173,7 +173,7 @@ static void add_local(struct player *player, uint32_t rank, const struct tutti_s
         event->among = tutti_step_among(player->team->schedules[rank], step);
 }
 
-/* A rank's local and one-sided steps run in order. Gives whether any began. */
+/* Runs a rank's local and one-sided steps, in order. Returns true if any began. */
 static bool run_locals(struct player *player, uint32_t rank)
 {
     const struct tutti_schedule *schedule = player->team->schedules[rank];
@@ -230,7 +230,8 @@ static void finish_half(struct player *player, uint32_t rank, uint32_t step, uin
         player->done[rank][step] = player->now + 1;
 }
 
-/* What a sending step passes on: a fused one what it has stored, or else summed with. */
+/* The span that a sending step passes on. A fused step passes on what it has stored, or else the
+ * span that it has summed with. */
 static struct tutti_span sent_span(const struct tutti_step *send)
 {
     return tutti_access_receives(send) && send->dst.buffer != TUTTI_BUF_NONE ? send->dst
@@ -256,7 +257,7 @@ static void start(struct player *player, struct lane *lane)
     player->rounds.nmessages++;
 }
 
-/* Chunks that run over the end of a buffer are two messages, which travel as one. */
+/* Chunks that wrap around the end of a buffer are two messages, which are drawn as one. */
 static void start_wrapped(struct player *player, struct lane *lane)
 {
     struct event *event = &player->rounds.events[player->rounds.nevents - 1];
@@ -275,7 +276,7 @@ static void start_wrapped(struct player *player, struct lane *lane)
 
 struct candidate {
     struct lane *lane;
-    uint32_t order; /* in the programs of both ranks */
+    uint32_t order; /* position in the programs of both ranks */
     uint32_t from, to;
 };
 

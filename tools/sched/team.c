@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The schedules of all ranks. */
+ * Makes the schedules of all ranks. */
 #include "sched/team.h"
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Titles are cut rather than refused. */
+/* Truncates a title that is too long. */
 static void add_title(struct team *team, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -10,18 +10,19 @@
 struct team {
     struct tutti_ensemble ensemble;
     char title[192]; /* "reduce ring segments=4, 8 ranks, root 0" */
-    bool is_vector;  /* serves blocks of different sizes */
+    bool is_vector;  /* supports blocks of different sizes */
 };
 
-/* "COLLECTIVE ALGORITHM --ranks N --root R --option ... --topo ...", or one word: a file. The
- * caller finishes the team. REQUEST_GO or the exit status. */
+/* Creates the team of "COLLECTIVE ALGORITHM --ranks N --root R --option ... --topo ...", or reads
+ * it from a file if there is only one word. The caller releases it with team_fini. Returns
+ * REQUEST_GO or the exit status. */
 int team_create(const struct request *request, struct team *ret_team);
 
-/* Do the words name a file? */
+/* True if the words name a file. team_read reads it and returns REQUEST_GO or the exit status. */
 bool team_is_file(const struct request *request);
 int team_read(const struct request *request, struct team *ret_team);
 
-/* The algorithm's schedules of all ranks. TUTTI_OK or a failure. */
+/* Builds the algorithm's schedules of all ranks. Returns TUTTI_OK or an error code. */
 int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
               const struct tutti_places *places, uint32_t nranks, uint32_t root,
               struct team *ret_team);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sim: play collectives on a machine, yours or one that you do not own. */
+ * tutti-sim: plays collectives on a machine, real or hypothetical. */
 #include "sim/views.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases: which there are, and playing them. */
+ * Determines the cases and plays them. */
 #include "sim/sweep.h"
 
 #include "base/result.h"
@@ -18,7 +18,7 @@
 
 #define SIZES 64
 
-/* The schedules of one algorithm, made when asked for. */
+/* The schedules of one algorithm, made on request. */
 struct cast {
     const struct tutti_algorithm *algorithm;
     struct tutti_shape shape;
@@ -43,7 +43,8 @@ static void drop_schedule(void *context, const struct tutti_schedule *schedule)
     tutti_schedule_destroy((struct tutti_schedule *)(uintptr_t)schedule);
 }
 
-/* A rooted collective's first ranks do not tell for all, so some more are asked. */
+/* Estimates the steps of all ranks. The first ranks of a rooted collective are not typical, so some
+ * more are sampled. */
 static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
 {
     uint32_t n = cast->shape.nranks;
@@ -61,7 +62,7 @@ static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
     return TUTTI_OK;
 }
 
-/* What goes through windows runs in pieces that fit in half of one. */
+/* One-sided schedules run in pieces that fit in half of a window. */
 static int count_windows(struct cast *cast, size_t block, const struct tutti_tuner_view *view,
                          double *npieces)
 {
@@ -129,7 +130,7 @@ static bool wants_chosen(const struct request *request)
     return request->algorithm != NULL && strcmp(request->algorithm, "chosen") == 0;
 }
 
-/* A barrier has no size. */
+/* Lists the sizes to play; a barrier has no size. */
 static size_t list_sizes(const struct request *request, enum tutti_collective collective,
                          double sizes[SIZES])
 {
@@ -182,7 +183,7 @@ static void add_choice(const struct tutti_tuner_view *view, const struct tutti_t
     one->npieces = tutti_price_pieces(view, query, choice->algorithm);
 }
 
-/* What is priced far above the cheapest, if --within says how far. */
+/* True if --within is given and the choice is priced above that many times the cheapest. */
 static bool is_too_dear(const struct request *request, const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query, const struct tutti_choice *choice)
 {
@@ -193,7 +194,8 @@ static bool is_too_dear(const struct request *request, const struct tutti_tuner_
            tutti_price(view, query, choice) > request->within * lowest;
 }
 
-/* One size on one machine: a case for each algorithm that can serve it, or for the chosen one. */
+/* Adds the cases of one size on one machine: one for each algorithm that can serve it, or the
+ * chosen one. */
 static int add_cases(const struct request *request, const struct tutti_machine *machine,
                      const struct tutti_algorithm *only, double size, struct sweep *sweep)
 {
@@ -243,15 +245,15 @@ static void end_progress(void)
         fputs("\r\033[K", stderr);
 }
 
-/* Is `other` to be preferred: faster by more than rounding? */
+/* True if `other` is faster than `one` by more than rounding. */
 static bool is_faster(const struct sim_case *other, const struct sim_case *one)
 {
     return other->size_bytes == one->size_bytes && !other->is_left_out &&
            sweep_seconds(other) < sweep_seconds(one) * (1 - 1e-9);
 }
 
-/* Of the cases from `first` on, which are of one number of ranks, the fastest of each size; of
- * equals the first. */
+/* Marks the fastest case of each size, the first among equals, in the cases from `first` on. These
+ * all have the same number of ranks. */
 static void mark_best(struct sweep *sweep, size_t first)
 {
     for (size_t i = first; i < sweep->ncases; i++) {
@@ -266,7 +268,7 @@ static void mark_best(struct sweep *sweep, size_t first)
     }
 }
 
-/* All sizes on one machine. */
+/* Plays all sizes on one machine. */
 static int run_machine(const struct request *request, const struct tutti_machine *machine,
                        const struct tutti_algorithm *only, struct sweep *sweep)
 {

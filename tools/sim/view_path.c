@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The longest path of one case: which ranks it runs through, and what each of its pieces is spent
- * on. Rows are ranks in the order in which the path comes to them.
+ * The critical path of one case: the ranks that it runs through, and what each of its pieces is
+ * spent on. Rows are ranks in the order in which the path reaches them.
  */
 #include "sim/views.h"
 
@@ -37,9 +37,9 @@ static const struct {
 
 struct path {
     struct svg svg;
-    const struct tutti_sim_hop **hops; /* by time */
+    const struct tutti_sim_hop **hops; /* sorted by time */
     size_t nhops;
-    uint32_t *ranks;                   /* of the rows */
+    uint32_t *ranks;                   /* rank of each row */
     size_t nrows;
     double row;                        /* height */
     struct axis time;
@@ -136,7 +136,7 @@ static void draw_hops(struct path *path)
     }
 }
 
-/* What the time went into, with the share of each. */
+/* The legend shows what the time was spent on, with the share of each. */
 static void draw_legend(struct path *path, double seconds)
 {
     double sums[KINDS] = {0}, x = 24;

@@ -64,7 +64,7 @@ void view_table(const struct sweep *sweep, FILE *out)
     table_fini(&table);
 }
 
-/* Names are the library's own and need no escapes. */
+/* Names are the library's own and need no escaping. */
 static void write_options(const struct tutti_choice *choice, FILE *out)
 {
     const char *comma = "";

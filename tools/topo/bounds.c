@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What bounds a plan. */
+ * Finds what bounds a plan. */
 #include "topo/bounds.h"
 
 #include "base/result.h"
@@ -112,7 +112,7 @@ int bounds_doubled(const struct subject *subject, const struct bound *bound,
     wider.graph = NULL;
     wider.paths = NULL;
     TUTTI_TRY(tutti_graph_build(subject->graph->inventory, &wider.graph));
-    /* Equal inventories have equal graphs, so the links' numbers hold. */
+    /* Equal inventories give equal graphs, so the links' indices are the same. */
     for (uint32_t i = 0; i < bound->nlinks; i++) {
         uint32_t link = bound->links[i], reverse = wider.graph->links[link].reverse;
         double doubled = 2 * subject->graph->links[link].bytes_per_s;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands of tutti-topo, each a file. */
+ * The commands of tutti-topo, each in its own file. */
 #ifndef TUTTI_TOPO_COMMANDS_H
 #define TUTTI_TOPO_COMMANDS_H
 
 #include "common/request.h"
 
-extern const struct command topo_show; /* without a word */
+extern const struct command topo_show; /* also run if no command is given */
 extern const struct command topo_matrix;
 extern const struct command topo_search;
 extern const struct command topo_explain;

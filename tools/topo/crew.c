@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks come to be as those of the perf programs: forked before the library is first called; the
- * first makes the id of their communicator and hands it round in a pipe. */
+ * Starts ranks as the perf programs do: forked before the library is first called. The first rank
+ * makes the communicator's id and passes it on through a pipe. */
 #include "topo/crew.h"
 
 #include "common/memory.h"
@@ -67,7 +67,7 @@ int crew_join(const struct crew *plan, int (*work)(struct crew *crew))
     return work_and_leave(&crew, work);
 }
 
-/* In the child. The id is shorter than PIPE_BUF, so that each rank reads one as a whole. */
+/* Runs in the child. The id is shorter than PIPE_BUF, so each rank reads a whole one. */
 static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *crew))
 {
     tuttiUniqueId id;
@@ -79,7 +79,7 @@ static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *
             if (write(ends[1], &id, sizeof id) != (ssize_t)sizeof id)
                 crew_must(crew, "handing the id round", tuttiSystemError);
     } else if (read(ends[0], &id, sizeof id) != (ssize_t)sizeof id) {
-        return EXIT_FAILURE; /* rank 0 has said why */
+        return EXIT_FAILURE; /* rank 0 has printed the reason */
     }
     close(ends[crew->rank == 0 ? 1 : 0]);
     crew_must(crew, "tuttiCommInitRank",
@@ -87,7 +87,7 @@ static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *
     return work_and_leave(crew, work);
 }
 
-/* Wait for all. The library tells the others when one fails, so all end. */
+/* Waits for all ranks. If one fails, the library notifies the others, so that all end. */
 static int wait_for_all(int started)
 {
     int status = 0;
@@ -128,7 +128,7 @@ int crew_fork(const struct crew *plan, int nranks, int (*work)(struct crew *crew
             struct crew crew = *plan;
 
             free(pids);
-            /* Nobody outlives the parent; it may have gone before we could ask for that. */
+            /* No rank may outlive the parent, which may have ended before prctl took effect. */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(EXIT_FAILURE);

@@ -14,22 +14,23 @@ struct crew {
     int rank, nranks;
     bool is_quick;
     const char *output; /* NULL: stdout */
-    const char *xml;    /* where the machine goes with what was measured; NULL: nowhere */
+    const char *xml;    /* file for the topology with the measured rates; NULL: none */
 };
 
-/* Does a launcher describe the ranks? */
+/* True if a launcher describes the ranks. */
 bool crew_is_launched(void);
 
-/* Fork `nranks` processes, join them, and let each do `work`, which gives the exit status. Gives 0
- * or what the first one that failed gave. The library must not have been used before. */
+/* Forks `nranks` processes, forms a communicator of them, and runs `work` in each; `work` returns
+ * the exit status. Returns 0, or the status of the first process that failed. The library must not
+ * have been used before. */
 int crew_fork(const struct crew *crew, int nranks, int (*work)(struct crew *crew));
-/* The same as one of a launcher's ranks. */
+/* The same for one of a launcher's ranks. */
 int crew_join(const struct crew *crew, int (*work)(struct crew *crew));
 
-/* End the process, saying what failed and why, unless it did not. */
+/* Ends the process with a line that says what failed and why, unless `result` is a success. */
 void crew_must(const struct crew *crew, const char *what, tuttiResult_t result);
 
-/* Everybody's `size` bytes, by rank. */
+/* crew_gather collects `size` bytes of every rank, in order of ranks. crew_meet is a barrier. */
 void crew_gather(struct crew *crew, const void *mine, size_t size, void *ret_all);
 void crew_meet(struct crew *crew);
 

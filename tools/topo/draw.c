@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo draw: a picture of a machine, with its rings or trees. */
+ * tutti-topo draw: draws a machine with its rings or trees. */
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
@@ -115,7 +115,8 @@ static struct scene scene_of(const struct picture *picture, const struct stage *
     return (struct scene){picture->subject, svg, stage->host, stage->load};
 }
 
-/* Circles in a row: as many as there is room for, but rows of nearly one length. */
+/* The number of columns for a plan's circles: as many as fit, but with rows of nearly equal
+ * length. */
 static uint32_t columns_of(const struct tutti_channels *plan, double width)
 {
     struct order orders[TUTTI_SEARCH_CHANNELS];
@@ -136,7 +137,7 @@ static double left_of_plans(const struct stage *stage)
     return SCENE_MARGIN + (stage->has_mesh ? stage->mesh_width + BETWEEN : 0);
 }
 
-/* The panels stand below the machine. */
+/* Places the machine, and below it the mesh and the plans. */
 static void place_stage(const struct picture *picture, struct stage *stage, double y)
 {
     struct scene scene = scene_of(picture, stage, NULL);
@@ -181,7 +182,7 @@ static void draw_stage(const struct picture *picture, const struct stage *stage,
     }
 }
 
-/* "host 0, and 3 more like it" */
+/* Draws "host 0, and 3 more like it". */
 static void draw_host_name(const struct picture *picture, const struct stage *stage,
                            struct svg *svg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo explain: what bounds rings and trees, channel by channel and together, what of that is
- * assumed, and what wider links would give. */
+ * tutti-topo explain: shows what bounds rings and trees, channel by channel and together, what of
+ * that is assumed, and what wider links would give. */
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/table.h"
@@ -173,7 +173,7 @@ static int print_what_if(const struct story *story, const struct bound *bound,
     return REQUEST_GO;
 }
 
-/* These links, and then all that are like them. */
+/* First for these links, then for all links that are similar. */
 static int print_what_ifs(const struct story *story)
 {
     int status = REQUEST_GO;

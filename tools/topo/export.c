@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo export: NCCL's files of a machine, and of its rings and trees. */
+ * tutti-topo export: writes NCCL's files of a machine and of its rings and trees. */
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
@@ -30,7 +30,7 @@ static const char help[] =
 
 /* ---- trees as chains ------------------------------------------------------------------------- */
 
-/* The gpus of a tree from its root on, if each has one child; else false. */
+/* Reads the gpus of a tree from its root on. False if a gpu has more than one child. */
 static bool read_chain(const struct tutti_channels *plan, const struct tutti_channel *channel,
                        uint32_t *ret_order)
 {
@@ -51,7 +51,8 @@ static bool read_chain(const struct tutti_channels *plan, const struct tutti_cha
     return count == plan->ngpus;
 }
 
-/* The rings as chains that are used both ways, at the width at which they fit. */
+/* Replaces the trees by the rings' orders as chains that are used in both directions, at the
+ * highest rate at which they fit. */
 static void make_chains(const struct subject *subject, const struct tutti_channels *ring,
                         struct tutti_channels *tree)
 {
@@ -66,7 +67,7 @@ static void make_chains(const struct subject *subject, const struct tutti_channe
         struct tutti_channel *to = &tree->channel[c];
 
         *to = *from;
-        to->net_out = from->net_in; /* a tree leaves where it enters */
+        to->net_out = from->net_in; /* a tree leaves by the net it enters by */
         to->gpu = must_take(ring->ngpus, sizeof *to->gpu);
         for (uint32_t i = 0; i < ring->ngpus; i++)
             to->gpu[from->gpu[i]] = i == 0 ? TUTTI_NO_NODE : from->gpu[i - 1];
@@ -83,7 +84,7 @@ static void make_chains(const struct subject *subject, const struct tutti_channe
 
 /* ---- NCCL's graph ---------------------------------------------------------------------------- */
 
-/* NCCL goes by the driver's numbers. */
+/* NCCL identifies devices by the driver's numbers. */
 static int64_t dev_of(const struct subject *subject, uint32_t node)
 {
     return tutti_device_number(subject->graph->inventory, subject->graph->nodes[node].device,
@@ -141,7 +142,7 @@ static int add_graph(struct tutti_nccl_graphs *graphs, const struct subject *sub
 {
     bool is_ring = plan->pattern == TUTTI_PATTERN_RING, has_crossed = false;
     enum tutti_path_class intra = TUTTI_PATH_LOC, inter = TUTTI_PATH_LOC;
-    /* A gpu alone is bounded by nothing; NCCL takes 5 TB/s for that. */
+    /* Nothing bounds a single gpu; NCCL uses 5 TB/s for that. */
     double gigabytes = fmin(plan->channel_bytes_per_s / 1e9, 5000);
     struct tutti_nccl_graph graph = {.id = is_ring ? 0 : 1,
                                      .pattern = is_ring ? TUTTI_NCCL_RING : TUTTI_NCCL_TREE,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fitting, one parameter after the other until none moves any more. */
+ * Fits one parameter after the other for a fixed number of rounds. */
 #include "topo/fit.h"
 
 #include <assert.h>
 #include <math.h>
 
-/* Footprints up to these are one class each: about where caches end on common processors. */
+/* The classes' upper ends: about where the caches end on common processors. */
 static const double ends[FIT_CLASSES - 1] = {128.0 * 1024, 768.0 * 1024, 3.0 * 1024 * 1024,
                                              12.0 * 1024 * 1024};
 
-/* Neighbours that differ by less are one. */
+/* Neighbouring classes whose rates differ by less than this factor are merged. */
 static const double same = 1.07;
 
 struct model {
@@ -34,7 +34,7 @@ static int class_of(double footprint)
     return class;
 }
 
-/* Sum of squares, of all samples or of one class (-1: all). */
+/* The sum of squared errors of one class, or of all samples (-1). */
 static double squares(const struct model *model, int class)
 {
     const struct samples *samples = model->samples;
@@ -52,7 +52,7 @@ static double squares(const struct model *model, int class)
     return sum;
 }
 
-/* Golden section on the logarithm of one parameter between two values. */
+/* Golden-section search on the logarithm of one parameter between two values. */
 static void improve(struct model *model, double *parameter, int class, double low, double high)
 {
     const double golden = 0.6180339887498949;
@@ -80,7 +80,8 @@ static bool has_samples(const struct samples *samples, int class)
     return false;
 }
 
-/* The rates of classes that were seen; one that is like that before it is left out. */
+/* Stores the rates of the classes that have samples; a rate close to the previous one is left
+ * out. */
 static void tell(const struct model *model, struct fit *ret_fit)
 {
     double last = 0;

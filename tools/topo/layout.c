@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Placing boxes: widths from the leaves up, places from the roots down. */
+ * Places the boxes: widths from the leaves up, positions from the roots down. */
 #include "topo/layout.h"
 
 #include "common/memory.h"
@@ -12,9 +12,9 @@
 #define GAP_LEAF 6.0
 #define GAP_SWITCH 14.0
 #define GAP_CPU 28.0
-#define GAP_TWO_CPUS 84.0 /* with a link between them */
-#define ROW 46.0          /* between rows: room for links and what they carry */
-#define BUS 44.0          /* the bar above more than two cpus */
+#define GAP_TWO_CPUS 84.0 /* wide enough for the link between them */
+#define ROW 46.0          /* space between rows, for links and their rates */
+#define BUS 44.0          /* space for the bar above more than two cpus */
 #define PADDING 8.0
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static enum tutti_node_kind kind_of(const struct layout *layout, uint32_t node)
     return layout->subject->graph->nodes[node].kind;
 }
 
-/* The nearest node above in the inventory. */
+/* The node of the nearest ancestor device that has one. */
 static uint32_t node_above(const struct subject *subject, uint32_t node)
 {
     const struct tutti_inventory *inventory = subject->graph->inventory;
@@ -35,7 +35,7 @@ static uint32_t node_above(const struct subject *subject, uint32_t node)
     return device == TUTTI_NO_DEVICE ? TUTTI_NO_NODE : subject->node_of[device];
 }
 
-/* Cpus, gpus and nics are; and switches that lead to one of them. */
+/* Chooses what is drawn: cpus, gpus and nics, and the switches that lead to one of these. */
 static void choose(struct layout *layout)
 {
     const struct subject *subject = layout->subject;
@@ -58,7 +58,7 @@ static void choose(struct layout *layout)
             continue;
         for (uint32_t at = node; at != TUTTI_NO_NODE && layout->box[at].width == 0;
              at = layout->parent[at])
-            layout->box[at].width = 1; /* until it is measured */
+            layout->box[at].width = 1; /* placeholder until it is measured */
     }
 }
 
@@ -69,7 +69,7 @@ static bool is_leaf(const struct layout *layout, uint32_t node)
     return kind == TUTTI_NODE_GPU || kind == TUTTI_NODE_NIC;
 }
 
-/* The drawn children of a node come one after the other; TUTTI_NO_NODE: those without a parent. */
+/* Iterates over the drawn children of a node; TUTTI_NO_NODE: over the nodes without a parent. */
 static uint32_t next_child(const struct layout *layout, uint32_t parent, uint32_t *at)
 {
     while (*at < layout->norder) {
@@ -145,7 +145,7 @@ uint32_t layout_ports(const struct subject *subject, uint32_t nic, uint32_t *ret
 
 /* ---- widths ---------------------------------------------------------------------------------- */
 
-/* Of a gpu or a port, within limits. */
+/* The width of a gpu or a port, within limits. */
 static double leaf_width(const struct layout *layout, uint32_t node)
 {
     double text = svg_text_width(layout_model(layout->subject, node), LAYOUT_SMALL) + 4;
@@ -153,7 +153,7 @@ static double leaf_width(const struct layout *layout, uint32_t node)
     return fmin(fmax(LAYOUT_PORT, text), 1.5 * LAYOUT_PORT);
 }
 
-/* What its own words need. */
+/* The width that a node's own text needs. */
 static double own_width(const struct layout *layout, uint32_t node)
 {
     char lines[3][NAME_BYTES];
@@ -284,7 +284,7 @@ static void place_rows(struct layout *layout, double y)
     layout->height = has_leaf ? leaf_y + LAYOUT_LEAF : y + cpu;
 }
 
-/* A bar below the gpus that are joined to it. */
+/* Places a bar below the gpus that an NVSwitch joins. */
 static void place_switches(struct layout *layout)
 {
     const struct tutti_graph *graph = layout->subject->graph;

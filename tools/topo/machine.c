@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo machine: a description for --topo of the other tools, of this machine's cores, of the
- * gpus of any machine, or measured. */
+ * tutti-topo machine: prints a description for --topo of the other tools. It describes this
+ * machine's cores or the gpus of any machine, or it is measured. */
 #include "base/result.h"
 #include "topo/commands.h"
 #include "topo/crew.h"
@@ -56,7 +56,7 @@ static int describe(const struct request *request, uint32_t nranks)
 
 /* ---- of a machine's gpus --------------------------------------------------------------------- */
 
-/* That has gpus; all, where an NVSwitch joins them. */
+/* The first host that has gpus; all hosts if an NVSwitch joins them. */
 static uint32_t first_host(const struct subject *subject)
 {
     return subject_is_joined(subject)
@@ -111,7 +111,7 @@ static int describe_subject(const struct request *request)
 
 /* ---- measured -------------------------------------------------------------------------------- */
 
-/* Known names, so that what is misspelt is found before anything starts. */
+/* Checks the names, so that a typo is reported before any rank starts. */
 static int check_transports(const struct request *request)
 {
     char copy[64], *rest = copy, *name;

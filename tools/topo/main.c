@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo: look at machines: show, matrix, search, explain, draw, export, machine. */
+ * tutti-topo: tools for machines: show, matrix, search, explain, draw, export, machine. */
 #include "topo/commands.h"
 
 #include <string.h>

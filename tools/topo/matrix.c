@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo matrix: how each device reaches each other one, as `nvidia-smi topo -m` shows it. */
+ * tutti-topo matrix: shows how each device reaches each other one, like `nvidia-smi topo -m`. */
 #include "common/memory.h"
 #include "common/table.h"
 #include "topo/commands.h"
@@ -37,7 +37,7 @@ static const struct {
 
 struct matrix {
     const struct subject *subject;
-    uint32_t *node; /* of each row */
+    uint32_t *node; /* per row */
     uint32_t count;
     bool wants_bandwidth;
     bool is_seen[TUTTI_PATH_CLASSES];
@@ -51,7 +51,7 @@ static void collect(struct matrix *matrix, bool wants_cpus)
     for (uint32_t i = 0; i < matrix->subject->paths->nends; i++) {
         uint32_t node = matrix->subject->paths->end[i];
 
-        /* Of a machine without anything else its NUMA nodes are what there is to see. */
+        /* A machine without gpus and nets shows its NUMA nodes instead. */
         if (graph->nodes[node].kind != TUTTI_NODE_CPU || wants_cpus ||
             graph->count[TUTTI_NODE_GPU] + graph->count[TUTTI_NODE_NET] == 0)
             matrix->node[matrix->count++] = node;
@@ -67,7 +67,7 @@ static void name_of(const struct matrix *matrix, uint32_t node, char text[NAME_B
     snprintf(text, NAME_BYTES, "%s%u", names[at->kind], at->number);
 }
 
-/* Of NVLinks side by side on the whole way. */
+/* The number of parallel NVLinks along the whole path. */
 static uint32_t links_of(const struct matrix *matrix, const struct tutti_path *path)
 {
     uint32_t least = UINT32_MAX;
@@ -129,7 +129,7 @@ static void print_table(struct matrix *matrix)
     FILE *out = must_have(open_memstream(&heads, &size));
     struct table table;
 
-    fputc(' ', out); /* the head above the names */
+    fputc(' ', out); /* head of the column of names */
     for (uint32_t i = 0; i < matrix->count; i++) {
         name_of(matrix, matrix->node[i], name);
         fprintf(out, "|%s%s", matrix->wants_bandwidth ? ">" : "", name);

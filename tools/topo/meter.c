@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages between two ranks, by tuttiSend and tuttiRecv. */
+ * Measures messages between two ranks, with tuttiSend and tuttiRecv. */
 #include "topo/meter.h"
 
 #include "common/memory.h"
@@ -13,7 +13,7 @@ enum { SMALL = 8, LARGEST = 16 << 20, LARGEST_QUICK = 1 << 20 };
 struct link {
     struct crew *crew;
     int peer;
-    bool begins; /* the first of the two */
+    bool begins; /* true for the first of the two */
     uint8_t *out, *in;
 };
 
@@ -67,7 +67,7 @@ static void both_ways(const struct link *link, size_t size, int count)
 
 /* ---- timing ---------------------------------------------------------------------------------- */
 
-/* How often at once: long enough for the clock, short enough for many sizes. */
+/* Repetitions per timed block: long enough for the clock, short enough for many sizes. */
 static int repetitions(const struct crew *crew, size_t size)
 {
     size_t most = crew->is_quick ? 8 : 64, bytes = crew->is_quick ? 1 << 20 : 4 << 20;
@@ -86,7 +86,7 @@ static double time_pattern(const struct link *link, size_t size, int count,
     for (int i = 0; i < nblocks; i++) {
         double begin_s;
 
-        there_and_back(link, 1, 1); /* begin together */
+        there_and_back(link, 1, 1); /* a common start */
         begin_s = timing_now_s();
         pattern(link, size, count);
         blocks[i] = (timing_now_s() - begin_s) / count;
@@ -115,7 +115,7 @@ static struct link open_link(struct crew *crew, int peer, bool begins)
     struct link link = {.crew = crew, .peer = peer, .begins = begins,
                         .out = must_take(LARGEST, 1), .in = must_take(LARGEST, 1)};
 
-    memset(link.out, 1, LARGEST); /* pages of its own */
+    memset(link.out, 1, LARGEST); /* touch the pages, so that each buffer has its own */
     memset(link.in, 2, LARGEST);
     return link;
 }
@@ -162,7 +162,7 @@ static void barrier(struct crew *crew, size_t size, uint8_t *out, uint8_t *in)
     crew_must(crew, "tuttiBarrier", tuttiBarrier(crew->comm, NULL));
 }
 
-/* What it takes all ranks, in the median of theirs. */
+/* The time that all ranks need: the median of their medians. */
 static double time_all(struct crew *crew, const struct link *link, size_t size,
                        void (*pattern)(struct crew *crew, size_t size, uint8_t *out, uint8_t *in))
 {

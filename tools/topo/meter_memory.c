@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a rank does in its memory: copies, reduces, and loads what another core has just stored, by
- * the functions that the executor uses. A footprint is that of all buffers together. */
+ * Measures what a rank does in its memory: copies, reductions, and loads of what another core has
+ * just stored, with the functions that the executor uses. A footprint is that of all buffers
+ * together. */
 #include "base/atomic.h"
 #include "common/memory.h"
 #include "device/cpu/cpu.h"
@@ -12,21 +13,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What has arrived of a message is reduced from places that stay in a cache. */
-/* Of ordinary numbers of every type. Zeros some processors store past their caches twice as
- * fast. */
+/* The buffers hold bytes that are ordinary numbers in every type. Some processors store zeros past
+ * their caches twice as fast. */
 enum { FILL = 0x3c };
 
+/* INCOMING: what has arrived of a message is reduced from a buffer that stays in a cache. */
 enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };
 
 struct place {
     uint8_t *src, *dst, *incoming, *given;
-    size_t size_bytes; /* of each of the first two */
-    cpu_set_t allowed; /* cores, */
-    cpu_set_t others;  /* and all of them but that of the process */
-    double store_s;    /* what the thread took */
+    size_t size_bytes; /* of src and dst each */
+    cpu_set_t allowed; /* all allowed cores */
+    cpu_set_t others;  /* the allowed cores without that of the process */
+    double store_s;    /* time that the storing thread took */
     uint32_t is_stored;
-    bool streams;      /* past the cache, as the executor does where all ranks' buffers exceed it */
+    bool streams;      /* stores bypass the cache where all ranks' buffers exceed it */
 };
 
 static void do_copy(const struct place *place)
@@ -44,7 +45,7 @@ static void do_reduce(const struct place *place)
     }
 }
 
-/* The process stays on its core while this lasts; threads of it may leave. */
+/* Pins the process to its core, and records the other cores for its threads. */
 static void stay(struct place *place)
 {
     int core = sched_getcpu();
@@ -59,7 +60,8 @@ static void stay(struct place *place)
     sched_setaffinity(0, sizeof here, &here);
 }
 
-/* A thread on another core stores what is then loaded, into what was loaded before. */
+/* Runs in a thread on another core: stores the data that is loaded afterwards, into the memory that
+ * was loaded before. */
 static void *store(void *argument)
 {
     struct place *place = argument;
@@ -67,7 +69,7 @@ static void *store(void *argument)
 
     if (CPU_COUNT(&place->others) > 0)
         sched_setaffinity(0, sizeof place->others, &place->others);
-    memset(place->given, 3, place->size_bytes); /* in this core's cache */
+    memset(place->given, 3, place->size_bytes); /* bring it into this core's cache */
     begin_s = timing_now_s();
     tutti_cpu_copy(place->src, place->given, place->size_bytes, false);
     place->store_s = timing_now_s() - begin_s;
@@ -82,13 +84,14 @@ static void run_store(const struct crew *crew, struct place *place)
     tutti_store_relaxed(&place->is_stored, 0u);
     if (pthread_create(&thread, NULL, store, place) != 0)
         crew_must(crew, "starting a thread", tuttiSystemError);
-    /* Awake: a core that was idle is slow at first, and who was asleep may be roused elsewhere. */
+    /* Spin instead of sleeping: an idle core is slow at first, and a sleeping thread may wake up on
+     * another core. */
     while (tutti_load_acquire(&place->is_stored) == 0)
         sched_yield();
     pthread_join(thread, NULL);
 }
 
-/* From one core's memory to the other's: the mean of storing and of loading. */
+/* The time to move data from one core to the other: the mean of storing and loading it. */
 static double time_load(const struct crew *crew, struct place *place)
 {
     double loads[TIMING_BLOCKS], stores[TIMING_BLOCKS];

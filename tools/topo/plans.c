@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Searches, and what comes of them. */
+ * Runs searches and describes their results. */
 #include "topo/plans.h"
 
 #include "base/result.h"
@@ -31,7 +31,7 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* "4" or "0-3". */
+/* Reads "4" or "0-3". */
 static int add_gpus(const struct request *request, const struct subject *subject, char *item,
                     struct wish *wish)
 {
@@ -136,7 +136,7 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
 {
     const struct tutti_search_options options = {
         .host = host, .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
-        /* All hosts together leave nobody to talk to. */
+        /* All hosts together have no peers. */
         .has_peers = wish->has_peers && host != TUTTI_ALL_HOSTS, .nchannels = wish->nchannels,
     };
 
@@ -145,7 +145,8 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* "host 1 as host 0", "hosts 1-17 as host 0": the same gpus and links have the same rings. */
+/* Prints "host 1 as host 0" or "hosts 1-17 as host 0". Hosts with the same gpus and links have the
+ * same rings. */
 static void print_alike(const struct subject *subject, const struct wish *wish)
 {
     uint32_t nhosts = subject->graph->nhosts, last;
@@ -312,8 +313,8 @@ static void load_path(const struct subject *subject, uint32_t from, uint32_t to,
     }
 }
 
-/* A channel's way in and out, which trees that are used both ways need twice, as the search
- * reckons. */
+/* Adds a channel's traffic to and from its nets. Trees that are used in both directions need these
+ * twice, as the search assumes. */
 static void load_nets(const struct subject *subject, const struct tutti_channels *plan,
                       const struct tutti_channel *channel, uint32_t first, uint32_t last,
                       double *load)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gpus on circles: once with the links between them, and once for each order of channels. */
+ * Gpus on circles: one circle with the links between them, and one for each order of channels. */
 #include "common/memory.h"
 #include "common/units.h"
 #include "draw/colours.h"
@@ -16,11 +16,12 @@
 static const double turn = 6.283185307179586;
 
 struct circle {
-    double x, y, radius, bead; /* the middle; of the circle and of each gpu */
+    double x, y, radius, bead; /* the centre; the radii of the circle and of each gpu */
     uint32_t count;
 };
 
-/* From the top on, clockwise; few gpus stand on their side. */
+/* The position of a gpu, clockwise from the top. Positions are offset by half a step, so that few
+ * gpus form an upright figure. */
 static void place(const struct circle *circle, uint32_t index, double *ret_x, double *ret_y)
 {
     double angle = turn * ((index + 0.5) / circle->count - 0.25);
@@ -72,7 +73,7 @@ bool scene_has_mesh(const struct scene *scene)
 
 enum { FORMS = 8 };
 
-/* Links that differ by number or rate, one of each; the widest first. */
+/* Finds one link of each form, where forms differ by rate; the widest first. */
 static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
 {
     const struct tutti_graph_link *links = scene->subject->graph->links;
@@ -105,7 +106,7 @@ static uint32_t form_of(const struct scene *scene, const uint32_t *forms, uint32
     return at;
 }
 
-/* The widest stand out. */
+/* Darker shades for wider links, so that these stand out. */
 static struct svg_stroke form_stroke(const struct scene *scene, uint32_t link, uint32_t form)
 {
     static const char *const shades[] = {"#00664b", "#3fb38f", "#9fd8c4", "#c9c9a0"};
@@ -184,13 +185,14 @@ static bool has_nets(const struct tutti_channels *plan)
     return plan->channel[0].net_in != TUTTI_NO_NODE;
 }
 
-/* Arrows of nets stand out of the circle. */
+/* The arrows of nets extend beyond the circle. */
 static double cell_size(const struct tutti_channels *plan)
 {
     return 2 * (order_radius(plan) + 12 + (has_nets(plan) ? 18 : 0));
 }
 
-/* Between the heading and the first circles, which leave room for arrows of nets. */
+/* The distance from the heading to the first circles, whose cells already include room for arrows
+ * of nets. */
 static double heading(const struct tutti_channels *plan)
 {
     return TITLE + (has_nets(plan) ? 6 : 16);
@@ -208,7 +210,7 @@ void scene_plan_size(const struct tutti_channels *plan, uint32_t ncolumns, doubl
     *ret_height = heading(plan) + nrows * (cell_size(plan) + CAPTION) + (count > drawn ? 12 : -12);
 }
 
-/* From bead to bead. */
+/* Draws an arrow from the edge of one gpu to the edge of another. */
 static void draw_hop(const struct scene *scene, const struct circle *circle, uint32_t from,
                      uint32_t to, const char *colour)
 {
@@ -225,7 +227,8 @@ static void draw_hop(const struct scene *scene, const struct circle *circle, uin
               y2 - (y2 - y1) * (circle->bead + 1) / length, (struct svg_stroke){colour, 1.7, NULL});
 }
 
-/* Into the gpu from outside, or out of it; a little to one side, for a gpu may have both. */
+/* Draws an arrow into the gpu from outside or out of it. It is a little to one side, because a gpu
+ * may have both. */
 static void draw_net(const struct scene *scene, const struct circle *circle, uint32_t gpu,
                      bool is_in, const char *colour)
 {

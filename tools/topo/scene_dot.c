@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Between quotes. */
+/* Escapes text for use between quotes. */
 static void write_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -54,7 +54,7 @@ static void write_hosts(FILE *out, const struct subject *subject)
             write_node(out, subject, node);
 }
 
-/* The upper end first: Graphviz draws it above. */
+/* Names the upper end of a link first, because Graphviz draws it above. */
 static void write_links(FILE *out, const struct subject *subject)
 {
     static const char *const inks[TUTTI_LINK_COUNT] = {

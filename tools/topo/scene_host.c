@@ -76,7 +76,7 @@ void scene_fit(char *text, size_t size_bytes, double size, double width)
     if (svg_text_width(text, size) <= width)
         return;
     while (length > 0 && svg_text_width(text, size) + size > width) {
-        /* A character as a whole. */
+        /* Remove a whole UTF-8 character. */
         do
             length--;
         while (length > 0 && (text[length] & 0xc0) == 0x80);
@@ -132,7 +132,7 @@ double scene_draw_key(const struct scene *scene, double x, double y)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* "24" GB/s, as numbers of a drawing. */
+/* Draws a link's rate in GB/s, for instance "24". */
 static void draw_rate(const struct scene *scene, double x, double y, uint32_t link, bool with_form,
                       enum svg_anchor anchor)
 {
@@ -147,7 +147,8 @@ static void draw_rate(const struct scene *scene, double x, double y, uint32_t li
              scene->subject->graph->links[link].bytes_per_s / 1e9, *form != '\0' ? "  " : "", form);
 }
 
-/* From the top of the lower box to the bottom of the upper one, `aside` of the middle. */
+/* Draws a vertical link from the top of the lower box to the bottom of the upper one, `aside`
+ * pixels from the lower box's middle. */
 static void draw_plumb(const struct scene *scene, const struct box *upper, const struct box *lower,
                        double aside, uint32_t link, bool with_form)
 {
@@ -187,7 +188,7 @@ static void draw_pci(const struct scene *scene, const struct layout *layout, uin
         draw_plumb(scene, to, from, is_moved ? -from->width / 8 : 0, index,
                    from->width >= 1.7 * LAYOUT_PORT);
     } else if (layout->parent[link->to] != link->from && link->from < link->to) {
-        /* Beside the tree, from switch to switch. */
+        /* A link outside the tree, from switch to switch. */
         const struct box *left = from->x < to->x ? from : to, *right = left == from ? to : from;
         double y = left->y + left->height / 2;
 
@@ -197,7 +198,7 @@ static void draw_pci(const struct scene *scene, const struct layout *layout, uin
     }
 }
 
-/* To a bar below, or to the cpu above. */
+/* Draws a gpu's link to a bar below, or to the cpu above. */
 static void draw_nvlink(const struct scene *scene, const struct layout *layout, uint32_t index)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -232,7 +233,7 @@ static void draw_two_cpus(const struct scene *scene, const struct layout *layout
     svg_text(scene->svg, x, y - 9, font, "%.3g", link->bytes_per_s / 1e9);
 }
 
-/* More cpus, each joined to each: a bar that all hang on. */
+/* More than two cpus, all linked to each other, are drawn as connected to a common bar. */
 static void draw_bus(const struct scene *scene, const struct layout *layout)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -333,7 +334,7 @@ static void draw_gpu(const struct scene *scene, uint32_t node, const struct box 
     draw_lines(scene, box, name, *model != '\0' ? model : kind, *model != '\0' ? kind : "");
 }
 
-/* A cell for each port, which is full or not. */
+/* Draws a nic with a cell for each port; a full port has a frame. */
 static void draw_nic(const struct scene *scene, uint32_t node, const struct box *box)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -365,7 +366,7 @@ static void draw_nic(const struct scene *scene, uint32_t node, const struct box 
     }
 }
 
-/* The CPUs of each last-level cache, in a row of cells. */
+/* Draws a row of cells with the CPUs of each last-level cache. */
 static void draw_caches(const struct scene *scene, uint32_t node, const struct box *box)
 {
     char *copy = must_have(strdup(tutti_device_text(scene->subject->graph->inventory,
@@ -380,7 +381,7 @@ static void draw_caches(const struct scene *scene, uint32_t node, const struct b
 
         svg_box(scene->svg, x + 1.5, box->y + box->height - 22, width - 3, 16, 3, COLOUR_PAPER,
                 (struct svg_stroke){COLOUR_RULE, 1, NULL});
-        cpus[strcspn(cpus, ",")] = '\0'; /* second threads go with the first */
+        cpus[strcspn(cpus, ",")] = '\0'; /* drop the second threads of the cores */
         if (svg_text_width(cpus, 9) < width - 6)
             svg_text(scene->svg, x + width / 2, box->y + box->height - 10.5,
                      (struct svg_font){.size = 9, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE},

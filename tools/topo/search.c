@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo search: the rings and trees that carry most, host by host. */
+ * tutti-topo search: prints the rings and trees with the highest rate, host by host. */
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/table.h"
@@ -62,7 +62,7 @@ static void add_net(struct table *table, uint32_t net)
         table_add(table, "net %u", net);
 }
 
-/* "NVL" or, with other hosts, "NVL, PIX to nets". */
+/* Adds "NVL" or, with other hosts, "NVL, PIX to nets". */
 static void add_class(struct table *table, const struct tutti_channel *channel)
 {
     if (channel->net_in == TUTTI_NO_NODE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo without a word: the machine as a tree, a line for each device. */
+ * tutti-topo without a command: prints the machine as a tree, one line per device. */
 #include "common/memory.h"
 #include "common/table.h"
 #include "common/units.h"
@@ -43,7 +43,7 @@ struct view {
 
 /* ---- what a link is -------------------------------------------------------------------------- */
 
-/* The first link of a node of that kind to something above it; TUTTI_NO_NODE: none. */
+/* The first PCI or port link of a node to a device above it; TUTTI_NO_NODE: none. */
 static uint32_t link_up(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -62,8 +62,8 @@ static uint32_t link_up(const struct subject *subject, uint32_t node)
     return TUTTI_NO_NODE;
 }
 
-/* Between NUMA nodes all links are alike unless some were measured: the narrowest stands for
- * all. */
+/* All links between NUMA nodes are alike unless some were measured; the narrowest represents
+ * them. */
 static uint32_t link_sys(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -132,7 +132,7 @@ static bool is_same_form(const struct tutti_graph *graph, uint32_t a, uint32_t b
            graph->nodes[x->to].kind == graph->nodes[y->to].kind;
 }
 
-/* "gpu 1 2", "nvswitch", "cpu 0": the other ends of links like this one. */
+/* Lists the other ends of links like this one: "gpu 1 2", "nvswitch", "cpu 0". */
 static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first, uint32_t last)
 {
     enum tutti_node_kind kind = graph->nodes[graph->links[first].to].kind;
@@ -146,7 +146,7 @@ static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first
             fprintf(out, " %u", graph->nodes[graph->links[i].to].number);
 }
 
-/* Links of one form to several gpus are told of together. */
+/* Links of one form to several gpus are described together. */
 static void note_nvlinks(FILE *out, const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -186,7 +186,7 @@ static void note_gpu(FILE *out, const struct subject *subject, uint32_t node)
     }
 }
 
-/* "0-3,8" from a mask's words. */
+/* Adds "CPUs 0-3,8" from a mask's text. */
 static void note_cpus(FILE *out, const char *mask)
 {
     char *text = subject_cpus(mask);
@@ -198,7 +198,7 @@ static void note_cpus(FILE *out, const char *mask)
     free(text);
 }
 
-/* What was measured. */
+/* Adds a measured rate, if there is one. */
 static void note_rate(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
                       enum tutti_property property, const char *what)
 {
@@ -277,7 +277,8 @@ static void list_properties(FILE *out, const struct tutti_inventory *inventory, 
         }
 }
 
-/* "sysfs: link_speed link_width; nvml: dev sm"; what is in a pci counts with it. */
+/* Adds, for instance, "sysfs: link_speed link_width; nvml: dev sm". The properties of a device's
+ * pci are included. */
 static void add_sources(struct view *view, uint32_t node)
 {
     const struct tutti_inventory *inventory = view->subject->graph->inventory;
@@ -404,7 +405,7 @@ static void print_summary(const struct subject *subject)
     puts("");
 }
 
-/* What keeps this process from all that the machine has. */
+/* Prints what limits this process to a part of the machine. */
 static void print_confines(void)
 {
     struct tutti_confines confines;
@@ -443,7 +444,8 @@ static int show(const struct request *request)
     return EXIT_SUCCESS;
 }
 
-/* What is measured, drawn or written has commands of its own; their options do without the word. */
+/* Options of other commands are accepted without the command's name. This rejects those that have
+ * no effect here. */
 static int check_options(const struct request *request)
 {
     bool is_drawn = request->svg != NULL || request->dot != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was measured, put beside what devices nominally have. */
+ * Writes measured rates beside the nominal ones of the devices. */
 #ifndef TUTTI_TOPO_STORE_H
 #define TUTTI_TOPO_STORE_H
 
@@ -11,12 +11,12 @@ struct store_facts {
     const struct tutti_machine *machine; /* as measured */
     int cpu;                             /* that rank 0 ran on; -1: not known */
     bool has_memory;  /* messages within the host went through its memory */
-    bool has_network; /* messages were measured between hosts, too */
+    bool has_network; /* messages between hosts were measured too */
 };
 
-/* Detect this machine and write it as NCCL's topology XML, with what large messages and copies were
- * measured to carry: memory and messages at the NUMA node of that CPU, the network at the port if
- * there is but one. Gives the exit status. */
+/* Detects this machine and writes it as NCCL's topology XML, with the measured rates of large
+ * messages and copies. Rates of memory and messages go to the NUMA node of `cpu`, and the rate of
+ * the network goes to the port if there is only one. Returns the exit status. */
 int store_measured(const char *file, const struct store_facts *facts);
 
 #endif

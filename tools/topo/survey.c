@@ -2,9 +2,9 @@
  * The survey of a machine.
  *
  *   level node    rank 0 and the next rank of its node
- *   level top     rank 0 and the first rank of another node; level group is taken to be the same
+ *   level top     rank 0 and the first rank of another node; level group is assumed to be the same
  *   memory        rank 0 alone, then all ranks at once
- *   signal        a barrier of all ranks, where they are of one node
+ *   signal        a barrier of all ranks, if they are all on one node
  */
 #include "topo/survey.h"
 
@@ -29,12 +29,12 @@ struct resident {
 };
 
 struct survey {
-    uint32_t *node; /* of each rank */
+    uint32_t *node; /* node of each rank */
     uint32_t nnodes;
-    int mates;      /* of rank 0, itself included */
+    int mates;      /* ranks on rank 0's node, itself included */
     int cores;      /* of rank 0's node */
-    int neighbour;  /* of rank 0, on its node; -1: none */
-    int stranger;   /* on another node; -1: none */
+    int neighbour;  /* another rank on rank 0's node; -1: none */
+    int stranger;   /* a rank on another node; -1: none */
 };
 
 /* ---- who lives where ------------------------------------------------------------------------- */
@@ -102,9 +102,9 @@ static void note(FILE *out, const char *what, const struct samples *samples, con
             samples->count, 100 * expm1(fit->residual), 100 * expm1(worst));
 }
 
-/* What is measured where ranks take turns on cores. */
+/* Measurements for ranks that take turns on cores. */
 struct crowd {
-    struct samples rounds; /* none: each has a core */
+    struct samples rounds; /* empty if each rank has a core */
     double turns;
 };
 
@@ -115,7 +115,8 @@ static void set_core(struct tutti_rate *rate, const struct fit *both, double lea
         rate->core_beyond[i] = both->beyond[i];
 }
 
-/* In a round the core of each rank spends the overhead twice, in its turn. */
+/* In a round each core spends the overhead twice, for sending and receiving, for each rank that
+ * takes turns on it. */
 static void set_crowd(FILE *out, const char *name, const struct crowd *crowd,
                       struct tutti_rate *rate)
 {
@@ -145,7 +146,7 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
     memcpy(rate->beyond, alone.beyond, sizeof rate->beyond);
     rate->overhead_s = fmin(times->overhead_s, alone.fixed_s);
     rate->latency_s = alone.fixed_s - rate->overhead_s;
-    /* What both directions take together is never less than one alone. */
+    /* Both directions together are never slower than one alone. */
     set_core(rate, &both, rate->bytes_per_s);
 }
 
@@ -170,8 +171,8 @@ static void set_memory(FILE *out, const struct memory_times *times, struct tutti
               machine->memory_beyond);
 }
 
-/* To four digits, no measurement has more, and in the unit in which it will be written: other
- * roundings show as 1.1999999. */
+/* Rounds to four digits, as no measurement has more, in the unit in which the value will be
+ * written. Rounding in another unit would print as 1.1999999. */
 static double digits(double value)
 {
     char text[32];
@@ -305,7 +306,7 @@ int survey_run(struct crew *crew)
             machine.level[2] = machine.level[0];
         machine.level[1] = machine.level[2];
         set_memory(notes, &memory, &machine);
-        /* Over sockets a barrier has rounds of messages. */
+        /* Over sockets a barrier consists of rounds of messages. */
         if (survey.neighbour > 0 && survey.stranger < 0 && uses_memory(transports))
             machine.signal_s = signal_s;
         machine.cores = (uint32_t)survey.cores;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clocks, medians, and what a person at a terminal sees meanwhile. */
+ * Clocks, medians, and progress on a terminal. */
 #ifndef TUTTI_TOPO_TIMING_H
 #define TUTTI_TOPO_TIMING_H
 
@@ -8,11 +8,11 @@
 #define TIMING_BLOCKS 15
 
 double timing_now_s(void);
-/* Blocks that a median is taken of. */
+/* The number of blocks that a median is taken of. */
 int timing_blocks(const struct crew *crew);
-/* Sorts. */
+/* Sorts `values` and returns their median. */
 double timing_median(double *values, int count);
-/* Rank 0, on a terminal. */
+/* Shows progress; does nothing unless this is rank 0 on a terminal. */
 void timing_show(const struct crew *crew, const char *what, size_t size);
 void timing_show_end(const struct crew *crew);
 

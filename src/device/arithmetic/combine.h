@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Minimum and maximum of two floats as IEEE 754-2019 defines them: NaN, the canonical one, if
- * either is, and -0 below +0. One at a time, for the references; the same source for processors and
- * GPUs. */
+ * Minimum and maximum of two floats as IEEE 754-2019 defines them: the canonical NaN if either
+ * operand is NaN, and -0 less than +0. These functions take one pair of values at a time and serve
+ * the reference implementations. CPUs and GPUs compile the same source. */
 #ifndef TUTTI_DEVICE_COMBINE_H
 #define TUTTI_DEVICE_COMBINE_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One value at a time between float32 and the narrow floating types.
+ * Conversion of single values between float32 and the narrow floating types.
  *
- * The same source for processors and GPUs: C11, C++17 and CUDA C++. Free of branches, tables and
- * processor instructions, so that a loop around any of these is vectorised by the compiler.
- * Numerics: cpu.h. Needs -ffp-contract=off, or -fmad=false, because a product that is fused with
- * the rounding addition below would be rounded differently.
+ * CPUs and GPUs compile the same source: it is valid C11, C++17 and CUDA C++. The functions contain
+ * no branches, tables or processor-specific instructions, so the compiler vectorises a loop around
+ * any of them. The numerics are those of device/cpu/cpu.h. Compile with -ffp-contract=off or
+ * -fmad=false, because a product fused with the rounding addition below would be rounded
+ * differently.
  */
 #ifndef TUTTI_DEVICE_CONVERT_H
 #define TUTTI_DEVICE_CONVERT_H
@@ -23,13 +24,14 @@
 #define TUTTI_F32_NAN 0x7fc00000u
 #define TUTTI_F64_NAN UINT64_C(0x7ff8000000000000)
 
-/* A floating format below 16 bits of exponent and fraction, with IEEE 754's layout. Always a
- * compile-time constant after inlining. */
+/* A floating format with fewer than 16 bits of exponent and fraction together, in IEEE 754's
+ * layout: sign, exponent, fraction. After inlining it is always a compile-time constant. The codes
+ * below are without the sign bit. */
 struct tutti_small_format {
     unsigned exponent_bits, fraction_bits;
-    uint32_t special; /* codes from here up are infinity or NaN; sign aside, as all below */
-    uint32_t nan;     /* the canonical one */
-    uint32_t largest; /* what overflow becomes */
+    uint32_t special; /* the first code that is infinity or NaN */
+    uint32_t nan;     /* the canonical NaN */
+    uint32_t largest; /* the result of overflow */
 };
 
 #if defined(__cplusplus)
@@ -73,6 +75,7 @@ TUTTI_INLINE double tutti_f64_from_bits(uint64_t bits)
     return value;
 }
 
+/* The value itself, or the canonical NaN in place of any NaN. */
 TUTTI_INLINE float tutti_f32_quieted(float value)
 {
     return value != value ? __builtin_nanf("") : value;
@@ -83,12 +86,13 @@ TUTTI_INLINE double tutti_f64_quieted(double value)
     return value != value ? __builtin_nan("") : value;
 }
 
-/* 2 to the power of `exponent`, for normal results. */
+/* 2 to the power of `exponent`, which must be in [-126, 127]. */
 TUTTI_INLINE float tutti_f32_power(int exponent)
 {
     return tutti_f32_from_bits((uint32_t)(127 + exponent) << 23);
 }
 
+/* Exact. Bits of `code` above the format's sign bit are ignored. NaN becomes the canonical NaN. */
 TUTTI_INLINE float tutti_small_widen(uint32_t code, const struct tutti_small_format format)
 {
     const unsigned width = format.exponent_bits + format.fraction_bits;
@@ -96,7 +100,7 @@ TUTTI_INLINE float tutti_small_widen(uint32_t code, const struct tutti_small_for
     const uint32_t sign = code >> width << 31;
     const uint32_t size = code & ((1u << width) - 1);
     const uint32_t normal = (size << (23 - format.fraction_bits)) + ((127 - bias) << 23);
-    /* Subnormals count in units of the smallest; float32 holds them as normal numbers. */
+    /* Subnormals are multiples of the smallest one; float32 holds them all as normal numbers. */
     const float unit = tutti_f32_power(1 - (int)bias - (int)format.fraction_bits);
     const uint32_t tiny = tutti_f32_bits((float)(int32_t)size * unit);
     const bool is_infinite = size == format.special && format.special != format.nan;
@@ -107,6 +111,8 @@ TUTTI_INLINE float tutti_small_widen(uint32_t code, const struct tutti_small_for
     return tutti_f32_from_bits(bits);
 }
 
+/* Rounds to nearest, ties to even. Overflow gives `largest` with the sign of `value`; NaN gives
+ * `nan`, whose sign is clear. */
 TUTTI_INLINE uint32_t tutti_small_narrow(float value, const struct tutti_small_format format)
 {
     const unsigned width = format.exponent_bits + format.fraction_bits;
@@ -115,14 +121,15 @@ TUTTI_INLINE uint32_t tutti_small_narrow(float value, const struct tutti_small_f
     const uint32_t bits = tutti_f32_bits(value);
     const uint32_t sign = bits >> 31 << width;
     const uint32_t size = bits & 0x7fffffffu;
-    /* Adding just under half, and one more when the last kept bit is odd, carries exactly when
-     * nearest-even rounds up; a carry out of the fraction steps the exponent, as it should. */
+    /* Adding just under half of the last kept bit, and one more if that bit is odd, carries exactly
+     * when round-to-nearest-even rounds up. A carry out of the fraction increments the exponent,
+     * which is the correct result. */
     const uint32_t odd = (size >> shift) & 1;
     const uint32_t rounded =
         (size - ((127 - bias) << 23) + (1u << (shift - 1)) - 1 + odd) >> shift;
     const uint32_t normal = rounded > format.largest ? format.largest : rounded;
-    /* Below the smallest normal number the addition's own rounding does it: the last bit of
-     * `anchor` weighs as much as the smallest subnormal. */
+    /* Below the smallest normal number the addition to `anchor` rounds correctly by itself: the
+     * last bit of `anchor` weighs as much as the smallest subnormal. */
     const float anchor = tutti_f32_power(24 - (int)bias - (int)format.fraction_bits);
     const uint32_t tiny =
         tutti_f32_bits(tutti_f32_from_bits(size) + anchor) - tutti_f32_bits(anchor);
@@ -136,8 +143,8 @@ TUTTI_INLINE float tutti_bfloat16_widen(uint32_t code)
     return tutti_f32_quieted(tutti_f32_from_bits(code << 16));
 }
 
-/* The upper half of the result is the rounded number, the lower half is rubbish: who keeps two in
- * one word shifts or masks as needed. */
+/* Rounds to nearest, ties to even. The upper 16 bits of the result are the bfloat16; the lower 16
+ * are undefined, so that a caller that packs two numbers into a word chooses a shift or a mask. */
 TUTTI_INLINE uint32_t tutti_bfloat16_round(float value)
 {
     const uint32_t bits = tutti_f32_bits(value);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Minimum and maximum of narrow floating types as the maximum of signed integers.
+ * Minimum and maximum of narrow floating types, computed as the maximum of signed integers.
  *
- * The bits of a float become a key that is larger the more the float wins: -0 is below +0, and
- * NaN of either sign is above everything, so one integer comparison propagates it. Whichever order
- * the sources come in, the largest key is the same. No branches: loops of these are vectorised.
+ * The bits of each float are mapped to an integer key: the float with the larger key wins. Keys
+ * order -0 below +0, and NaN of either sign above all numbers, so an integer comparison also
+ * propagates NaN. The largest key does not depend on the order of the sources. There are no
+ * branches, so the compiler vectorises loops of these functions.
  */
 #ifndef TUTTI_DEVICE_ORDER_H
 #define TUTTI_DEVICE_ORDER_H
 
 #include "device/arithmetic/convert.h"
 
-/* `special` is the last code that is no NaN, of either sign. With the sign as the top bit, codes
- * ordered by value are
+/* `special` is the largest code, without its sign, that is not NaN. With the sign as the top bit,
+ * codes ordered by value are
  *
  *     -NaN ... -special ... -0, +0 ... +special ... +NaN
  *
- * and subtracting `gap`, the number of negative NaN, wraps those around to the top. For the
- * minimum all of it is mirrored first. */
+ * Subtracting `gap`, the number of negative NaN codes, wraps these around to the top. For the
+ * minimum the whole order is mirrored first.
+ *
+ * max_key and min_key map the bits of a float to its key for the maximum or the minimum;
+ * max_unkeyed and min_unkeyed map a key back to bits. */
 #define TUTTI_ORDER_GAP(type, special) ((type)(((type)~(type)0 >> 1) - (special)))
 #define TUTTI_DEFINE_ORDER(name, type, special, nan)                                            \
     TUTTI_INLINE type tutti_##name##_ordered(const type bits)                                   \
@@ -37,7 +41,7 @@
                                                                                                 \
         return (type)((u##type)~gap - (u##type)tutti_##name##_ordered(bits));                   \
     }                                                                                           \
-    /* Back to bits: ordering is its own inverse. NaN becomes some NaN. */                      \
+    /* `ordered` is its own inverse. A NaN becomes some NaN. */                                 \
     TUTTI_INLINE type tutti_##name##_max_unkeyed(const type key)                                \
     {                                                                                           \
         const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \
@@ -50,7 +54,8 @@
                                                                                                 \
         return tutti_##name##_ordered((type)((u##type)~gap - (u##type)key));                    \
     }                                                                                           \
-    /* What stands for NaN is above the key of the best number. */                              \
+    /* `bits`, or the canonical NaN if `key`, the key of `bits`, is above those of all          \
+     * numbers. */                                                                              \
     TUTTI_INLINE type tutti_##name##_canonical(const type bits, const type key)                 \
     {                                                                                           \
         const u##type gap = TUTTI_ORDER_GAP(u##type, special);                                  \

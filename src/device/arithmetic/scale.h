@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What happens to a value after the last source: the same for processors and GPUs. */
+ * How a result is scaled after its last source has been combined. CPUs and GPUs share this. */
 #ifndef TUTTI_DEVICE_SCALE_H
 #define TUTTI_DEVICE_SCALE_H
 
 #include <stdint.h>
 
-/* Multiplied (floating types) or divided with truncation (integers), in the accumulator's type,
- * before rounding. */
+/* Floating types are multiplied by `multiply` in the accumulator's type, before the result is
+ * rounded. Integers are divided by `divide`, and the quotient is truncated toward zero. */
 struct tutti_scale {
-    double multiply; /* floating types, rounded to the accumulator's type; 1.0 for none */
-    int64_t divide;  /* integer types: 1 for none; always > 0 */
+    double multiply; /* rounded to the accumulator's type before use; 1.0: not scaled */
+    int64_t divide;  /* > 0; 1: not scaled */
 };
 
 #endif

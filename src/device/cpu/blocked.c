@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any number of sources and destinations, any scaling, made of kernels for a few.
+ * Reductions of any number of sources into any number of destinations, with any scaling, composed
+ * of kernels for a few sources.
  *
- * What no single kernel does is done block by block: intermediate results stay in a small buffer
- * in the first-level cache, from which the last pass goes to the destinations. Blocks also make
- * exact in-place calls safe: a block is finished before any destination of it is written.
+ * A reduction that no single kernel does is done block by block. Intermediate results stay in a
+ * small buffer in the first-level cache, and the last pass writes the destinations. Blocks also
+ * make it safe for a destination to equal a source: all sources of a block have been read before
+ * any destination of that block is written.
  */
 #include "device/cpu/isa.h"
 
 #include "base/result.h"
 #include "device/arithmetic/convert.h"
 
-/* Streamed blocks are so short that the loads of one and the stores of another go on at the same
- * time, which one core does within a few hundred instructions: shorter for several destinations. */
+/* Streamed blocks are short enough that the loads of one block overlap the stores of the previous
+ * one: a core's out-of-order window spans a few hundred instructions. With several destinations
+ * each block takes more stores, so it is shorter. */
 enum { BLOCK_BYTES = 4096, STREAM_BLOCK_BYTES = 1024, SPREAD_BLOCK_BYTES = 512 };
 
 #define BLOCK_ALIGNED __attribute__((aligned(64)))
 
 /* Orders non-temporal stores before everything that follows, such as the flag that tells a peer
- * that data is there. */
+ * that the data have arrived. */
 static void stream_fence(void)
 {
 #if defined(__x86_64__)
@@ -36,7 +39,8 @@ static void copy_unfenced(const struct tutti_cpu_kernels *kernels, void *dst, co
         memcpy(dst, src, size_bytes);
 }
 
-/* The largest group of kernels for at most `count` sources, and how many it takes. */
+/* The largest group of kernels that takes at most `count` sources, or the smallest group if `count`
+ * is 1. *ret_size is the number of sources that it takes. */
 static unsigned largest_group(uint32_t count, uint32_t *ret_size)
 {
     static const uint8_t sizes[TUTTI_GROUP_COUNT] = {2, 3, 4, TUTTI_GROUP_MAX};
@@ -48,8 +52,8 @@ static unsigned largest_group(uint32_t count, uint32_t *ret_size)
     return group;
 }
 
-/* Reduce a block group by group in the element type: the result so far is the first source of the
- * next group, which keeps the order of the sources. */
+/* Reduces a block group by group in the element type. The result of each group is the first source
+ * of the next group, which keeps the order of the sources. */
 static void reduce_chained(const struct tutti_cpu_kernels *kernels,
                            const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
                            void *target)
@@ -72,7 +76,7 @@ static void reduce_chained(const struct tutti_cpu_kernels *kernels,
     }
 }
 
-/* Whether the kernels also multiply, rather than leave it to another pass. */
+/* True if the reduction kernels also multiply, so that no further pass has to. */
 static bool kernels_multiply(enum tutti_type type, enum tutti_op op)
 {
     return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 ||
@@ -132,7 +136,7 @@ static bool is_unscaled(const struct tutti_reduce_args *args)
                                               : args->scale.divide == 1;
 }
 
-/* In blocks for several destinations, so that the source is loaded once. */
+/* Several destinations are written block by block, so that the source is read from memory once. */
 static void copy_source(const struct tutti_cpu_kernels *kernels,
                         const struct tutti_reduce_args *args)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which kernels this process uses, and the public functions over them. */
+ * Chooses the kernels that this process uses, and implements the public functions with them. */
 #include "device/cpu/isa.h"
 
 #include "base/atomic.h"
@@ -11,7 +11,7 @@
 #endif
 
 #if defined(__x86_64__)
-/* Clang's __builtin_cpu_supports does not know this one. */
+/* Clang's __builtin_cpu_supports does not know "f16c". */
 static bool has_f16c(void)
 {
     unsigned eax, ebx, ecx = 0, edx;
@@ -38,7 +38,7 @@ static bool always(void)
 
 static const struct {
     const struct tutti_cpu_kernels *kernels;
-    bool (*is_there)(void); /* also asks whether the operating system keeps the registers */
+    bool (*is_there)(void); /* true only if the operating system saves the registers, too */
 } variants[] = {
 #if defined(__x86_64__)
     {&tutti_cpu_avx512, has_avx512},
@@ -59,7 +59,7 @@ const struct tutti_cpu_kernels *tutti_cpu_available(size_t index)
 
 static const struct tutti_cpu_kernels *choose(void)
 {
-    /* In the order of the parameter's choices. */
+    /* The order must be that of the parameter's choices in base/param_table.h. */
     static const char *const names[] = {"auto", "plain", "avx2", "avx512", "neon"};
     const char *name = names[tutti_param_int(TUTTI_PARAM_CPU_ISA)];
     const struct tutti_cpu_kernels *kernels = tutti_cpu_available(0);
@@ -75,7 +75,7 @@ static const struct tutti_cpu_kernels *choose(void)
 static const struct tutti_cpu_kernels *chosen(void)
 {
     static const struct tutti_cpu_kernels *choice;
-    /* Relaxed is enough: the tables are constants, and threads that race choose alike. */
+    /* Relaxed order is enough: the tables are constants, and racing threads choose the same one. */
     const struct tutti_cpu_kernels *kernels = tutti_load_relaxed(&choice);
 
     if (__builtin_expect(kernels == NULL, 0)) {

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels of all instruction sets, written once: included by one file per instruction set,
- * which is compiled with that set's flags. No guard.
+ * The kernels of all instruction sets, written once. One file per instruction set includes this
+ * header and is compiled with that set's flags. The header has no include guard.
  *
- * The loops are plain C that the compiler vectorises; sums and products of narrow floats are in
- * narrow.h, which must be included before. The including file also defines before the inclusion:
+ * The loops are plain C that the compiler vectorises. Sums and products of narrow floats are in
+ * narrow.h, which must be included first. The including file also defines, before the inclusion:
  *
  *   KERNEL_TABLE, KERNEL_NAME         the table's symbol and its name
- *   stream_line(dst, src)             64 bytes by non-temporal stores to a 64-byte-aligned dst;
- *                                     only if HAS_STREAM is 1
+ *   HAS_STREAM                        1 if it defines stream_line, else 0
+ *   stream_line(dst, src)             64 bytes by non-temporal stores to a 64-byte-aligned dst
  *
- * Everything here is static: two objects made of this header share nothing.
+ * Everything here but the table is static: two objects made of this header share nothing.
  */
 #include "device/arithmetic/convert.h"
 #include "device/arithmetic/order.h"
 
-/* Exactly in place is allowed, so loops carry nothing from one iteration to another. */
+/* A destination may equal a source but not overlap it otherwise, so no iteration of a loop depends
+ * on another. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* Element types as they lie in buffers, which have been who knows what to the caller. */
+/* Element types for access to buffers, which the caller may have accessed as any other type. */
 #define MAY_ALIAS __attribute__((may_alias))
 typedef int8_t s8 MAY_ALIAS;
 typedef uint8_t u8 MAY_ALIAS;
@@ -51,9 +52,9 @@ typedef double f64 MAY_ALIAS;
 #define DEFINE_COMBINE_FLOAT(type)                                              \
     DEFINE_COMBINE(type##_sum, type, a + b)                                     \
     DEFINE_COMBINE(type##_prod, type, a * b)
-/* Where the larger (or smaller) of a and b and that of b and a are different bits, they are zeros
- * of different signs, whose signs a bitwise `and` (or `or`) combines rightly, or NaN. All ones are
- * a NaN too; the last step makes it canonical. */
+/* `first` and `second` have different bits only if a and b are zeros of different signs, or if one
+ * is NaN. For zeros a bitwise `and` (max) or `or` (min) gives the right sign. For NaN the result is
+ * all ones, which is a NaN too; the `finish` step makes it canonical. */
 #define DEFINE_COMBINE_FLOAT_ORDER(type, bits_type)                                             \
     DEFINE_COMBINE_FLOAT_BITS(type, bits_type, max, >, &)                                       \
     DEFINE_COMBINE_FLOAT_BITS(type, bits_type, min, <, |)
@@ -94,7 +95,7 @@ TUTTI_INLINE double f64_finish(const double sum, const double multiply)
     return tutti_f64_quieted(sum * multiply);
 }
 
-/* Minima and maxima of narrow floats are computed on keys (order.h). */
+/* Minima and maxima of narrow floats are computed on integer keys (order.h). */
 #define DEFINE_NARROW_ORDER_FINISH(type, bits_type, op)                                         \
     TUTTI_INLINE bits_type type##_##op##_finish(const bits_type key, const double multiply)     \
     {                                                                                           \
@@ -114,7 +115,7 @@ DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 
 /* ---- reducing -------------------------------------------------------------------- */
 
-/* `nsrcs` is a constant, so the conditions vanish and the pointers stay in registers. */
+/* `nsrcs` is a compile-time constant: the conditions vanish, and the pointers stay in registers. */
 #define DEFINE_REDUCE_BODY(name, unit, sum_type, enter, combine, finish)                        \
     TUTTI_INLINE void name##_elements(void *to, const void *const *srcs, size_t count,          \
                                       const double multiply, const unsigned nsrcs)              \
@@ -229,8 +230,9 @@ DEFINE_MULTIPLY(u64, AS_IS)
 DEFINE_MULTIPLY(f32, tutti_f32_quieted)
 DEFINE_MULTIPLY(f64, tutti_f64_quieted)
 
-/* For values of at most 32 bits the quotient in float64 truncates to the right integer: one that
- * is not whole lies at least 1 / divisor from the next integer, far more than its rounding. */
+/* Values of at most 32 bits are divided in float64, which compilers vectorise. The truncated
+ * quotient is right: one that is not an integer differs from the next integer by at least
+ * 1 / divisor, which is far more than the rounding error. */
 #define DEFINE_DIVIDE(element, divisor_type)                                                    \
     static void divide_##element(void *to, const void *from, size_t count, int64_t divisor)     \
     {                                                                                           \
@@ -265,7 +267,7 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
         return;
     }
     memcpy(dst, src, head);
-    /* Four at a time: the fewer instructions, the more lines are on their way at once. */
+    /* Four lines per iteration: with fewer instructions per line more stores are in flight. */
     for (; size_bytes - head >= 4 * line; head += 4 * line) {
         stream_line(dst + head, src + head);
         stream_line(dst + head + line, src + head + line);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels for AVX2 with F16C: compiled for it, called only where it is. */
+ * Kernels for AVX2 with F16C. This file is compiled for these instructions, and its kernels are
+ * called only on processors that have them. */
 #include "device/cpu/isa.h"
 
 #include "device/arithmetic/convert.h"
@@ -48,7 +49,7 @@ TUTTI_INLINE words halves_narrow_odd(const struct wide values)
     const __m128i high = _mm256_cvtps_ph(b, _MM_FROUND_TO_ZERO);
     const __m256 a_is_inexact = _mm256_cmp_ps(a, _mm256_cvtph_ps(low), _CMP_NEQ_UQ);
     const __m256 b_is_inexact = _mm256_cmp_ps(b, _mm256_cvtph_ps(high), _CMP_NEQ_UQ);
-    /* Packing works on halves of 128 bits: the middle two quarters change places. */
+    /* Packing works within halves of 128 bits, so the two middle quarters must be swapped. */
     const __m256i is_inexact = _mm256_permute4x64_epi64(
         _mm256_packs_epi32((__m256i)a_is_inexact, (__m256i)b_is_inexact), 0xd8);
 

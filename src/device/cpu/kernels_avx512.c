@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels for AVX-512 F, BW, DQ and VL: compiled for it, called only where it is. */
+ * Kernels for AVX-512 F, BW, DQ and VL with F16C. This file is compiled for these instructions, and
+ * its kernels are called only on processors that have them. */
 #include "device/cpu/isa.h"
 
 #include "device/arithmetic/convert.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels for AArch64, where Advanced SIMD is always there. C has no word for its non-temporal
- * stores, so streaming is plain copying. */
+ * Kernels for AArch64, where Advanced SIMD is always available. Its non-temporal stores have no
+ * portable intrinsic in C, so streaming is ordinary copying. */
 #include "device/cpu/isa.h"
 
 #include "device/arithmetic/convert.h"
@@ -47,8 +47,8 @@ TUTTI_INLINE words words_of_tests(const uint32x4_t a, const uint32x4_t b)
     return (words)vmovn_high_u32(vmovn_u32(a), b);
 }
 
-/* There is no conversion toward zero without changing the rounding mode: what nearest even made
- * larger goes one back. */
+/* Conversion toward zero would need a change of the rounding mode. Instead, round to nearest and
+ * step back by one code where that made the magnitude larger; a true lane is -1. */
 TUTTI_INLINE words halves_narrow_odd(const struct wide values)
 {
     const float32x4_t a = (float32x4_t)values.a, b = (float32x4_t)values.b;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums, products and conversions of the narrow floating types on vectors: the part of kernels.h
- * that compilers do not find by themselves. No guard, everything static, like kernels.h.
+ * Sums, products and conversions of the narrow floating types on vectors: the kernels that
+ * compilers do not vectorise well by themselves. As in kernels.h there is no include guard, and
+ * everything is static.
  *
- * The unit of work is a step: as many elements as fill two vectors of float32. NaN are rare, so
- * the only thing said about them in the way of all others is one test per step. The including
- * file defines before the inclusion:
+ * The unit of work is a step: as many elements as fill two vectors of float32. NaN are rare, so the
+ * common path has only one test for them per step. The including file defines, before the
+ * inclusion:
  *
  *   floats                     a vector of float32; STEP is twice the number of its lanes
  *   ints, uints                vectors of as many int32_t and uint32_t
  *   words, bytes               vectors of STEP uint16_t and of STEP uint8_t
  *   struct wide                two floats, a and b: a step's accumulators
- *   wide_has_nan(wide)         whether any lane is NaN
+ *   wide_has_nan(wide)         true if any lane is NaN
  *   halves_widen(words)        float16 to float32, exactly; a has the first half of the elements
- *   halves_narrow(wide)        back, to nearest even
- *   halves_narrow_odd(wide)    back, toward zero, with the last bit set if that was inexact: can
- *                              be rounded again to fewer bits as if it had been done at once
- *   words_min(a, b)            unsigned
+ *   halves_narrow(wide)        float32 to float16, to nearest, ties to even
+ *   halves_narrow_odd(wide)    float32 to float16, rounded to odd: toward zero, with the last bit
+ *                              set if that was inexact. Rounding the result again to fewer bits
+ *                              gives the same as rounding once
+ *   words_min(a, b)            the unsigned minimum of each pair of lanes
  *   words_of_bytes(bytes)      by sign extension
- *   bytes_of_words(words)      of words below 256
- *   HAS_PARTS                  1 if the file also defines these four; size_bytes > 0
+ *   bytes_of_words(words)      for words below 256
+ *   HAS_PARTS                  1 if the file also defines the next four, else 0. They load and
+ *                              store the first size_bytes > 0 bytes; a load sets the rest to 0
  *   words_load_part(src, size_bytes), bytes_load_part(src, size_bytes)
  *   words_store_part(dst, words, size_bytes), bytes_store_part(dst, bytes, size_bytes)
  */
@@ -33,7 +36,7 @@
 /* ---- moving steps ------------------------------------------------------------------ */
 
 #if !HAS_PARTS
-/* A few moves of fixed size are faster than a call of memcpy. */
+/* A few moves of fixed size are faster than a call of memcpy. Needs size_bytes < 32. */
 TUTTI_INLINE void copy_part(void *to, const void *from, size_t size_bytes)
 {
     const char *src = from;
@@ -55,8 +58,8 @@ TUTTI_INLINE void copy_part(void *to, const void *from, size_t size_bytes)
 #endif
 
 #if !HAS_PARTS
-/* The first bytes of eight, the others zero. Built in registers out of loads that overlap: a vector
- * loaded from bytes just stored would have to wait for the stores. */
+/* The first min(size_bytes, 8) bytes; the others are 0. They are assembled in a register from
+ * overlapping loads: a vector loaded from bytes that were just stored would wait for the stores. */
 TUTTI_INLINE uint64_t quad_load_part(const char *src, size_t size_bytes)
 {
     uint64_t quad;
@@ -139,8 +142,9 @@ TUTTI_INLINE struct wide wide_finished(struct wide sum, const float multiply)
     return sum;
 }
 
-/* Two bfloat16 in one lane: shifting and masking widens them without moving lanes about, and
- * rounding puts them back the same way, so a has the even elements and b the odd ones. */
+/* Each 32-bit lane holds two bfloat16. Shifting and masking widen them without moving data between
+ * lanes, and narrowing puts them back the same way. So a has the even elements and b the odd
+ * ones. */
 TUTTI_INLINE struct wide bf16_widen(const words codes)
 {
     return (struct wide){(floats)((ints)codes << 16), (floats)((ints)codes & -0x10000)};
@@ -177,9 +181,9 @@ TUTTI_INLINE bytes e5m2_narrow(const struct wide values)
     return bytes_of_words((half + ((half >> 8) & 1) + 0x7f) >> 8);
 }
 
-/* E4M3 with its fields moved to those of a float16 is worth 2^-8 of what it was, subnormals
- * included. Its NaN is the one code whose successor reaches the next bit; that bit completes the
- * exponent of a float16's NaN. */
+/* An E4M3 whose fields are shifted to their places in a float16 has 2^-8 of its value, subnormals
+ * included. NaN is the only code whose increment carries into the next bit; setting that bit
+ * completes the exponent of a float16's NaN. */
 TUTTI_INLINE struct wide e4m3_scaled_widen(const bytes codes)
 {
     const words moved = (words_of_bytes(codes) << 7) & 0xbf80;
@@ -187,7 +191,8 @@ TUTTI_INLINE struct wide e4m3_scaled_widen(const bytes codes)
     return halves_widen(moved | ((moved + 0x80) & 0x4000));
 }
 
-/* The same way back; 0x3f00 is the largest number, and adding 0x3ff carries out of NaN only. */
+/* The reverse. 0x3f00 is the largest number, 448 * 2^-8; adding 0x3ff carries into bit 15 for NaN
+ * only. */
 TUTTI_INLINE bytes e4m3_scaled_narrow(const struct wide values)
 {
     const words half = halves_narrow_odd(values);
@@ -212,8 +217,9 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
 
 /* ---- reducing ------------------------------------------------------------------------ */
 
-/* The sources lie `at_bytes` into their buffers, the result at `to`. Two steps at a time keep four
- * accumulators in flight, which hides the additions' latency when sources are many. */
+/* The data of each source start `at_bytes` into its buffer; the result starts at `to`. Two steps at
+ * a time keep four accumulators in flight, which hides the latency of additions if there are many
+ * sources. */
 #define DEFINE_NARROW_REDUCE_BODY(name, type, unit, element_bytes, sign)                        \
     TUTTI_INLINE struct wide name##_add(struct wide sum, const struct wide next)                \
     {                                                                                           \
@@ -260,7 +266,8 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
         }                                                                                       \
     }
 
-/* A local array of constant length stays in registers, and a constant factor of 1 vanishes. */
+/* A local array of constant length stays in registers, and a multiplication by the constant 1
+ * vanishes. */
 #define DEFINE_NARROW_REDUCE_GROUP(name, nsrcs)                                                 \
     static void name##_##nsrcs(void *dst, const void *const *srcs, size_t count,                \
                                double multiply)                                                 \
@@ -286,8 +293,9 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
         name##_steps(dst, srcs, nsrcs, at_bytes, count, (float)multiply);                       \
     }
 
-/* Sums may be taken of scaled numbers: a power of two changes no rounding, and what underflows only
- * so is rounded to zero in any case. */
+/* E4M3 may be summed at 2^-8 of its value (sum_type e4m3_scaled): a power of two changes no
+ * rounding, and a value that underflows only because of it would be rounded to zero anyway.
+ * Products are not linear in this factor, so they are computed on the true values. */
 #define DEFINE_NARROW_REDUCES(type, unit, element_bytes, sum_type)                              \
     DEFINE_NARROW_REDUCE(reduce_##type##_sum, sum_type, unit, element_bytes, +)                 \
     DEFINE_NARROW_REDUCE(reduce_##type##_prod, type, unit, element_bytes, *)
@@ -299,7 +307,7 @@ DEFINE_NARROW_REDUCES(e5m2, bytes, 1, e5m2)
 
 /* ---- converting ---------------------------------------------------------------------- */
 
-/* For the types whose accumulators are in the order of the elements. */
+/* For the types whose accumulators hold the elements in order: all but bfloat16. */
 #define DEFINE_NARROW_CONVERT(type, unit, element_bytes)                                        \
     static void widen_##type(float *dst, const void *from, size_t count, float multiply)        \
     {                                                                                           \

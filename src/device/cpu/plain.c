@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference: cpu.h's definitions, element by element, for every processor.
+ * The reference implementation: cpu.h's definitions, one element at a time, for every processor.
  *
- * The body is written over values of any type; it is inlined once per type and operation, which
- * makes `type` and `op` constants and the choices on them vanish.
+ * The body handles values of any type. It is inlined once per type and operation: there `type` and
+ * `op` are constants, and the branches on them vanish.
  */
 #include "device/cpu/isa.h"
 
@@ -10,7 +10,7 @@
 #include "device/arithmetic/combine.h"
 #include "device/arithmetic/convert.h"
 
-/* An element in its accumulator: narrow floats as float32, integers extended to 64 bits. */
+/* An element in its accumulator type: narrow floats as float32, integers extended to 64 bits. */
 union value {
     float f32;
     double f64;
@@ -48,7 +48,8 @@ TUTTI_INLINE union value read_value(const enum tutti_type type, const void *buff
     }
 }
 
-/* What is written for `value`, in the low bytes: little-endian processors only, like the wire. */
+/* The bits to store for `value`, in the low bytes. This requires a little-endian processor, as the
+ * wire format does. */
 TUTTI_INLINE uint64_t encode(const enum tutti_type type, union value value)
 {
     switch (type) {
@@ -75,7 +76,7 @@ TUTTI_INLINE void write_value(const enum tutti_type type, void *buffer, size_t i
     memcpy((char *)buffer + i * tutti_type_size(type), &bits, tutti_type_size(type));
 }
 
-/* Bring an integer back into its type's range, the way it wraps. */
+/* Wraps an integer around into its type's range. */
 TUTTI_INLINE union value wrapped(const enum tutti_type type, uint64_t bits)
 {
     return read_value(type, &bits, 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elements in 16-byte words: taken apart into values, combined, scaled, put back.
+ * Arithmetic on the elements of 16-byte words: unpack them into values, combine, scale, repack.
  *
- * The numerics are those of device/cpu/cpu.h, bit for bit: the conversions are the same source
- * (device/arithmetic), or instructions that give the same bits. Needs -fmad=false.
+ * The results have exactly the bits that device/cpu/cpu.h defines. Conversions are the same source
+ * (device/arithmetic), or instructions that give the same bits. Compile with -fmad=false.
  *
- * A kind says how a word's elements are opened into values, how two values are combined, and how
- * values are closed into elements; every NaN is then the canonical one. Loops are written over
- * gpu_reducer<kind>, which GPU_WITH_KIND chooses by the type outside of them. The operation stays a
- * variable: it is looked at once per word, which costs next to nothing, and spares three quarters
- * of the code.
+ * A kind defines how a word's elements are opened into values, how two values are combined, and how
+ * values are closed into elements. Closing makes every NaN the canonical one. Loops are templates
+ * over gpu_reducer<kind>; GPU_WITH_KIND chooses the kind by the type, outside the loop. The
+ * operation stays a run-time variable. Testing it once per word costs next to nothing and saves
+ * three quarters of the code.
  */
 #ifndef TUTTI_DEVICE_CUDA_ARITHMETIC_CUH
 #define TUTTI_DEVICE_CUDA_ARITHMETIC_CUH
@@ -34,9 +34,8 @@ GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
     }
 }
 
-/* What is done with two values. Integers have one order: that of unsigned ones, from small to
- * large. With the bits of `flip` turned before and after it serves for signed ones, and for the
- * minimum. */
+/* How two values are combined. Integer kinds have only the maximum of unsigned values. Flipping the
+ * bits of `flip` before and after it gives the maximum of signed values, or the minimum. */
 struct gpu_operation {
     uint32_t op; /* enum tutti_op */
     uint64_t flip;
@@ -83,18 +82,19 @@ GPU_INLINE double gpu_float_min(double a, double b) { return tutti_f64_min(a, b)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-/* Each has
+/* Each kind has
  *
- *   value, nvalues    what a word is opened into
- *   element_bytes
- *   has_min           0: the minimum is made of the maximum
- *   open, close       a word into its values and back
- *   combine           two values; `op` is a constant
- *   factor            what results are scaled by, made of the type and a tutti_scale; of integers,
- *   scale, divide     each value is scaled before it is closed, or words are divided as they are
+ *   value, nvalues     type and number of the values that a word is opened into
+ *   element_bytes      bytes of an element
+ *   has_min            0: the minimum is a maximum of flipped bits (gpu_operation)
+ *   open, close        unpack a word into its values, and pack values into a word
+ *   combine            combines two values; `op` is a compile-time constant
+ *   factor, factor_of  what results are scaled by; how it follows from a type and a tutti_scale
+ *   scale              scales a value before it is closed; integers are not changed
+ *   divide             divides the elements of a closed word; floats are not changed
  */
 
-/* What floats have in common. */
+/* The common part of floating types. */
 template <typename type> struct gpu_float_kind {
     typedef type value;
     typedef type factor;
@@ -112,7 +112,8 @@ template <typename type> struct gpu_float_kind {
     GPU_INLINE gpu_word divide(gpu_word word, type) { return word; }
 };
 
-/* Floats of less than 32 bits, combined as float32. `format` converts 4 bytes of them. */
+/* Floats of less than 32 bits, combined as float32. `format` converts 4 bytes of them at a time
+ * (convert.cuh). */
 template <typename format> struct gpu_narrow_kind : gpu_float_kind<float> {
     enum { element_bytes = format::element_bytes, nvalues = 16 / element_bytes };
 
@@ -168,7 +169,8 @@ struct gpu_float64_kind : gpu_float_kind<double> {
     }
 };
 
-/* What integers have in common: values are unsigned, for sums and products are the same. */
+/* The common part of integer types. Values are unsigned, because sums and products of signed ones
+ * have the same bits. */
 template <typename type> struct gpu_integer_kind {
     typedef type value;
     typedef gpu_divisor factor;
@@ -186,7 +188,7 @@ template <typename type> struct gpu_integer_kind {
     }
 };
 
-/* Four elements are a value. */
+/* Each value holds four elements. */
 struct gpu_int8_kind : gpu_integer_kind<uint32_t> {
     enum { element_bytes = 1, nvalues = 4 };
 
@@ -252,19 +254,19 @@ typedef gpu_narrow_kind<gpu_e5m2> gpu_e5m2_kind;
 
 /* ---- reducers ------------------------------------------------------------------------------- */
 
-/* What loops over words are written with. A word that is only partly filled does no harm: what is
- * not an element comes out as rubbish in the same place. */
+/* The operations that loops over words need. A word may be partly filled: bytes that are no element
+ * give undefined bytes in the same place of the result, and do not affect the others. */
 template <typename kind_of_elements> struct gpu_reducer {
     typedef kind_of_elements kind;
     typedef typename kind::factor factor;
     typedef typename kind::value value;
     enum { element_bytes = kind::element_bytes, nvalues = kind::nvalues };
-    /* So far, of the elements of one word. */
+    /* The intermediate result for the elements of one word. */
     struct sum {
         value at[nvalues];
     };
 
-    /* The first source. */
+    /* Begins with the word of the first source. */
     GPU_INLINE sum open(gpu_word word)
     {
         sum opened;
@@ -272,7 +274,7 @@ template <typename kind_of_elements> struct gpu_reducer {
         kind::open(word, opened.at);
         return opened;
     }
-    /* One more. */
+    /* Combines the word of one more source with the result so far. */
     GPU_INLINE void add(sum *so_far, gpu_word word, gpu_operation operation)
     {
         value more[nvalues];
@@ -297,7 +299,8 @@ template <typename kind_of_elements> struct gpu_reducer {
             scaled[i] = kind::scale(so_far->at[i], by);
         return kind::divide(kind::close(scaled), by);
     }
-    /* Each element times the one that `scalar` begins with, rounded: tutti_cpu_premultiply. */
+    /* Each element multiplied by the one in the first bytes of `scalar`, and rounded, as
+     * tutti_cpu_premultiply does. */
     GPU_INLINE gpu_word multiplied(gpu_word word, uint64_t scalar)
     {
         sum product = open(word), factors = open(gpu_word_filled(scalar, element_bytes));
@@ -314,7 +317,7 @@ template <typename kind_of_elements> struct gpu_reducer {
     }
 };
 
-/* Returns `function<kind>(...)` with the kind of a type. */
+/* Returns `function<kind>(...)` with the kind of `type`, an enum tutti_type. */
 #define GPU_WITH_KIND(type, function, ...)                                                     \
     switch (type) {                                                                            \
     case TUTTI_INT8: case TUTTI_UINT8: return function<gpu_int8_kind>(__VA_ARGS__);            \

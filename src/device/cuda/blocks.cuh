@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which elements of a collective go from whom to whom; small pieces of memory of any alignment. */
+ * Which elements each rank of a collective gives to each other rank, and access to small pieces of
+ * memory at any alignment. */
 #ifndef TUTTI_DEVICE_CUDA_BLOCKS_CUH
 #define TUTTI_DEVICE_CUDA_BLOCKS_CUH
 
@@ -25,7 +26,7 @@ GPU_INLINE bool gpu_reduces(const struct tutti_gpu_work *work)
            work->collective == TUTTI_REDUCE_SCATTER;
 }
 
-/* What of `rank`'s input concerns rank `to`. */
+/* The part of `rank`'s input that rank `to` needs. */
 GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, uint32_t to)
 {
     const gpu_part none = {0, 0}, all = {0, work->in.count};
@@ -41,7 +42,8 @@ GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, 
     }
 }
 
-/* Where in `rank`'s output that goes which comes from rank `from`. */
+/* The part of `rank`'s output that holds what rank `from` gives to it, or, in a reduction, the
+ * result. */
 GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, uint32_t from)
 {
     const gpu_part none = {0, 0}, all = {0, work->out.count};
@@ -57,7 +59,7 @@ GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, 
     }
 }
 
-/* What sums are scaled by. */
+/* The scale of a reduction's results. */
 GPU_INLINE tutti_scale gpu_scale_of(bool is_average, uint32_t nranks)
 {
     tutti_scale scale = {1.0, 1};
@@ -71,7 +73,7 @@ GPU_INLINE tutti_scale gpu_scale_of(bool is_average, uint32_t nranks)
 
 /* ---- pieces of memory ---------------------------------------------------------------------- */
 
-/* The largest of 8, 4, 2, 1 bytes that both are multiples of. */
+/* The largest of 8, 4, 2 and 1 that divides both the address and `bytes`. */
 GPU_INLINE uint32_t gpu_grain(const void *at, uint32_t bytes)
 {
     const uint32_t bits = (uint32_t)(uintptr_t)at | bytes | 8;
@@ -116,7 +118,8 @@ GPU_FUNCTION void gpu_store_ragged(uint8_t *at, gpu_word word, uint32_t bytes)
     }
 }
 
-/* Up to 16 bytes, at any address. What is beyond `bytes` is 0, and stays as it is. */
+/* Load or store the first `bytes` <= 16 bytes of a word at any address. The rest of a loaded word
+ * is 0; memory after the stored bytes is not touched. */
 GPU_INLINE gpu_word gpu_load_some(const uint8_t *at, uint32_t bytes)
 {
     return bytes == 16 && (uintptr_t)at % 16 == 0 ? gpu_load_word(at) : gpu_load_ragged(at, bytes);
@@ -132,7 +135,7 @@ GPU_INLINE void gpu_store_some(uint8_t *at, gpu_word word, uint32_t bytes)
 
 /* ---- pre-multiplication --------------------------------------------------------------------- */
 
-/* The bits of the element that this rank's input is multiplied by. */
+/* The element that this rank's input is multiplied by, in the first bytes of the result. */
 GPU_INLINE uint64_t gpu_scalar_of(const struct tutti_gpu_work *work)
 {
     if (!work->scalar_address)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Four bytes of narrow floats to float32 and back, bit for bit as device/arithmetic/convert.h does
- * it.
+ * Conversion of four bytes of narrow floats to float32 and back, with the same results as
+ * device/arithmetic/convert.h.
  *
- * Instructions are used where they give the same numbers. They have other ideas of NaN than we
- * have, which is mended afterwards. NaN need not be canonical before the end.
+ * Conversion instructions are used where they give the same numbers. Their NaN may differ from the
+ * canonical one; narrowing corrects that. Widening may give any NaN, because only final results
+ * must have the canonical one.
  */
 #ifndef TUTTI_DEVICE_CUDA_CONVERT_CUH
 #define TUTTI_DEVICE_CUDA_CONVERT_CUH
@@ -13,7 +14,7 @@
 #include "device/arithmetic/convert.h"
 
 #if defined(__CUDA_ARCH__)
-/* What this GPU has instructions for. */
+/* Conversions that this GPU has instructions for. */
 #define GPU_CONVERTS_FLOAT16 1
 #define GPU_CONVERTS_BFLOAT16 (__CUDA_ARCH__ >= 900)
 #define GPU_CONVERTS_FLOAT8 (__CUDA_ARCH__ >= 890)
@@ -27,7 +28,7 @@ GPU_INLINE void gpu_halves_widen(uint32_t codes, float *values)
         : "=f"(values[0]), "=f"(values[1]) : "r"(codes));
 }
 
-/* Two codes of 16 bits, or `nan` wherever the mask has ones. */
+/* Two codes of 16 bits; bits where `mask` has ones are taken from `nan`. */
 GPU_INLINE uint32_t gpu_without_nan(uint32_t codes, uint32_t mask, uint32_t nan)
 {
     return (codes & ~mask) | (nan & mask);
@@ -92,7 +93,7 @@ struct gpu_bfloat16 {
 
 /* ---- 8 bits ------------------------------------------------------------------------------- */
 
-/* Four numbers by instructions: what is too large becomes the largest number. */
+/* Narrows four numbers by instructions, which saturate: overflow gives the largest number. */
 #define GPU_FLOAT8_NARROW(codes, values, format)                                        \
     asm("{\n\t.reg .b16 low, high;\n\t"                                                \
         "cvt.rn.satfinite." format ".f32 low, %2, %1;\n\t"                              \
@@ -136,7 +137,7 @@ struct gpu_e4m3 {
         gpu_float8_widen(codes, values, TUTTI_FORMAT_E4M3);
 #endif
     }
-    /* There is one NaN, so instructions give the same. */
+    /* E4M3 has no infinity and only one NaN, so the instructions give the right results. */
     GPU_INLINE uint32_t narrow(const float *values)
     {
 #if GPU_CONVERTS_FLOAT8
@@ -150,9 +151,11 @@ struct gpu_e4m3 {
     }
 };
 
-/* Halfway between the largest number of E5M2 and what would come next: rounds to infinity. */
+/* Halfway between the largest number of E5M2 and the next one if there were any: this and all
+ * larger numbers round to infinity. */
 #define GPU_E5M2_OVERFLOW 61440.0f
 
+/* True if no value is NaN, infinite or rounds to infinity. */
 GPU_INLINE bool gpu_e5m2_is_usual(const float *values)
 {
     bool is_usual = true;
@@ -163,7 +166,7 @@ GPU_INLINE bool gpu_e5m2_is_usual(const float *values)
     return is_usual;
 }
 
-/* Rare, so there is one of it. */
+/* Not inlined, because it is rarely needed. */
 GPU_FUNCTION uint32_t gpu_e5m2_narrowed(float first, float second, float third, float fourth)
 {
     const float values[4] = {first, second, third, fourth};
@@ -171,11 +174,12 @@ GPU_FUNCTION uint32_t gpu_e5m2_narrowed(float first, float second, float third, 
     return gpu_float8_narrow(values, TUTTI_FORMAT_E5M2);
 }
 
-/* The instructions stop at the largest number, and have another NaN. */
+/* Instructions saturate at the largest number and give another NaN, so such values are narrowed
+ * without them. */
 struct gpu_e5m2 {
     enum { element_bytes = 1 };
 
-    /* The upper halves of float16's codes. */
+    /* The code of an E5M2 is the upper byte of that of the same float16. */
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
 #if GPU_CONVERTS_FLOAT16

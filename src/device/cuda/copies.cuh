@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives whose bytes the driver copies (executor/cuda/copy.c): here ranks only meet, each time
- * in a small launch of its own, so that multiprocessors are free while copies are under way.
+ * Collectives whose bytes the driver copies (executor/cuda/copy.c). Kernels only let the ranks
+ * meet. Each meeting is a small launch of its own, so that multiprocessors are free during copies.
  *
- *   meeting 0        begins the epoch and reads everybody's greeting: all make this call, and both
- *                    windows of all ranks are free, for all have finished the epoch before
- *   meeting m > 0    a signal, and that of all others. Its rank has put piece m - 1 of its input
- *                    into a window, and has fetched all pieces before that from the others'
- *                    windows. So behind it all pieces m - 1 can be fetched, and piece m may
- *                    overwrite piece m - 2
- *   the last one     no piece is new: it says that the last ones have been fetched
+ *   meeting 0        begins the epoch and reads all greetings. So all ranks make this call and have
+ *                    finished the previous epoch, and both windows of all ranks are free
+ *   meeting m > 0    gives a signal and waits for that of all others. A rank that gives it has put
+ *                    piece m - 1 of its input into a window, and has fetched all pieces before that
+ *                    from the others' windows. So after the meeting all pieces m - 1 can be
+ *                    fetched, and piece m may overwrite piece m - 2
+ *   the last one     has no new piece: its signal tells that the last ones have been fetched
  *
- * Pieces use the two windows in turns, whatever the epoch is, for hosts do not know it. The last
- * meeting makes both of them free for the next epoch.
+ * Pieces alternate between the two windows, independently of the epoch, which hosts do not know.
+ * The last meeting makes both windows free for the next epoch.
  *
- * Two ranks with n pieces for each other meet n + 2 times. With counts of their own ranks have more
- * for one than for another; no rank knows how many the others have among themselves, so each waits
- * for each only as often as the two of them have to. Window space is a pair's own then.
+ * Two ranks with n pieces for each other meet n + 2 times. In v-forms a rank has more for one peer
+ * than for another, and no rank knows how many pieces the others have among themselves. So each
+ * waits for a peer only as often as that pair has to meet, and each pair has window space of its
+ * own.
  */
 #ifndef TUTTI_DEVICE_CUDA_COPIES_CUH
 #define TUTTI_DEVICE_CUDA_COPIES_CUH
 
 #include "device/cuda/core.cuh"
 
-/* Pieces that this rank has for that one, or that one for this: the greater number. */
+/* The number of pieces that this rank has for `peer` or `peer` for this rank, whichever is more. */
 GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_gpu_work *work, uint32_t peer)
 {
     uint64_t given, taken, most;
@@ -35,7 +36,7 @@ GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_gpu_work *work, uint32_
     return (most + work->piece_count - 1) / work->piece_count;
 }
 
-/* All threads of the one block: everybody makes this call. */
+/* All threads of the only block: meeting 0. False if the launch must end. */
 GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
     bool is_fine;
@@ -49,6 +50,7 @@ GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_wor
     return true;
 }
 
+/* All threads: waits for the signals of the peers that come to this meeting. */
 GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -61,7 +63,8 @@ GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
     return !gpu_barrier_or(!is_fine);
 }
 
-/* A launch of one block. What comes before it on its stream is done, what comes behind it waits. */
+/* All threads of a launch of one block. Stream order does the rest: the copies enqueued before this
+ * launch are complete, and those after it wait for its end. */
 GPU_INLINE bool gpu_copies_meet(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
     if (work->meeting == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copying, and converting between narrow floats and float32, by any number of threads. None of
- * these functions waits for other threads. */
+ * Copying, and converting between narrow floats and float32, by any number of threads. No function
+ * here waits for other threads. */
 #ifndef TUTTI_DEVICE_CUDA_COPY_CUH
 #define TUTTI_DEVICE_CUDA_COPY_CUH
 
@@ -12,7 +12,7 @@
 
 /* ---- copying -------------------------------------------------------------------------------- */
 
-/* Words of buffers whose alignment is the same: several loads are on their way at once. */
+/* Copies words between buffers of the same alignment. Each thread has several loads in flight. */
 GPU_INLINE void gpu_copy_aligned(uint8_t *dst, const uint8_t *src, uint64_t nwords, gpu_crew crew)
 {
     const uint32_t at_once = 8;
@@ -34,7 +34,7 @@ GPU_INLINE void gpu_copy_aligned(uint8_t *dst, const uint8_t *src, uint64_t nwor
         gpu_store_word(dst + at, gpu_load_word_once(src + at));
 }
 
-/* Copies bytes, of any alignment, also onto themselves. */
+/* All threads of the crew: copies bytes at any alignment. `dst` may equal `src`. */
 GPU_FUNCTION void gpu_copy(void *dst, const void *src, uint64_t size_bytes, gpu_crew crew)
 {
     const gpu_span span = gpu_span_of<1>(dst, size_bytes);
@@ -55,11 +55,11 @@ GPU_FUNCTION void gpu_copy(void *dst, const void *src, uint64_t size_bytes, gpu_
 
 /* ---- converting ------------------------------------------------------------------------------ */
 
-/* Elements are converted in groups: a word of float32, and the part of a word that they are when
- * narrow. Some groups are on their way at once. */
+/* Elements are converted in groups that fill a word as float32; as narrow floats they fill a part
+ * of a word. Each thread has several groups in flight. */
 enum { GPU_CONVERT_GROUP = 4, GPU_CONVERT_AT_ONCE = 4 };
 
-/* A group, or an element in its first place, between words that hold them in their first bytes. */
+/* Convert a group, or one element. It lies in the first bytes of the word, before and after. */
 template <typename kind> GPU_INLINE gpu_word gpu_widened(gpu_word codes, float multiply)
 {
     float values[kind::nvalues];
@@ -83,7 +83,8 @@ template <typename kind> GPU_INLINE gpu_word gpu_narrowed(gpu_word wide, float m
     return kind::close(values);
 }
 
-/* The i-th of things of that many bytes, which are aligned. */
+/* Load or store the i-th of a row of items (groups or elements) of `bytes` bytes each, which are
+ * aligned. */
 template <uint32_t bytes> GPU_INLINE gpu_word gpu_load_thing(const void *base, uint64_t i)
 {
     if (bytes == GPU_WORD_BYTES)
@@ -99,7 +100,8 @@ template <uint32_t bytes> GPU_INLINE void gpu_store_thing(void *base, uint64_t i
         gpu_store_element<bytes>(base, i, word);
 }
 
-/* Things in a row: `from` and `to` are their bytes before and after. */
+/* Converts `at_once` items, `stride` apart, from item i on. `from` and `to` are the bytes of an
+ * item before and after. */
 template <typename kind, bool is_widening, uint32_t from, uint32_t to, uint32_t at_once>
 GPU_INLINE void gpu_convert_some(void *dst, const void *src, uint64_t i, uint64_t stride,
                                  float multiply)
@@ -129,7 +131,7 @@ GPU_FUNCTION void gpu_convert_by(const tutti_gpu_conversion *job, gpu_crew crew)
     const uint64_t stride = crew.count;
     uint64_t i = crew.index;
 
-    /* Those of the narrow type may still not be aligned as groups. */
+    /* The narrow buffer may not be aligned to groups even where the float32 buffer is. */
     if (((uintptr_t)src + span.head * from) % (n * from) != 0 ||
         ((uintptr_t)dst + span.head * to) % (n * to) != 0)
         span = gpu_span{0, job->count, job->count, 0};
@@ -152,7 +154,7 @@ GPU_INLINE void gpu_convert_either(const tutti_gpu_conversion *job, gpu_crew cre
         gpu_convert_by<kind, false>(job, crew);
 }
 
-/* `job` lies where all threads of the crew can read it. */
+/* All threads of the crew. `job` lies where all of them can read it. */
 GPU_FUNCTION void gpu_convert(const tutti_gpu_conversion *job, gpu_crew crew)
 {
     if (crew.index >= crew.count)

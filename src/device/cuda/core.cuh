@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What all communicating kernels share: epochs, greetings, waiting, meetings of the grid, signals.
  *
- * Epochs and the reuse of memory. Every work but MESSAGES takes one epoch of its domain, in the
- * same order on all ranks. What a rank writes for others in epoch e lies in half e & 1: of their
- * mailboxes (greetings, posts, lines), or of its own windows. It may write there when everybody has
- * finished epoch e - 2, whose data the half still holds.
+ * Results. A function that returns false tells all its callers to leave: the launch must end. By
+ * then the failure has been reported to the host (gpu_fail). "Is fine" arguments are false if the
+ * calling thread has seen such a failure.
  *
- *  - In every epoch each rank greets every other, and it begins an epoch only when all its threads
- *    are done with the one before: a new launch begins after the last one's end, and within a
- *    launch the grid meets between two works. So a greeting of epoch e - 1 tells that its rank has
- *    finished e - 2.
- *  - Works in which a rank reads everybody's greeting ("hears" all) leave nothing to be waited for:
- *    in the next epoch it just writes. After other works (a broadcast by lines, say, where only the
- *    root is listened to) the next epoch of any kind begins with waiting for the greetings that
- *    are missing. `heard` is the last epoch of which all are known.
- *  - That goes for greetings, too, for they are written like all else. The one of epoch e - 1 is
- *    overwritten in epoch e + 1, when its rank has read my greeting of epoch e. That is sent when
- *    the block that sends it has read theirs of e - 1; blocks that come later may find the one of
- *    e + 1, which tells them no less, but not that of e + 3, which waits for the end of my epoch e.
+ * Epochs and the reuse of memory. Every work except MESSAGES takes one epoch of its domain; all
+ * ranks run the works in the same order. In epoch e a rank writes data for others only to half
+ * e & 1 of their mailboxes (greetings, posts, lines) or of its own windows. That half still holds
+ * the data of epoch e - 2. So the rank may write once every rank has finished epoch e - 2.
  *
- * Greetings name the call, so that ranks that do different things are told instead of waiting for
- * each other. Who uses what others sent reads their greetings, sooner or later in the same launch.
+ *  - In every epoch each rank sends a greeting to every other. A rank begins an epoch only after
+ *    all its threads have finished the previous one: a launch begins after the end of the previous
+ *    launch, and within a launch the grid meets between two works. So a greeting of epoch e - 1
+ *    proves that its sender has finished epoch e - 2.
+ *  - In some works a rank reads ("hears") the greetings of all ranks. Then it need not wait in the
+ *    next epoch. After other works the next epoch, of whatever kind, begins by waiting for the
+ *    missing greetings. An example is a broadcast by lines, which reads only the root's greeting.
+ *    `heard` is the last epoch of which all greetings have been read.
+ *  - Greetings follow the same rule, because they are written like other data. A peer overwrites
+ *    its greeting of epoch e - 1 in epoch e + 1, after it has read my greeting of epoch e. My block
+ *    that sends this one has read the peer's greeting of e - 1 before. My other blocks may be later
+ *    and find the greeting of e + 1, which proves at least as much. They cannot find that of e + 3,
+ *    which the peer sends only after the end of my epoch e.
  *
- * Flags. Lines and greetings carry the epoch in 32 bits, never 0. Lines of some 2^32 epochs ago
- * would be taken for new ones, therefore all are cleaned every 2^30 epochs. In epoch e, before I
- * greet, half (e + 1) & 1 of my inboxes is idle: what was sent to me in epoch e - 1 has been read,
- * all of it, when I finished that; and nobody writes for epoch e + 1 before it has my greeting of
- * epoch e.
+ * Greetings name the call. So ranks that run different calls get an error instead of waiting for
+ * each other. A rank that uses data of a peer reads that peer's greeting in the same launch, before
+ * or after it uses the data.
+ *
+ * Flags. LL lines and greetings carry the epoch as a flag of 32 bits, which is never 0. A line that
+ * was written about 2^32 epochs ago would look like a new one, so all LL lines are cleaned every
+ * 2^30 epochs. (LL128 lines carry all 64 bits of the epoch.) Epoch e cleans half (e + 1) & 1 of my
+ * inboxes, before it sends my greeting. Nothing else uses that half at this time. I have finished
+ * epoch e - 1, and thus read everything that was sent to me in it. No peer writes for epoch e + 1
+ * before it has my greeting of epoch e.
  */
 #ifndef TUTTI_DEVICE_CUDA_CORE_CUH
 #define TUTTI_DEVICE_CUDA_CORE_CUH
@@ -36,23 +43,23 @@
 #include "schedule/step.h"
 
 enum {
-    GPU_POLLS = 128, /* between two looks at the abort flag and the clock */
+    GPU_POLLS = 128, /* polls between two checks of the abort flag and the clock */
     GPU_GREETING_WORDS = 4,
 };
-/* In two epochs of so many mailboxes are cleaned, one half in each. */
+/* Of every so many epochs the last two clean the LL lines, one half each. */
 #define GPU_CLEANING_PERIOD UINT64_C(0x40000000)
 
-/* A launch as one of its threads sees it. All threads hold the same. */
+/* The state of a launch, of which each thread has a copy; all copies in a block are the same. */
 struct gpu_run {
     const struct tutti_gpu_domain *domain;
     const struct tutti_gpu_peer *peers;
     struct tutti_gpu_counters *counters;
-    const struct tutti_gpu_work *work; /* at hand */
+    const struct tutti_gpu_work *work; /* the current work */
     uint32_t nranks, rank;
-    uint32_t flag;     /* of the epoch */
-    uint64_t epoch;    /* of the work at hand, or the last one that took any */
-    uint64_t heard;    /* the last epoch in which everybody's greeting was read */
-    uint64_t meetings; /* of the grid, in this launch */
+    uint32_t flag;     /* gpu_epoch_flag(epoch) */
+    uint64_t epoch;    /* of the current work, or of the last one that took an epoch */
+    uint64_t heard;    /* the last epoch of which all greetings have been read */
+    uint64_t meetings; /* meetings of the grid in this launch, counting one that is under way */
     uint64_t start_ns, deadline_ns;
 };
 
@@ -67,9 +74,11 @@ GPU_INLINE struct tutti_gpu_mail *gpu_mail(uint8_t *mailbox)
 }
 
 /* ---- failing ----------------------------------------------------------------------------
- * Functions that are not inlined take the run by value, so that it stays in registers elsewhere. */
+ * Functions that are not inlined take the run by value: its address is never taken, so their
+ * callers keep it in registers. */
 
-/* Word of the greeting from me to a peer, or as I expect it from that peer. */
+/* The value number `word` of the greeting from this rank to `peer` (is_mine), or of the greeting
+ * that this rank expects from `peer`. */
 GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, uint32_t word,
                                       bool is_mine)
 {
@@ -80,7 +89,8 @@ GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, 
     return word < 2 ? work->signature[word] : word == 2 ? work->chain : work->number;
 }
 
-/* Ends all kernels of this rank; whoever is first tells the host why. `theirs`: their greeting. */
+/* Makes all kernels of this rank end. The first caller reports the fault to the host. `peer` is the
+ * rank that it was waiting for; `theirs` is the greeting of that rank, or NULL. */
 GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_gpu_fault fault, uint32_t peer,
                            const uint64_t theirs[GPU_GREETING_WORDS])
 {
@@ -99,10 +109,12 @@ GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_gpu_fault fault,
     gpu_add(&run.counters->is_aborted, 1);
 }
 
-/* Has waiting for that rank become pointless? */
+/* True if waiting for `peer` must stop: a block has failed, the host has aborted, or the deadline
+ * has passed. The function reports an abort or a missed deadline to the host. */
 GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
 {
-    /* Blocks of this rank wait for each other as one of them waits for a peer: it shall tell. */
+    /* While one block waits for a peer, other blocks of this rank wait for that block. They wait
+     * twice as long, so that the block that knows the peer reports it. */
     const uint64_t patience_ns = run.deadline_ns << (peer == run.rank);
 
     if (gpu_load_relaxed(&run.counters->is_aborted))
@@ -118,15 +130,16 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
     return false;
 }
 
-/* In every loop that waits for a rank: false when there is nothing to wait for any more. `polls` is
- * the loop's own, 0 at first. */
+/* Called in every loop that waits for a rank; false if the loop must stop. The caller sets *polls
+ * to 0 before the loop and leaves it alone in it. */
 GPU_INLINE bool gpu_may_wait(const struct gpu_run *run, uint32_t peer, uint32_t *polls)
 {
     gpu_pause();
     return ++*polls % GPU_POLLS != 0 || !gpu_gives_up(*run, peer);
 }
 
-/* Until the word is as large as that. What its writer released with it can be read then. */
+/* Waits until *at >= value. Then everything that its writer stored before it released *at can be
+ * read. False if the launch must end. */
 GPU_INLINE bool gpu_wait_for(const struct gpu_run *run, uint32_t peer, const uint64_t *at,
                              uint64_t value)
 {
@@ -140,7 +153,7 @@ GPU_INLINE bool gpu_wait_for(const struct gpu_run *run, uint32_t peer, const uin
 
 /* ---- meetings of the grid --------------------------------------------------------------- */
 
-/* Thread 0, in the name of its block, whose threads it has met. True for the last block. */
+/* Thread 0 of each block calls it, after a barrier of the block. True for the last block. */
 GPU_INLINE bool gpu_arrive(struct gpu_run *run)
 {
     gpu_fence();
@@ -152,8 +165,9 @@ GPU_INLINE bool gpu_wait_for_blocks(const struct gpu_run *run)
     return gpu_wait_for(run, run->rank, &run->counters->arrivals, run->meetings * gpu_blocks());
 }
 
-/* All threads of all blocks, each of which says whether it is fine; false, for all of the block,
- * when the launch is to end. */
+/* A barrier of the grid: all threads of all blocks call it. False, to all threads of a block, if
+ * the launch must end. A block with a thread that is not fine does not arrive; the others notice
+ * while they wait. */
 GPU_INLINE bool gpu_meet(struct gpu_run *run, bool is_fine)
 {
     if (gpu_barrier_or(!is_fine))
@@ -170,6 +184,7 @@ GPU_INLINE bool gpu_meet(struct gpu_run *run, bool is_fine)
 
 /* ---- greetings -------------------------------------------------------------------------- */
 
+/* All threads of one block: sends this epoch's greeting to all other ranks. */
 GPU_INLINE void gpu_greet(const struct gpu_run *run)
 {
     for (uint32_t i = gpu_thread(); i < run->nranks * GPU_GREETING_WORDS; i += gpu_threads()) {
@@ -184,6 +199,7 @@ GPU_INLINE void gpu_greet(const struct gpu_run *run)
     }
 }
 
+/* Waits for one value of the peer's greeting of this epoch. False if the launch must end. */
 GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint32_t word,
                                   uint64_t *ret_value)
 {
@@ -202,6 +218,7 @@ GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint
     }
 }
 
+/* Reports that the peer's greeting names another call. */
 GPU_FUNCTION void gpu_mismatch(const struct gpu_run run, uint32_t peer)
 {
     uint64_t theirs[GPU_GREETING_WORDS];
@@ -212,8 +229,9 @@ GPU_FUNCTION void gpu_mismatch(const struct gpu_run run, uint32_t peer)
     gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
 }
 
-/* The calling thread's share, among so many, of reading the greetings of ranks [first, first +
- * count) and comparing them with its own call. */
+/* Waits for the greetings of ranks [first, first + count) and compares them with this rank's call.
+ * `nthreads` threads share this work; the calling thread is number `index` of them. False if the
+ * launch must end, also because of a mismatch. */
 GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t count, uint32_t index,
                          uint32_t nthreads)
 {
@@ -233,7 +251,8 @@ GPU_INLINE bool gpu_hear(const struct gpu_run *run, uint32_t first, uint32_t cou
     return true;
 }
 
-/* That peer has begun the epoch before this one: it may be one further than this rank already. */
+/* Waits until the peer has begun the previous epoch. The peer may already be one epoch ahead of
+ * this rank; its greeting of that epoch counts, too. */
 GPU_INLINE bool gpu_wait_for_begin(const struct gpu_run *run, uint32_t peer)
 {
     const uint32_t *at = gpu_mail(run->peers[peer].from)->greetings[(run->epoch - 1) & 1].words[0];
@@ -250,7 +269,7 @@ GPU_INLINE bool gpu_wait_for_begin(const struct gpu_run *run, uint32_t peer)
     }
 }
 
-/* All of the block: everybody has begun the epoch before this one. */
+/* All threads of the block: waits until every rank has begun the previous epoch. */
 GPU_INLINE bool gpu_catch_up(const struct gpu_run *run)
 {
     bool is_fine = true;
@@ -261,7 +280,8 @@ GPU_INLINE bool gpu_catch_up(const struct gpu_run *run)
     return !gpu_barrier_or(!is_fine);
 }
 
-/* The calling thread's share in that no line in the half of the next epoch has a flag. */
+/* All threads of the grid call it: each clears its share of the LL lines in the next epoch's half
+ * of this rank's inboxes. The grid must meet before the next greeting is sent. */
 GPU_FUNCTION void gpu_clean(const struct gpu_run run)
 {
     const struct tutti_gpu_layout *layout = &run.domain->layout;
@@ -293,7 +313,7 @@ GPU_INLINE const struct tutti_gpu_post *gpu_post_from(const struct gpu_run *run,
     return &gpu_mail(run->peers[peer].from)->posts[run->epoch & 1];
 }
 
-/* By one thread: tell that peer where my buffers are, with this signal. */
+/* One thread: tells the peer where this rank's buffers are, and gives signal `number`. */
 GPU_INLINE void gpu_write_post(const struct gpu_run *run, uint32_t peer, uint64_t input,
                                uint32_t input_map, uint64_t output, uint32_t output_map,
                                uint32_t number)
@@ -307,8 +327,10 @@ GPU_INLINE void gpu_write_post(const struct gpu_run *run, uint32_t peer, uint64_
     gpu_store_release(&post->counter, gpu_signal_value(run, number));
 }
 
-/* All threads of all blocks: what they all did before this is done when peers have the signal. Does
- * not wait: gpu_await does, for the other blocks, too, and follows before the next meeting. */
+/* All threads of all blocks: gives signal `number` to all peers when the last block has arrived. A
+ * peer that has the signal sees everything that these threads did before. The function does not
+ * wait. gpu_await, which also waits for this rank's other blocks, must be called before the next
+ * meeting. */
 GPU_INLINE void gpu_signal(struct gpu_run *run, uint32_t number)
 {
     bool is_last = false;
@@ -324,8 +346,8 @@ GPU_INLINE void gpu_signal(struct gpu_run *run, uint32_t number)
             gpu_store_release(&gpu_post_to(run, peer)->counter, gpu_signal_value(run, number));
 }
 
-/* All threads of a block: all ranks, this one's blocks among them, have given their signal of that
- * number. False, for all of the block, when the launch is to end. */
+/* All threads of a block: waits until all peers have given signal `number` and all blocks of this
+ * rank have arrived. False, to all threads of the block, if the launch must end. */
 GPU_INLINE bool gpu_await(const struct gpu_run *run, uint32_t number)
 {
     bool is_fine = true;
@@ -340,7 +362,8 @@ GPU_INLINE bool gpu_await(const struct gpu_run *run, uint32_t number)
 
 /* ---- from the launch to its end ----------------------------------------------------------- */
 
-/* All threads. False, for all of the block: the communicator has ended. */
+/* All threads: initialises `run` from the launch and the counters. False, to all threads of the
+ * block, if an earlier failure or abort has ended the communicator. */
 GPU_INLINE bool gpu_run_begin(struct gpu_run *run, const struct tutti_gpu_launch *launch)
 {
     const struct tutti_gpu_domain *domain = launch->domain;
@@ -360,7 +383,8 @@ GPU_INLINE bool gpu_run_begin(struct gpu_run *run, const struct tutti_gpu_launch
     return !gpu_barrier_or(gpu_load_relaxed(&domain->counters->is_aborted) != 0);
 }
 
-/* All threads, before each work of a launch: begins its epoch, if it takes one. */
+/* All threads, before each work of a launch: begins the work's epoch if it takes one. False, to all
+ * threads of the block, if the launch must end. */
 GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
     run->work = work;
@@ -380,7 +404,8 @@ GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_gpu_work 
     return true;
 }
 
-/* All threads, whatever has happened. The last block takes the counters on to the next launch. */
+/* All threads, at the end of every launch, also of one that has failed. The last block to leave
+ * stores the counters for the next launch. */
 GPU_INLINE void gpu_run_end(const struct gpu_run *run)
 {
     struct tutti_gpu_counters *counters = run->counters;

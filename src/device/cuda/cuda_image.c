@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' image: the assembler takes in the file TUTTI_CUDA_IMAGE as it is. */
+ * The kernels' image: the assembler includes the file TUTTI_CUDA_IMAGE unchanged. */
 #include "device/cuda/cuda_image.h"
 
 const char tutti_cuda_image_architectures[] = TUTTI_CUDA_IMAGE_FOR;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' image as it is built in: a fat binary. 0 bytes where nvcc was not there. */
+ * The kernels' image that is built into the library: a fat binary. It has 0 bytes if the build had
+ * no nvcc, or was configured without kernels. */
 #ifndef TUTTI_DEVICE_CUDA_IMAGE_H
 #define TUTTI_DEVICE_CUDA_IMAGE_H
 
@@ -8,7 +9,8 @@
 extern const unsigned char tutti_cuda_image[];
 extern const size_t tutti_cuda_image_bytes;
 
-/* The compute capabilities that it has code for: "80 90"; "" where there is none. */
+/* The compute capabilities that the image has code for, separated by spaces, such as "80 90"; ""
+ * if there is no image. */
 extern const char tutti_cuda_image_architectures[];
 
 #endif

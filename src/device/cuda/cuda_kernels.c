@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading kernels, and launching them. */
+ * Loads the kernels' image into CUDA contexts, and launches kernels. */
 #include "device/cuda/cuda_kernels.h"
 
 #include "base/log.h"
@@ -25,7 +25,7 @@ static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
     [TUTTI_CUDA_KERNEL_MEETING] = "tutti_gpu_meeting",
 };
 
-#define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than kernels ever are */
+#define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than any image of kernels has */
 
 struct tutti_cuda_kernels {
     struct tutti_cuda_kernels *next;
@@ -36,15 +36,16 @@ struct tutti_cuda_kernels {
     struct tutti_cu_function *functions[TUTTI_CUDA_KERNEL_COUNT];
 };
 
-/* One for each context that has users. No longer: a context's modules end with it, and the next one
- * may have its address. */
+/* One object for each context that has users. It is removed with its last user: a context's modules
+ * end with the context, and a new context may have the same address. */
 static struct tutti_cuda_kernels *loaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the image ------------------------------------------------------------------------------ */
 
-/* Up to one byte more than there may be, and room for a zero at the end: PTX is text. NULL: no
- * memory. */
+/* Reads at most MOST_IMAGE_BYTES + 1 bytes, so that the caller notices a file that is too large. A
+ * zero follows them, because the file may be PTX, which is text. Returns NULL if there is no
+ * memory. The caller frees the result. */
 static char *read_bounded(FILE *file, size_t *ret_size)
 {
     size_t size = 0, capacity = 1 << 20;
@@ -89,7 +90,7 @@ static int read_file(const char *path, void **ret_image)
     return TUTTI_OK;
 }
 
-/* *ret_file is to be freed, once loaded. */
+/* *ret_file is what the caller must free once the image is loaded; it may be NULL. */
 static int find_image(const void **ret_image, void **ret_file)
 {
     const char *path = tutti_param_text(TUTTI_PARAM_CUDA_KERNELS);
@@ -110,6 +111,7 @@ static int find_image(const void **ret_image, void **ret_file)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+/* Records why loading failed, and returns TUTTI_ERR_DEVICE. */
 static int explain(const struct tutti_cuda *cuda, int code)
 {
     tutti_cu_device device;
@@ -191,7 +193,7 @@ int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kern
     return rc;
 }
 
-/* A context that is gone has taken its modules along. */
+/* A context that has been destroyed took its modules with it. */
 static void unload(struct tutti_cuda_kernels *kernels)
 {
     struct tutti_cu_context *context = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Our kernels in a CUDA context: loaded when first asked for, and launched.
+ * The library's kernels in a CUDA context: loads them on first use, and launches them.
  *
- * The image is built in, where nvcc was there to compile it, or a file that TUTTI_CUDA_KERNELS
- * names. All functions want the context to be the thread's current one. Thread-safe. */
+ * The image is the file that TUTTI_CUDA_KERNELS names, or else the one that is built in if nvcc was
+ * available. For all functions but tutti_cuda_kernels_put the context must be the calling thread's
+ * current one. All functions are thread-safe. */
 #ifndef TUTTI_DEVICE_CUDA_KERNELS_H
 #define TUTTI_DEVICE_CUDA_KERNELS_H
 
@@ -18,7 +19,7 @@ enum tutti_cuda_kernel {
     TUTTI_CUDA_KERNEL_REDUCE,  /* struct tutti_gpu_reduce_argument */
     TUTTI_CUDA_KERNEL_CONVERT, /* struct tutti_gpu_conversion */
     TUTTI_CUDA_KERNEL_LINES,   /* struct tutti_gpu_line_test */
-    TUTTI_CUDA_KERNEL_SMALL,   /* struct tutti_gpu_launch, and those below */
+    TUTTI_CUDA_KERNEL_SMALL,   /* struct tutti_gpu_launch, for this one and those below */
     TUTTI_CUDA_KERNEL_DIRECT,
     TUTTI_CUDA_KERNEL_GROUP,
     TUTTI_CUDA_KERNEL_MEETING,
@@ -27,25 +28,34 @@ enum tutti_cuda_kernel {
 
 struct tutti_cuda_kernels;
 
-/* The kernels of the current context: loaded for the first who gets them, the same ones for all
- * others. TUTTI_ERR_DEVICE, noted: none are built in, or none are for this GPU. */
+/* Returns the kernels of the current context. The first call in a context loads them; later calls
+ * return the same object and count one more user. Release each with tutti_cuda_kernels_put. `cuda`
+ * is borrowed and must outlive the kernels.
+ *
+ * Returns TUTTI_ERR_DEVICE if no context is current, no kernels are built in, or the named file
+ * cannot be read. It returns the same if the image has no code for this GPU or is of another
+ * version. The message is recorded but not logged. Returns TUTTI_ERR_SYSTEM if there is no
+ * memory. */
 int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels);
 
-/* By each who got them, once, when none of its launches is under way. The last one unloads them, if
- * their context is still there to be made current; forgotten they are in any case. NULL is
- * ignored. */
+/* Each user calls this once, when none of its launches is running any more. The last user's call
+ * unloads the kernels if their context is current, and frees the object in any case: a context that
+ * has been destroyed took its modules with it. NULL is ignored. */
 void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels);
 
-/* How many blocks of so many threads of any communicating kernel run at once on one multiprocessor;
- * at least 1. */
+/* The number of blocks of `threads` threads that one multiprocessor runs at the same time: the
+ * least of all communicating kernels. At least 1; 1 if the driver does not tell. */
 int tutti_cuda_kernels_occupancy(const struct tutti_cuda_kernels *kernels, uint32_t threads);
 
-/* Enqueue a kernel. `argument` is what the enum says, and copied. TUTTI_ERR_DEVICE. */
+/* Enqueues a kernel of `blocks` blocks of `threads` threads on `stream`. `argument` is the struct
+ * that the enum names; it is copied before the call returns. Returns TUTTI_ERR_DEVICE if the driver
+ * refuses the launch. */
 int tutti_cuda_kernels_launch(const struct tutti_cuda_kernels *kernels,
                               enum tutti_cuda_kernel kernel, uint32_t blocks, uint32_t threads,
                               const void *argument, struct tutti_cu_stream *stream);
 
-/* Copy by loads and stores of a few blocks, where a test wants no copy engine. */
+/* Enqueues a copy by loads and stores of a few threads, for tests that must not use a copy engine.
+ * Returns TUTTI_ERR_DEVICE like tutti_cuda_kernels_launch. */
 int tutti_cuda_kernels_copy(const struct tutti_cuda_kernels *kernels, void *to, const void *from,
                             size_t size_bytes, struct tutti_cu_stream *stream);
 

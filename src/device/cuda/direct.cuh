@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives from the ranks' buffers into the ranks' buffers, for large calls: every byte is read
- * once by whoever is responsible for it and stored straight to where it belongs.
+ * Collectives between the ranks' own buffers, for large calls. Each byte has a responsible rank,
+ * which reads it once and stores it directly to its destinations:
  *
  *   all-reduce, reduce   rank r combines slice r of all inputs, in rank order, for all outputs
  *   reduce-scatter       rank r combines block r
@@ -9,20 +9,23 @@
  *   all-to-all
  *   scatter              rank r copies its block from root's input
  *
- * First everybody posts where its buffers are: to each peer where that peer's part begins, for only
- * the owner knows the displacements of a v-form. A last signal says that a rank is done with all
- * others' buffers; who has it from all is done.
+ * First each rank posts where its buffers are. It tells each peer where that peer's part begins,
+ * because only the owner knows the displacements of a v-form. A last signal of a rank says that it
+ * no longer uses the buffers of others. A rank that has this signal from all ranks is done.
  *
- * Some buffers only their owner can use. Then all that the ranks cannot do directly goes through
- * their windows, in pieces that fit. All ranks see the same posts and decide alike. Of each piece
+ * Some buffers are unmapped: only their owner can use them. Then everything that the ranks cannot
+ * do directly goes through their windows, in pieces that fit. All ranks see the same posts, so they
+ * decide alike. For each piece:
  *
- *   - owners of such inputs copy them into their windows, and all signal ("staged"). Inputs that
- *     are to be multiplied are never read by others as they are, so they count among these; so do
- *     the buffers of an all-to-all in place, where what is stored would destroy what others are to
- *     read;
- *   - what is combined for an output that cannot be stored to is left in the window of who did it;
- *     what is only copied is fetched by the output's owner. All signal ("done");
- *   - owners of such outputs fetch what was combined for them.
+ *   - Owners of unmapped inputs copy them into their windows. All ranks signal "staged".
+ *   - All ranks combine or copy. A rank leaves what it combines for an unmapped output in its own
+ *     window. If data are only copied, the owner of an unmapped output fetches them. All ranks
+ *     signal "done".
+ *   - Owners of unmapped outputs fetch what was combined for them.
+ *
+ * Two kinds of buffers are treated as unmapped. Inputs that are to be multiplied must not be read
+ * by others before that. In an all-to-all in place a store would destroy what others have yet to
+ * read.
  */
 #ifndef TUTTI_DEVICE_CUDA_DIRECT_CUH
 #define TUTTI_DEVICE_CUDA_DIRECT_CUH
@@ -32,7 +35,7 @@
 
 /* ---- copying ------------------------------------------------------------------------------- */
 
-/* Into several places, reading once where all are aligned alike. */
+/* Copies to several destinations. If all buffers are aligned to words, the source is read once. */
 GPU_FUNCTION void gpu_copy_to_all(void *const *dsts, uint32_t ndsts, const void *src,
                                   uint64_t size_bytes, gpu_crew crew)
 {
@@ -73,7 +76,7 @@ GPU_INLINE void gpu_direct_copy(const struct gpu_direct *d, void *dst, const voi
     gpu_copy(dst, src, count * d->size, gpu_crew_of_grid());
 }
 
-/* Part of this rank's piece, or of root's, into all outputs that can be stored to. */
+/* Copies `part` of the piece at `src`, this rank's or the root's, into all mapped outputs. */
 GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, const uint8_t *src,
                                        gpu_part part)
 {
@@ -96,7 +99,7 @@ GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, const uint8_t
                     gpu_crew_of_grid());
 }
 
-/* What other ranks cannot store into this rank's output, and its own part. */
+/* Copies the parts of all ranks, its own among them, into this rank's output. */
 GPU_INLINE void gpu_direct_fetch(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank;
@@ -132,7 +135,8 @@ GPU_INLINE void gpu_direct_gather(const struct gpu_direct *d)
         gpu_direct_fetch(d);
 }
 
-/* All-to-all, and what of a scatter others cannot fetch. */
+/* Stores this rank's blocks into the mapped outputs of all ranks: for an all-to-all, and for the
+ * root of a scatter whose input others cannot fetch. */
 GPU_INLINE void gpu_direct_deal(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank;
@@ -160,8 +164,9 @@ GPU_INLINE void gpu_direct_exchange(const struct gpu_direct *d)
 
 /* ---- combining ------------------------------------------------------------------------------ */
 
-/* Elements [part.first, part.first + part.count) of the piece, of all ranks, into `outputs`, by
- * bits, and into the results' place if others' outputs cannot be stored to. By one thread. */
+/* One thread: describes the reduction of elements [part.first, part.first + part.count) of the
+ * piece over all ranks. `outputs` has a bit for each rank that needs the result. Unmapped outputs
+ * of other ranks are served by one more destination, the results' place in this rank's window. */
 GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, uint64_t outputs)
 {
     gpu_direct_table *table = d->table;
@@ -187,7 +192,7 @@ GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, ui
     table->job.premultiplied = TUTTI_GPU_NO_SOURCE;
 }
 
-/* Ranks whose outputs a rank's slice goes to. */
+/* The ranks, as bits, whose outputs receive each slice. */
 GPU_INLINE uint64_t gpu_direct_sinks(const struct gpu_direct *d)
 {
     const uint64_t all = UINT64_MAX >> (64 - d->run->nranks);
@@ -215,7 +220,7 @@ GPU_INLINE void gpu_direct_reduce(const struct gpu_direct *d)
     gpu_reduce(&d->table->job, gpu_crew_of_grid());
 }
 
-/* What others have combined for this rank. */
+/* Copies what others have combined for this rank from their windows into its output. */
 GPU_INLINE void gpu_direct_fetch_results(const struct gpu_direct *d)
 {
     const uint64_t count = gpu_in_piece(d, d->most);
@@ -231,7 +236,7 @@ GPU_INLINE void gpu_direct_fetch_results(const struct gpu_direct *d)
 
 /* ---- a work --------------------------------------------------------------------------------- */
 
-/* This rank's input into its window. */
+/* Copies the piece of this rank's input into its window, multiplied if need be. */
 GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
 {
     const struct tutti_gpu_work *work = d->work;
@@ -263,7 +268,7 @@ GPU_INLINE void gpu_direct_move(const struct gpu_direct *d)
     }
 }
 
-/* Does this rank fetch results? Does any? */
+/* The ranks, as bits, that fetch combined results, because their outputs are unmapped. */
 GPU_INLINE uint64_t gpu_direct_fetchers(const struct gpu_direct *d)
 {
     const bool is_sliced =
@@ -292,7 +297,8 @@ GPU_INLINE bool gpu_direct_run_piece(const struct gpu_direct *d, uint32_t signal
     return true;
 }
 
-/* All threads of the grid. */
+/* All threads of the grid: runs the current work. False, to all threads of a block, if the launch
+ * must end. */
 GPU_INLINE bool gpu_direct_run(struct gpu_run *run)
 {
     GPU_SHARED(gpu_direct_table, table);
@@ -314,7 +320,7 @@ GPU_INLINE bool gpu_direct_run(struct gpu_run *run)
         d.at += d.piece_count;
         signals += 2;
     } while (d.at < d.most);
-    /* Results may be overwritten when all have fetched theirs. */
+    /* Results may be overwritten only after all ranks have fetched theirs. */
     if (gpu_direct_fetchers(&d) == 0)
         return true;
     gpu_signal(run, signals + GPU_SIGNAL_STAGED);

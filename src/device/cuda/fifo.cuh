@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * FIFOs: slots that one block of a rank fills and the same block of a peer empties.
  *
- * A message travels in as many slots as its size takes, none of which has bytes of another message:
- * so both sides cut alike, by the size alone. The sender fills a slot when fewer are on their way
- * than there are slots, which the receiver's `head` tells; it releases `tail` when a slot is full.
+ * A message takes as many slots as its size needs, and no slot has bytes of two messages. So both
+ * sides cut a message into slots in the same way, from its size alone. The sender may fill a slot
+ * while fewer slots than the FIFO has are unacknowledged (the receiver's `head`). It releases
+ * `tail` after it has filled the slot.
  *
- * Messages that fit travel flagged instead, in one slot: in 16-byte words of two times four bytes
- * of data and a flag each, so that the receiver sees them without a release. They lie in an area of
- * their own, where nothing else ever does. The flag is the slot's number among all ever filled,
- * modulo a period. Words of a period before would be taken for new ones, therefore the receiver
- * cleans the area of each of the period's last slots before it gives the slot back.
+ * Small messages travel flagged instead, in one slot. Each 16-byte word holds twice four bytes of
+ * data and a flag, so that the receiver sees the data without a release. Flagged words have an area
+ * of their own, which holds nothing else. The flag is the number of the slot among all ever filled,
+ * modulo a period. A word of the previous period would look like a new one. So the receiver cleans
+ * the area of each of a period's last slots before it acknowledges the slot.
  *
  * Both sides count slots in device memory (struct tutti_gpu_counters), from launch to launch.
  */
@@ -25,7 +26,8 @@ GPU_INLINE struct tutti_gpu_fifo *gpu_fifo_at(const struct tutti_gpu_layout *lay
     return (struct tutti_gpu_fifo *)(mailbox + layout->fifo_at + number * layout->fifo_stride);
 }
 
-/* Slots that I have ever filled of, or emptied from, a peer's FIFO. */
+/* Where this rank counts the slots of FIFO `number` that it has ever filled for `peer`, or (with
+ * is_receive) emptied. */
 GPU_INLINE uint64_t *gpu_fifo_counter(const struct gpu_run *run, uint32_t number, uint32_t peer,
                                       bool is_receive)
 {
@@ -50,7 +52,7 @@ GPU_INLINE uint8_t *gpu_slot_data(const struct tutti_gpu_layout *layout,
 
 /* ---- flagged slots ---------------------------------------------------------------------- */
 
-enum { GPU_HEADER_WORDS = 4 }; /* of 8 bytes, which precede the data */
+enum { GPU_HEADER_WORDS = 4 }; /* words of 8 bytes that precede the data */
 #define GPU_SLOT_PERIOD UINT64_C(0x80000000)
 
 GPU_INLINE uint8_t *gpu_slot_words(const struct tutti_gpu_layout *layout,
@@ -60,7 +62,7 @@ GPU_INLINE uint8_t *gpu_slot_words(const struct tutti_gpu_layout *layout,
            slot % layout->slots * layout->flagged_bytes;
 }
 
-/* Does a message of so many bytes travel flagged? */
+/* True if a message of `size_bytes` travels flagged. */
 GPU_INLINE bool gpu_is_flagged(const struct tutti_gpu_layout *layout, uint64_t size_bytes)
 {
     return size_bytes + GPU_HEADER_WORDS * sizeof(uint64_t) <= layout->flagged_bytes / 2 &&
@@ -78,6 +80,7 @@ GPU_INLINE void gpu_store_slot_word(uint8_t *words, uint32_t i, uint64_t value, 
                       gpu_word{(uint32_t)value, flag, (uint32_t)(value >> 32), flag});
 }
 
+/* True if word `i` has arrived; *ret_value is undefined if it has not. Does not wait. */
 GPU_INLINE bool gpu_load_slot_word(const uint8_t *words, uint32_t i, uint32_t flag,
                                    uint64_t *ret_value)
 {
@@ -87,7 +90,8 @@ GPU_INLINE bool gpu_load_slot_word(const uint8_t *words, uint32_t i, uint32_t fl
     return got.y == flag && got.w == flag;
 }
 
-/* All threads of a block: 8-byte aligned bytes into a flagged slot; the last word may be padded. */
+/* All threads of a block: copies `size_bytes` bytes of `data`, which is aligned to 8 bytes, into a
+ * flagged slot. It reads `data` up to the next multiple of 8 bytes. */
 GPU_INLINE void gpu_pack_slot(uint8_t *words, const uint8_t *data, uint64_t size_bytes,
                               uint32_t flag)
 {
@@ -98,8 +102,8 @@ GPU_INLINE void gpu_pack_slot(uint8_t *words, const uint8_t *data, uint64_t size
                             flag);
 }
 
-/* The reverse, when the first word has come: the others are on their way. False when the launch
- * is to end. */
+/* All threads of a block: the reverse. It waits for words that have not arrived yet, so call it
+ * when the slot's first word has come. False if the launch must end. */
 GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_t *data,
                                 const uint8_t *words, uint64_t size_bytes, uint32_t flag)
 {
@@ -117,7 +121,7 @@ GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_
     return true;
 }
 
-/* All threads of the block, when they have met with all that was in the slot. */
+/* All threads of the block, after a barrier that follows their last load from the slot. */
 GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
                                  struct tutti_gpu_fifo *fifo, uint64_t slot)
 {
@@ -128,6 +132,7 @@ GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
         gpu_store_slot_word(words, i, 0, 0);
 }
 
+/* True if the slot is among the last of its period, one for each place in the FIFO. */
 GPU_INLINE bool gpu_slot_must_be_cleaned(const struct tutti_gpu_layout *layout, uint64_t slot)
 {
     return slot % GPU_SLOT_PERIOD >= GPU_SLOT_PERIOD - layout->slots;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integers: four of 8 bits at once, quotients. */
+ * Integer arithmetic: four 8-bit elements at once, and division. */
 #ifndef TUTTI_DEVICE_CUDA_INTEGER_CUH
 #define TUTTI_DEVICE_CUDA_INTEGER_CUH
 
@@ -15,7 +15,7 @@ GPU_INLINE bool gpu_is_signed(uint32_t type)
 
 /* ---- four bytes at once, the first one lowest ---------------------------------------------- */
 
-/* Without carries from one byte to the next. */
+/* Bytes are added without carries from one to the next. */
 GPU_INLINE uint32_t gpu_bytes_sum(uint32_t a, uint32_t b)
 {
     const uint32_t low = 0x7f7f7f7fu;
@@ -33,7 +33,7 @@ GPU_INLINE uint32_t gpu_bytes_product(uint32_t a, uint32_t b)
     return first | second | third | fourth;
 }
 
-/* Of unsigned ones. */
+/* The maximum of each pair of unsigned bytes. */
 GPU_INLINE uint32_t gpu_bytes_max(uint32_t a, uint32_t b)
 {
     uint32_t best = 0;
@@ -47,12 +47,12 @@ GPU_INLINE uint32_t gpu_bytes_max(uint32_t a, uint32_t b)
 /* ---- quotients ------------------------------------------------------------------------------- */
 
 struct gpu_divisor {
-    uint64_t by; /* 1 leaves things as they are */
+    uint64_t by; /* > 0; 1: values are not changed */
     uint32_t element_bytes;
     bool is_signed;
 };
 
-/* Truncated; `value` has been extended to 64 bits. */
+/* Truncates toward zero; `value` has been extended to 64 bits. */
 GPU_INLINE uint64_t gpu_divided(uint64_t value, gpu_divisor divisor)
 {
     const bool is_negative = divisor.is_signed && value >> 63 != 0;
@@ -77,7 +77,8 @@ GPU_INLINE uint64_t gpu_divided_half(uint64_t half, gpu_divisor divisor)
     return quotients;
 }
 
-/* All elements of a word: slow, but for averages of integers only, so there is one of it. */
+/* Divides all elements of a word. It is slow, but only averages of integers use it, so it is not
+ * inlined. */
 GPU_FUNCTION gpu_word gpu_divided_word(gpu_word word, gpu_divisor divisor)
 {
     return gpu_word_of(gpu_divided_half(gpu_half(word, 0), divisor),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All our kernels: the one file that nvcc compiles for GPUs, and the tests' build for the simulated
- * one. */
+ * All kernels of the library. This is the only file that nvcc compiles for GPUs; the tests' build
+ * compiles it for the simulated GPU. */
 #include "device/cuda/platform.cuh"
 
 #include "device/cuda/line_test.cuh"
@@ -39,13 +39,13 @@ GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argumen
 
 /* ---- with other ranks ------------------------------------------------------------------------ */
 
-/* Are lines whole on their way from and to peers? */
+/* Tests whether lines arrive whole from peers. */
 GPU_KERNEL(tutti_gpu_test_lines, TUTTI_GPU_THREADS, tutti_gpu_line_test, test)
 {
     gpu_test_lines(&test);
 }
 
-/* One work of lines. */
+/* Runs one work of kind LL or LL128. */
 GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 {
     gpu_run run;
@@ -55,7 +55,7 @@ GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
     gpu_run_end(&run);
 }
 
-/* One work between the ranks' buffers. */
+/* Runs one work of kind DIRECT. */
 GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 {
     gpu_run run;
@@ -65,7 +65,7 @@ GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
     gpu_run_end(&run);
 }
 
-/* Works of all kinds, one after the other. */
+/* Runs works of all kinds but COPIES, one after the other. */
 GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 {
     gpu_run run;
@@ -75,7 +75,7 @@ GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
     gpu_run_end(&run);
 }
 
-/* Between two copies of the driver's: of one block. */
+/* Runs one meeting of a work of kind COPIES. The launch has one block. */
 GPU_KERNEL(tutti_gpu_meeting, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 {
     gpu_run run;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two-sided steps and messages: lanes move slot by slot, each as soon as it can, as in
- * executor/host/lanes.c; nothing waits for one peer while another could go on.
+ * Two-sided steps and messages. Lanes move slot by slot, each as soon as it can, as in
+ * executor/host/lanes.c: a block never waits for one peer while a lane of another could move.
  *
- * A block takes turns of two halves. It scans: each thread looks after some lanes, whose FIFOs it
- * polls and whose dependencies it knows, and says which can move by a slot. When the block has met
- * it moves one slot of each of these after the other, by all its threads. Then the thread that
- * looks after the lane gives the slot to the peer and takes the lane on. Scans only read what other
- * lanes' threads write while slots move.
+ * A block alternates between two phases. In a scan each thread looks after some lanes: it polls
+ * their FIFOs, checks their dependencies, and marks those that can move by a slot. After a barrier
+ * all threads of the block together move one slot of each marked lane, one lane after another.
+ * After each such move the lane's own thread hands the slot over to the peer and advances the lane.
+ * What a scan reads of other threads' lanes is written only while slots move, so it does not race.
  *
- * Fused steps. The receiving lane stores a slot and the sending lane follows; or, when the sender
- * is as far and has room, one move does both. A step that stores nothing moves in no other way, so
- * its receiving lane waits for its sending lane, as a host's does when its bounce is full.
+ * Fused steps. The receiving lane stores a slot, and the sending lane follows later. If the sending
+ * lane is at the same offset and has a free slot, one move does both. For a step that stores
+ * nothing this is the only way, so its receiving lane waits for its sending lane, as on a host when
+ * the bounce buffer is full.
  */
 #ifndef TUTTI_DEVICE_CUDA_LANES_CUH
 #define TUTTI_DEVICE_CUDA_LANES_CUH
@@ -19,14 +20,15 @@
 
 /* ---- moving ------------------------------------------------------------------------------ */
 
-/* The slot of the peer that a lane receives from, or sends to. */
+/* The data of the slot that a lane receives, or fills, next. */
 GPU_INLINE uint8_t *gpu_lane_data(const struct gpu_run *run, const struct gpu_lane *lane,
                                   bool is_receive)
 {
     return gpu_slot_data(&run->domain->layout, is_receive ? lane->from : lane->to, lane->slots);
 }
 
-/* So many bytes that lie together in all places. `in` and `out`: in the slots. */
+/* Moves `size_bytes` bytes that are contiguous everywhere. `src` and `dst` are this rank's buffers;
+ * `in` is in the received slot, or NULL; `out` is in the slot to be filled, or NULL. */
 GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps *steps,
                                const struct tutti_gpu_step *step, const uint8_t *src, uint8_t *dst,
                                const uint8_t *in, uint8_t *out, uint64_t size_bytes)
@@ -53,7 +55,7 @@ GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* The segment that has byte `at` of a step. */
+/* The segment that contains byte `at` of a step: a binary search. */
 GPU_INLINE const struct tutti_gpu_segment *gpu_segment_at(const struct gpu_steps *steps,
                                                           uint32_t index, uint64_t at)
 {
@@ -74,7 +76,8 @@ GPU_INLINE const struct tutti_gpu_segment *gpu_segment_at(const struct gpu_steps
     return segments + first;
 }
 
-/* Bytes [at, at + size) of a step: from the slot `in` (NULL: not received), to the slot `out`. */
+/* Moves bytes [at, at + size_bytes) of a step. They come from the slot `in` (NULL: the step does
+ * not receive them now) and go to the slot `out` (NULL: it does not send them now). */
 GPU_INLINE void gpu_move_bytes(const struct gpu_run *run, const struct gpu_steps *steps,
                                uint32_t index, uint64_t at, uint64_t size_bytes, const uint8_t *in,
                                uint8_t *out)
@@ -96,8 +99,9 @@ GPU_INLINE void gpu_move_bytes(const struct gpu_run *run, const struct gpu_steps
     }
 }
 
-/* A flagged slot is unpacked into the slot of its number, where nothing else is: its sender has not
- * got it back. One that is to be sent is put together in memory of my own. */
+/* Moves a flagged slot. A received one is unpacked into the ordinary slot with the same number,
+ * which is unused: its sender has not been given it back. One to be sent is first assembled in this
+ * rank's own memory. False if the launch must end. */
 GPU_FUNCTION bool gpu_move_flagged(const struct gpu_run *run, const struct gpu_steps *steps,
                                    const struct gpu_lane *receiver, const struct gpu_lane *sender,
                                    uint32_t peer, uint32_t index, uint64_t size_bytes)
@@ -123,7 +127,7 @@ GPU_FUNCTION bool gpu_move_flagged(const struct gpu_run *run, const struct gpu_s
     return true;
 }
 
-/* All threads: a slot of the lane, or of both lanes of its step. False when the launch is to
+/* All threads: moves a slot of the lane, or of both lanes of its step. False if the launch must
  * end. */
 GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps *steps,
                               uint32_t number)
@@ -153,7 +157,7 @@ GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps 
 
 /* ---- going on ---------------------------------------------------------------------------- */
 
-/* One thread: the lane's step number `position`, from its beginning. */
+/* One thread: puts the lane at the beginning of its step number `position`, or past its last. */
 GPU_INLINE void gpu_start_step(const struct gpu_run *run, struct gpu_steps *steps,
                                uint32_t number, uint32_t position)
 {
@@ -184,7 +188,8 @@ GPU_INLINE void gpu_start_step(const struct gpu_run *run, struct gpu_steps *step
     lane->slots_left += gpu_slots_of(&run->domain->layout, lane->end - lane->at);
 }
 
-/* The thread that looks after the lane: a slot has been moved. */
+/* One thread, after a slot of the lane has been moved: hands it over to the peer (filled or free)
+ * and advances the lane. */
 GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
     const struct tutti_gpu_lane *table = gpu_lane_of(steps, number);
@@ -207,7 +212,7 @@ GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps
         gpu_start_step(run, steps, number, lane->position + 1);
 }
 
-/* The same, of a lane that can move. */
+/* The lane's thread, after a move: advances the lane, and the sending lane if that moved, too. */
 GPU_INLINE void gpu_go_on(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
     struct gpu_lane *lane = &steps->lanes[number];
@@ -222,7 +227,7 @@ GPU_INLINE void gpu_go_on(const struct gpu_run *run, struct gpu_steps *steps, ui
     gpu_pass_slot(run, steps, number);
 }
 
-/* All threads: what the lane has to do. False, for all, when the launch is to end. */
+/* All threads: does what the lane can do. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_move_lane(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
     const struct gpu_lane *lane = &steps->lanes[number];
@@ -243,7 +248,7 @@ GPU_INLINE bool gpu_move_lane(const struct gpu_run *run, struct gpu_steps *steps
     return !gpu_barrier_or(!is_fine);
 }
 
-/* A rank that keeps a lane from going on, rather one that should send. */
+/* A rank that some lane waits for, preferably one that should send; `me` if there is none. */
 GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t me)
 {
     uint32_t found = me;
@@ -261,8 +266,9 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
     return found;
 }
 
-/* One thread, now and then while no lane can move: may they still wait? Whoever does something
- * else, neighbour or not, may be what all wait for. */
+/* One thread, from time to time while no lane can move: false if the launch must end. It checks the
+ * greetings of all ranks, because a rank that runs another call may be the cause of the delay even
+ * if no lane communicates with it. */
 GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     bool is_fine = true;
@@ -275,7 +281,8 @@ GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu
 
 /* ---- all lanes --------------------------------------------------------------------------- */
 
-/* One thread for each lane: before its first piece, and after its last. */
+/* All threads, one for each lane: before the block's first piece, and after its last. The FIFOs'
+ * counters are loaded and stored. */
 GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
     for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
@@ -305,7 +312,8 @@ GPU_INLINE void gpu_close_lanes(const struct gpu_run *run, struct gpu_steps *ste
     }
 }
 
-/* All threads: the lanes that can move, those behind `first` before those ahead of it. */
+/* All threads: moves the lanes that can, beginning at a group of 32 lanes that depends on `first`,
+ * so that no lane is always the last. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_move_lanes(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                                uint32_t first)
 {
@@ -329,6 +337,7 @@ GPU_INLINE bool gpu_move_lanes(const struct gpu_run *run, struct gpu_steps *step
     return true;
 }
 
+/* True if the bit of any lane is set. */
 GPU_INLINE bool gpu_any(const uint32_t words[GPU_LANE_WORDS], uint32_t nlanes)
 {
     uint32_t any = 0;
@@ -338,7 +347,7 @@ GPU_INLINE bool gpu_any(const uint32_t words[GPU_LANE_WORDS], uint32_t nlanes)
     return any != 0;
 }
 
-/* All threads: all lanes of a piece. False, for all, when the launch is to end. */
+/* All threads: runs all lanes of a piece. False, to all threads, if the launch must end. */
 GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
     uint32_t polls = 0, turn = 0;
@@ -349,7 +358,7 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
     if (gpu_thread() == 0)
         steps->signals = 0;
     for (uint32_t scans = 0;; scans++, turn ^= 1) {
-        gpu_barrier(); /* lanes have gone on */
+        gpu_barrier(); /* all lanes have been advanced */
         if (!gpu_scan(run, steps, turn, is_fine))
             return false;
         if (!gpu_any(steps->is_open[turn], steps->program->nlanes))

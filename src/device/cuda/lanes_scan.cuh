@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lanes that look whether they can move: is a slot there, or free, is what it depends on complete,
- * is it the right message? One thread for each lane.
+ * The scan: finds the lanes that can move now. A sending lane needs a free slot, a receiving lane
+ * one that has arrived. The steps that the lane's step depends on must be complete, and a message
+ * must be the expected one. One thread looks after each lane.
  */
 #ifndef TUTTI_DEVICE_CUDA_LANES_SCAN_CUH
 #define TUTTI_DEVICE_CUDA_LANES_SCAN_CUH
@@ -14,6 +15,7 @@ GPU_INLINE uint32_t gpu_slots_of(const struct tutti_gpu_layout *layout, uint64_t
     return (uint32_t)((size_bytes + layout->slot_bytes - 1) / layout->slot_bytes);
 }
 
+/* Bytes of the lane's next slot. */
 GPU_INLINE uint64_t gpu_slice(const struct gpu_run *run, const struct gpu_lane *lane)
 {
     const uint64_t left = lane->end - lane->at, most = run->domain->layout.slot_bytes;
@@ -27,13 +29,13 @@ GPU_INLINE bool gpu_lane_is_flagged(const struct gpu_run *run, const struct gpu_
     return gpu_is_flagged(&run->domain->layout, gpu_bound_step(steps, lane->step)->bytes);
 }
 
-/* Is there a free slot? Polls, and writes nothing: any thread may ask. */
+/* True if a slot is free for this sending lane. It reads only, so any thread may call it. */
 GPU_INLINE bool gpu_has_credit(const struct gpu_run *run, const struct gpu_lane *lane)
 {
     return lane->slots - gpu_load_acquire(&lane->from->head) < run->domain->layout.slots;
 }
 
-/* Has the next slot come? */
+/* True if the next slot of this receiving lane has arrived. */
 GPU_INLINE bool gpu_has_slot(const struct gpu_run *run, const struct gpu_steps *steps,
                              struct gpu_lane *lane)
 {
@@ -64,7 +66,8 @@ GPU_INLINE uint64_t gpu_signature_word(const struct tutti_gpu_signature *signatu
                                                              : signature->number;
 }
 
-/* One thread: the header of the slot that has come, or that is to be filled. */
+/* One thread: reads the header of the slot that has arrived. False if some words of a flagged one
+ * are still missing. */
 GPU_FUNCTION bool gpu_read_header(const struct gpu_run *run, const struct gpu_lane *lane,
                                   bool is_flagged, uint64_t ret_words[GPU_HEADER_WORDS])
 {
@@ -85,6 +88,7 @@ GPU_FUNCTION bool gpu_read_header(const struct gpu_run *run, const struct gpu_la
     return true;
 }
 
+/* One thread: writes the header of the slot that is being filled. */
 GPU_INLINE void gpu_write_header(const struct gpu_run *run, const struct gpu_lane *lane,
                                  bool is_flagged, const struct tutti_gpu_signature *signature)
 {
@@ -104,7 +108,7 @@ GPU_INLINE void gpu_write_header(const struct gpu_run *run, const struct gpu_lan
                             gpu_slot_flag(lane->slots));
 }
 
-/* The message that has come is not the one that I expect. */
+/* Reports that the message that has arrived is not the expected one. */
 GPU_FUNCTION void gpu_message_mismatch(struct gpu_run run, uint32_t peer,
                                        const struct tutti_gpu_signature *mine,
                                        const uint64_t theirs[GPU_HEADER_WORDS])
@@ -120,7 +124,8 @@ GPU_FUNCTION void gpu_message_mismatch(struct gpu_run run, uint32_t peer,
     gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
 }
 
-/* Is what has come what I expect? False, too, when that is not known yet. */
+/* True if the message that has arrived is the expected one; false if that is not known yet. If it
+ * is another one, the function reports that, sets *ret_is_fine to false and returns false. */
 GPU_FUNCTION bool gpu_header_is_right(const struct gpu_run *run, const struct gpu_steps *steps,
                                       const struct gpu_lane *lane, uint32_t peer,
                                       bool *ret_is_fine)
@@ -141,7 +146,8 @@ GPU_FUNCTION bool gpu_header_is_right(const struct gpu_run *run, const struct gp
 
 /* ---- scanning ---------------------------------------------------------------------------- */
 
-/* The receiving half of a fused step, as its sending lane sees it: bytes that have been stored. */
+/* How far the receiving half of a fused step has come, for its sending lane: the offset up to which
+ * bytes have been stored. lane->end if the step receives nothing. */
 GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu_lane *lane)
 {
     const uint32_t number = steps->steps[lane->step].receive_lane;
@@ -153,6 +159,7 @@ GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu
     return source->step > lane->step ? lane->end : source->step == lane->step ? source->at : 0;
 }
 
+/* A RECV_REDUCE_SEND stores nothing to send from: its sending lane moves only with the receiver. */
 GPU_INLINE enum gpu_move gpu_sender_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                         const struct gpu_lane *lane)
 {
@@ -162,7 +169,8 @@ GPU_INLINE enum gpu_move gpu_sender_can(const struct gpu_run *run, const struct 
     return gpu_has_credit(run, lane) ? GPU_MOVE : GPU_STAY;
 }
 
-/* The lane that sends on what this one receives, if it is as far and has room. */
+/* True if the lane that forwards what this lane receives is at the same offset and has a free
+ * slot. */
 GPU_INLINE bool gpu_sender_follows(const struct gpu_run *run, const struct gpu_steps *steps,
                                    const struct gpu_lane *lane)
 {
@@ -192,7 +200,7 @@ GPU_INLINE enum gpu_move gpu_receiver_can(const struct gpu_run *run, const struc
     return steps->steps[lane->step].kind == TUTTI_STEP_RECV_REDUCE_SEND ? GPU_STAY : GPU_MOVE;
 }
 
-/* Local steps can run but for waits, whose signals must have come. */
+/* A local step can always run, except a WAIT, whose signals must have arrived. */
 GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                        struct gpu_lane *lane, bool *ret_is_fine)
 {
@@ -217,7 +225,8 @@ GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct g
     return GPU_MOVE;
 }
 
-/* The thread that looks after the lane: can it move? */
+/* The lane's thread: what the lane can do now. *ret_is_fine becomes false if the launch must
+ * end. */
 GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                         struct gpu_lane *lane, uint32_t number, bool *ret_is_fine)
 {
@@ -241,8 +250,8 @@ GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct 
     return gpu_sender_can(run, steps, lane);
 }
 
-/* All threads. A bit for each lane that can move, and for each that is not done. False, for all,
- * when the launch is to end. */
+/* All threads: sets the bits of the lanes that can move, and of those that are not done, in set
+ * `turn`. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_scan(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                          bool is_fine)
 {

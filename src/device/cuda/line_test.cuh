@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test of lines: does all of a line come with its flag? Ranks send each other lines of which
- * they know every byte, and look at each as soon as its flag is there.
+ * The test of lines: whether a line that is seen with its flag is always complete. Ranks send each
+ * other lines of known content, and check each line as soon as they see its flag.
  *
- * A warp looks after a peer, or several: it sends them some lines, then waits for theirs, looking
- * at all in turns, and that is a round. Lines lie where those of works will, in halves that take
- * turns: who sends for round r + 2 has all of round r + 1, whose sender had read what was sent in
- * round r.
+ * Each warp looks after one peer or several. In a round it sends some lines to each of them, and
+ * then waits for theirs, polling all these peers in rotation. The lines lie where LL128 works will
+ * put theirs, in two halves that alternate. A rank sends for round r + 2 only after it has all
+ * lines of round r + 1, and their sender had read the lines of round r before it sent these.
  *
- * How often a line was torn is counted where the host looks. Flags are none that an epoch could
- * have, so what comes late is not taken for anything else.
+ * Torn lines are counted in the report to the host. The flags have values that no epoch has, so a
+ * late line cannot be mistaken for one of a work.
  */
 #ifndef TUTTI_DEVICE_CUDA_LINE_TEST_CUH
 #define TUTTI_DEVICE_CUDA_LINE_TEST_CUH
@@ -18,17 +18,19 @@
 
 enum {
     GPU_LINE_LANES = 8,
-    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_GPU_LINE, /* that a warp stores at once */
+    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_GPU_LINE, /* a warp stores them at once */
 };
-/* The last one of each line. */
+/* Bit i: thread i of a warp has the last 16 bytes of a line, which contain the flag. */
 #define GPU_FLAG_LANES 0x80808080u
 
+/* The index of the calling thread in its warp. */
 GPU_INLINE uint32_t gpu_lane(void)
 {
     return gpu_thread() % GPU_WARP;
 }
 
-/* The calling thread's part of the lines of a round in a mailbox: every time in another place. */
+/* The address of the calling thread's part of a round's lines in a mailbox. Successive rounds use
+ * different places. */
 GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t *mailbox,
                                  uint32_t round)
 {
@@ -38,7 +40,8 @@ GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t 
            (uint64_t)(round / 2 % places) * GPU_ROUND_BYTES + gpu_lane() * GPU_WORD_BYTES;
 }
 
-/* What that part is: unlike what lay there before, and with the flag in a line's last 8 bytes. */
+/* The content of that part. It differs from what lay there before, and the last 8 bytes of a line
+ * are its flag. */
 GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
 {
     const uint32_t number = (round * TUTTI_GPU_RANKS + sender) * GPU_WARP + gpu_lane() + 1;
@@ -49,7 +52,7 @@ GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
     return gpu_word{mixed, ~mixed, mixed ^ 0x55555555u, mixed + 1};
 }
 
-/* All of the warp: may it go on waiting? */
+/* All threads of the warp: true if the warp may go on waiting. */
 GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64_t start_ns,
                                   uint32_t *polls)
 {
@@ -60,8 +63,8 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64
                          (test->deadline_ns != 0 && gpu_now_ns() - start_ns > test->deadline_ns));
 }
 
-/* All of the warp: have all lines of a round come from that peer? Those that have a flag and are
- * not whole are added to *ret_torn. */
+/* All threads of the warp: true if all lines of a round have arrived from the peer. Lines that have
+ * a flag but are not whole are added to *ret_torn. */
 GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t peer, uint32_t round,
                               uint64_t *ret_torn)
 {
@@ -78,7 +81,7 @@ GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t pe
     return flags == GPU_FLAG_LANES;
 }
 
-/* One thread of the warp that looks after the peer. */
+/* All threads of the warp; its first thread adds the peer's torn lines to the report. */
 GPU_INLINE void gpu_test_note(const struct tutti_gpu_domain *domain, uint32_t peer, uint64_t torn)
 {
     uint64_t *at = &domain->report->torn[peer];
@@ -87,7 +90,8 @@ GPU_INLINE void gpu_test_note(const struct tutti_gpu_domain *domain, uint32_t pe
         gpu_store_relaxed(at, torn == TUTTI_GPU_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
 }
 
-/* The first from `peer` on that is in the list; else as many as there are ranks. */
+/* The first rank from `peer` on whose bit is set in `list`; the number of ranks if there is
+ * none. */
 GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_t list,
                                   uint32_t peer)
 {
@@ -96,7 +100,8 @@ GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_
     return peer;
 }
 
-/* All of the warp: wait for a round's lines of all these peers. False: some have not come. */
+/* All threads of the warp: waits for a round's lines from all these peers. False if some have not
+ * arrived in time. */
 GPU_INLINE bool gpu_test_receive(const struct tutti_gpu_line_test *test, uint64_t peers,
                                  uint32_t round, uint64_t start_ns)
 {
@@ -121,7 +126,7 @@ GPU_INLINE bool gpu_test_receive(const struct tutti_gpu_line_test *test, uint64_
     }
 }
 
-/* All threads of the block. */
+/* All threads of the block: runs the test. */
 GPU_INLINE void gpu_test_lines(const struct tutti_gpu_line_test *test)
 {
     const struct tutti_gpu_domain *domain = test->domain;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All collectives by lines with flags, for small calls: each rank pushes what others need into its
- * mailboxes with them and combines, or copies, what arrives in its own. The flags say what has
- * arrived, so nothing is fenced, nobody is signalled, and there is no barrier at the end: the next
- * epoch has memory of its own (core.cuh).
+ * All collectives by lines with flags, for small calls. Each rank pushes the data that its peers
+ * need into their mailboxes, and combines or copies what arrives in its own. The flags tell which
+ * data have arrived. So there are no fences or signals, and no barrier at the end: the next epoch
+ * has memory of its own (core.cuh).
  *
- * Reductions are done by every rank that needs the result, from all ranks' inputs in rank order,
- * with its own from its own memory: all ranks come to the same bits.
+ * Every rank that needs the result of a reduction computes it, from the inputs of all ranks in rank
+ * order. It reads its own input from its own memory. So all ranks get the same bits.
  *
- * What goes from one rank to another is cut into units, which lie in the mailbox in their order;
- * each block has a share of the units, the same ones for pushing and for combining, and meets in
- * between: where output is input each unit has been pushed before its place is overwritten. Ranks
- * need not have equal grids.
+ * The data from one rank to another are cut into units, which lie in the mailbox in order. Each
+ * block has a share of the units, the same one for pushing and for combining, with a barrier of the
+ * block in between. So if the output is the input, each unit has been pushed before it is
+ * overwritten. Ranks need not have grids of the same size.
  */
 #ifndef TUTTI_DEVICE_CUDA_LL_CUH
 #define TUTTI_DEVICE_CUDA_LL_CUH
@@ -20,10 +20,12 @@
 
 enum { GPU_LL_BATCH = 4 }; /* sources that a thread waits for at the same time */
 
-/* ---- two kinds of lines ------------------------------------------------------------------- */
+/* ---- two kinds of lines -------------------------------------------------------------------
+ * Each has `lanes`, the number of threads that share a unit, and `unit_bytes`, a unit's data. */
 
-/* LL: 16 bytes with a flag beside each 4 bytes of data. A unit is 16 bytes of data, in two lines, a
- * warp apart so that its accesses are whole; the second one only where there is data for it. */
+/* LL: 16 bytes, with a flag after each 4 bytes of data. A unit is 16 bytes of data in two such
+ * lines. These lie GPU_WARP lines apart, so that each access of a warp is contiguous. The second
+ * line is used only if there are data for it. */
 struct gpu_ll_lines {
     enum { lanes = 1, unit_bytes = 16 };
 
@@ -51,7 +53,7 @@ struct gpu_ll_lines {
         if (bytes > 8)
             gpu_store_flagged(at + GPU_WARP * 16, gpu_word{word.z, run->flag, word.w, run->flag});
     }
-    /* True when it has come. */
+    /* True if the thread's part of the unit has arrived. */
     GPU_INLINE bool load(const uint8_t *at, uint32_t bytes, bool is_there,
                          const struct gpu_run *run, gpu_word *ret_word)
     {
@@ -65,13 +67,13 @@ struct gpu_ll_lines {
         return low.y == run->flag && low.w == run->flag && high.y == run->flag &&
                high.w == run->flag;
     }
-    /* What threads that must stay together agree on. */
+    /* Votes among the threads that must stay together: here each is alone. */
     GPU_INLINE bool all(bool is_true) { return is_true; }
     GPU_INLINE bool any(bool is_true) { return is_true; }
 };
 
-/* LL128: 128 bytes, of which the last 8 are the epoch. A unit is a line; 8 threads have 16 bytes of
- * it each, and warps stay together. */
+/* LL128: 128 bytes, of which the last 8 are the epoch. A unit is one line. Each of 8 threads has 16
+ * bytes of it, and the threads of a warp stay together. */
 struct gpu_ll128_lines {
     enum { lanes = 8, unit_bytes = 120 };
 
@@ -113,7 +115,7 @@ struct gpu_ll128_lines {
 
 /* ---- units --------------------------------------------------------------------------------- */
 
-/* Units [first, first + count), which are this block's, of each of some transfers. */
+/* This block's units of each transfer: [first, first + count). */
 struct gpu_ll_share {
     uint32_t first, count;
 };
@@ -127,10 +129,10 @@ template <typename lines> GPU_INLINE gpu_ll_share gpu_ll_share_of(uint64_t most_
     return gpu_ll_share{first, units - first < each ? units - first : each};
 }
 
-/* What a thread has of a unit: `bytes` of the data from `at` on. */
+/* A thread's part of a unit: `bytes` bytes of the transfer's data, from byte `at` on. */
 struct gpu_ll_piece {
     uint32_t unit, at, bytes;
-    bool is_there; /* is the unit, though perhaps nothing of it is this thread's */
+    bool is_there; /* true if the unit exists, even if this thread has no bytes of it */
 };
 
 template <typename lines>
@@ -144,7 +146,8 @@ GPU_INLINE gpu_ll_piece gpu_ll_piece_of(uint32_t unit, bool is_mine, uint64_t si
                         is_mine && unit * lines::unit_bytes < size};
 }
 
-/* The first of the slots that units are dealt to, and how many there are in the block. */
+/* Units are dealt to slots, each of which is `lanes` threads. The first slot of this thread, and
+ * the number of slots in a block. */
 template <typename lines> GPU_INLINE uint32_t gpu_ll_slot(void)
 {
     return gpu_thread() / lines::lanes;
@@ -157,6 +160,7 @@ template <typename lines> GPU_INLINE uint32_t gpu_ll_slots(void)
 
 /* ---- pushing --------------------------------------------------------------------------------- */
 
+/* The piece's bytes of this rank's input, multiplied if need be; 0 beyond them. */
 GPU_INLINE gpu_word gpu_ll_input(const struct gpu_run *run, gpu_part part, gpu_ll_piece piece,
                                  uint64_t scalar)
 {
@@ -192,7 +196,8 @@ GPU_INLINE void gpu_ll_push(const struct gpu_run *run, gpu_ll_share share, uint6
 
 /* ---- combining ------------------------------------------------------------------------------- */
 
-/* The words of a piece of ranks [first, first + count): of this rank its own. */
+/* Waits for the words of a piece from ranks [first, first + count), GPU_LL_BATCH of them at most;
+ * the word of this rank is `own`. False if the launch must end. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32_t count,
                                gpu_ll_piece piece, gpu_word own, gpu_word ret_words[GPU_LL_BATCH])
@@ -222,7 +227,7 @@ GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32
     }
 }
 
-/* All ranks' inputs into one output. */
+/* Combines the inputs of all ranks into this rank's output. */
 template <typename lines> struct gpu_ll_reduction {
     template <typename kind>
     GPU_INLINE bool run_by(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
@@ -263,7 +268,8 @@ template <typename lines> struct gpu_ll_reduction {
     }
 };
 
-/* Is this rank's part of its input, or of root's, there already? */
+/* True if the part of this rank's input that belongs in its own output already lies there, and is
+ * not to be multiplied. */
 GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -274,7 +280,7 @@ GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
            !work->is_premultiplied;
 }
 
-/* Each rank's part into a place of its own; this one's, too. */
+/* Copies each rank's part, also this rank's own, to its place in the output. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {
@@ -307,7 +313,7 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
 {
     const struct tutti_gpu_work *work = run->work;
 
-    /* Of one rank alone the bits are copied, whatever they mean. */
+    /* A single rank's bits are copied without interpretation. */
     if (!gpu_reduces(work) || run->nranks == 1)
         return gpu_ll_copy<lines>(run, share, scalar);
     GPU_WITH_KIND(work->type, gpu_ll_reduction<lines>::template run_by, run, share, scalar)
@@ -315,7 +321,7 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
 
 /* ---- a work ---------------------------------------------------------------------------------- */
 
-/* Bytes of the largest part that this rank gives to somebody, or takes. */
+/* Bytes of the largest part that this rank gives to a rank, or takes from one. */
 GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -336,12 +342,13 @@ GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
     return most * gpu_type_bytes(work->type);
 }
 
-/* Block 0: is everybody whom this rank needs data of doing the same? */
+/* All threads; block 0 reads the greetings of all ranks whose data this rank needs. False if the
+ * launch must end; threads may get different results. */
 GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
     const uint32_t root = (uint32_t)work->root;
-    /* The block's first threads have data to look after. */
+    /* The block's first threads have units to move, so the last ones read the greetings. */
     const uint32_t index = gpu_threads() - 1 - gpu_thread();
     uint32_t first = 0, count = run->nranks;
 
@@ -357,7 +364,8 @@ GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
     return gpu_block() != 0 || gpu_hear(run, first, count, index, gpu_threads());
 }
 
-/* All threads of the grid. Each says whether it is fine. */
+/* All threads of the grid: runs the current work. False if the calling thread has found that the
+ * launch must end; threads may get different results. */
 template <typename lines> GPU_INLINE bool gpu_ll(struct gpu_run *run)
 {
     const uint64_t gives_bytes = gpu_ll_most(run, true), takes_bytes = gpu_ll_most(run, false);

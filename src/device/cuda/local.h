@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hosts ask of the kernels that need no other rank: plain structs, the same for C and CUDA
- * C++. Numerics and rules of overlap are those of device/cpu/cpu.h. */
+ * Jobs for kernels that involve no other rank, and these kernels' arguments: plain structs that C
+ * and CUDA C++ share. The rules of device/cpu/cpu.h on numerics and overlap apply. */
 #ifndef TUTTI_DEVICE_CUDA_LOCAL_H
 #define TUTTI_DEVICE_CUDA_LOCAL_H
 
@@ -11,28 +11,29 @@
 #define TUTTI_GPU_NO_SOURCE UINT32_MAX
 
 /* dsts[k][i] = round(scale(srcs[0][i] op srcs[1][i] op ... )) for all k < ndsts, i < count. All
- * pointers are the device's; buffers are aligned to one element, nothing more. */
+ * pointers are device addresses. Buffers need only be aligned to one element. */
 struct tutti_gpu_reduction {
-    uint32_t type, op; /* enum tutti_type, enum tutti_op; with one source any op does */
+    uint32_t type, op; /* enum tutti_type, enum tutti_op; one source: `op` is ignored */
     uint32_t nsrcs, ndsts;
     const void *const *srcs;
     void *const *dsts;
     uint64_t count; /* in elements */
     struct tutti_scale scale;
-    /* The source whose elements are multiplied by `scalar` and rounded before all else, as
-     * tutti_cpu_premultiply does; TUTTI_GPU_NO_SOURCE. */
+    /* Index of the source whose elements are first multiplied by `scalar` and rounded, as
+     * tutti_cpu_premultiply does; TUTTI_GPU_NO_SOURCE: none. */
     uint32_t premultiplied;
     uint32_t unused;
     uint64_t scalar; /* its first bytes are one element */
 };
 
-/* dst[i] = src[i] * multiply, from a narrow floating type to float32 or back. Not in place. */
+/* dst[i] = src[i] * multiply, from a narrow floating type to float32 or back; the product is taken
+ * in float32. `dst` and `src` must not overlap. */
 struct tutti_gpu_conversion {
-    uint32_t type; /* the narrow one */
-    uint32_t is_widening;
+    uint32_t type; /* the narrow type: an enum tutti_type */
+    uint32_t is_widening; /* true if `dst` is float32, false if `src` is */
     const void *src;
     void *dst;
-    uint64_t count;
+    uint64_t count; /* in elements */
     float multiply;
     uint32_t unused;
 };
@@ -41,21 +42,21 @@ struct tutti_gpu_conversion {
 
 enum { TUTTI_GPU_INLINE_POINTERS = 16 };
 
-/* tutti_gpu_reduce. Where all pointers fit they lie here, the sources first, and the job's arrays
- * are NULL. */
+/* Argument of tutti_gpu_reduce. If all pointers of the job fit into `pointers`, they lie there, the
+ * sources first, and the job's own arrays are NULL. */
 struct tutti_gpu_reduce_argument {
     struct tutti_gpu_reduction job;
     void *pointers[TUTTI_GPU_INLINE_POINTERS];
 };
 
-/* tutti_gpu_copy: bytes, of any alignment. */
+/* Argument of tutti_gpu_copy: bytes at any alignment. `dst` may equal `src`. */
 struct tutti_gpu_copy_argument {
     const void *src;
     void *dst;
     uint64_t size_bytes;
 };
 
-/* tutti_gpu_empty: nothing is done, which takes how long? */
+/* Argument of tutti_gpu_empty, which does nothing: it measures what a launch costs. */
 struct tutti_gpu_empty_argument {
     uint64_t unused;
 };

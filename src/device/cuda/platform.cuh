@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that our kernels use of the machine they run on.
+ * The machine that kernels run on: threads, barriers, memory accesses, the clock.
  *
- * Kernels are written against the functions of this file alone, so that the same sources run on a
- * GPU, where these are PTX, and on the simulated one of the tests, where threads are fibers of a
- * processor (simulated_platform.h, which the tests' build finds).
+ * Kernels access the machine only through this file, so the same sources run on a GPU and on the
+ * simulated GPU of the tests. On a GPU these functions are PTX. In the tests' build threads are
+ * fibers on a CPU (simulated_platform.h).
  *
- * Memory. Whatever another thread may have written, or will read, is touched by these functions and
- * no others. The order in which one thread's stores become visible to others is unknown, but:
+ * Memory. Data that another thread may have written or will read are accessed only by these
+ * functions. In general the order in which one thread's stores become visible to others is unknown.
+ * The guarantees are:
  *
- *  - gpu_barrier orders what the block's threads did before it, for the block's threads, and what a
- *    thread of the block releases afterwards takes along what all of them stored before it;
- *  - gpu_store_release publishes what this thread stored, and saw, before; pairs with
- *    gpu_load_acquire;
- *  - gpu_fence orders this thread's accesses before it against those after it, for all who look;
- *  - words of 8 bytes are never seen half written; a gpu_word is stored as two of them, in any
- *    order;
- *  - a line (128 bytes, stored by 8 threads of a warp in one gpu_store_line) is seen whole or not
- *    at all only where that has been tested.
+ *  - gpu_barrier makes what the block's threads did before it visible to all threads of the block.
+ *    A release by any of these threads after the barrier publishes what all of them stored before.
+ *  - gpu_store_release publishes all that this thread stored before, and all stores that it had
+ *    seen. It pairs with gpu_load_acquire.
+ *  - gpu_fence orders this thread's earlier accesses before its later ones, for all observers.
+ *  - Aligned words of 8 bytes are never seen half written. A gpu_word is stored as two of them, in
+ *    either order.
+ *  - A line is 128 bytes that 8 threads of a warp store in one gpu_store_line. Observers see it
+ *    either whole or not at all only on connections for which that has been tested (line_test.cuh).
  *
- * "System" is all processors and GPUs; "device" this GPU alone.
+ * Acquire, release and relaxed accesses and fences act at the scope of the whole system, that is,
+ * all CPUs and GPUs; gpu_add acts on this GPU only. A comment that begins with "All threads" means
+ * that every one of them must call the function.
  */
 #ifndef TUTTI_DEVICE_CUDA_PLATFORM_CUH
 #define TUTTI_DEVICE_CUDA_PLATFORM_CUH
@@ -26,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 16 bytes, aligned: what one access moves. */
+/* 16 aligned bytes: the most that one access moves. */
 struct alignas(16) gpu_word {
     uint32_t x, y, z, w;
 };
@@ -35,7 +38,7 @@ enum { GPU_WARP = 32 };
 
 #if !defined(__CUDACC__)
 
-/* Defines all below, under the same names. */
+/* Defines everything below under the same names. */
 #include "simulated_platform.h"
 #define GPU_NO_UNROLL
 
@@ -43,15 +46,16 @@ enum { GPU_WARP = 32 };
 
 #define GPU_INLINE static __device__ __forceinline__
 #define GPU_FUNCTION static __device__ __noinline__
-/* A kernel of at most that many threads a block, with one argument, a struct. Two of its blocks fit
- * on a multiprocessor: one for each of two communicators. */
+/* A kernel of at most `most_threads` threads per block, with one argument, a struct. Its registers
+ * are limited so that two blocks fit on a multiprocessor: one for each of two communicators. */
 #define GPU_KERNEL(name, most_threads, type, argument)                \
     extern "C" __global__ void __launch_bounds__(most_threads, 2)    \
     name(const __grid_constant__ type argument)
-/* Memory that the threads of a block share; contents undefined at first. In function bodies. */
+/* Memory that the threads of a block share, with undefined initial contents. Use it in function
+ * bodies. */
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_UNROLL _Pragma("unroll")
-/* Loops whose few turns are not worth the code. */
+/* For loops that run too rarely to be worth the code of an unrolled one. */
 #define GPU_NO_UNROLL _Pragma("unroll 1")
 
 /* ---- who am I ------------------------------------------------------------------------- */
@@ -63,18 +67,18 @@ GPU_INLINE uint32_t gpu_blocks(void) { return gridDim.x; }
 
 /* ---- meeting -------------------------------------------------------------------------- */
 
-/* All threads of the block. */
+/* All threads of the block call it and wait for each other. */
 GPU_INLINE void gpu_barrier(void) { __syncthreads(); }
-/* The same; is it true of any of them? */
+/* The same; true, to all threads, if `is_true` is true in any of them. */
 GPU_INLINE bool gpu_barrier_or(bool is_true) { return __syncthreads_or(is_true) != 0; }
-/* All 32 threads of the warp, all of which must come. */
+/* All 32 threads of the warp call these. gpu_ballot: bit i is `is_true` of thread i of the warp. */
 GPU_INLINE uint32_t gpu_ballot(bool is_true) { return __ballot_sync(0xffffffffu, is_true); }
 GPU_INLINE bool gpu_warp_all(bool is_true) { return __all_sync(0xffffffffu, is_true) != 0; }
 GPU_INLINE bool gpu_warp_any(bool is_true) { return __any_sync(0xffffffffu, is_true) != 0; }
 
 /* ---- memory --------------------------------------------------------------------------- */
 
-/* Data: `at` is aligned to the size. */
+/* Ordinary data; `at` is aligned to the size of the access. */
 template <typename T> GPU_INLINE T gpu_load(const T *at) { return *at; }
 template <typename T> GPU_INLINE void gpu_store(T *at, T value) { *at = value; }
 GPU_INLINE gpu_word gpu_load_word(const void *at)
@@ -90,7 +94,7 @@ GPU_INLINE void gpu_store_word(void *at, gpu_word word)
     asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};"
                  :: "l"(at), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w) : "memory");
 }
-/* The same of what nobody will read again soon: not to be kept in caches. */
+/* The same, for data that will not be read again soon: it leaves the first-level cache alone. */
 GPU_INLINE gpu_word gpu_load_word_once(const void *at)
 {
     gpu_word word;
@@ -100,7 +104,7 @@ GPU_INLINE gpu_word gpu_load_word_once(const void *at)
     return word;
 }
 
-/* Words that flags travel in: past the first cache, never torn within 8 bytes. */
+/* Words that carry flags: they bypass the first-level cache and are never torn within 8 bytes. */
 GPU_INLINE gpu_word gpu_load_flagged(const void *at)
 {
     gpu_word word;
@@ -115,7 +119,7 @@ GPU_INLINE void gpu_store_flagged(void *at, gpu_word word)
                  :: "l"(at), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w) : "memory");
 }
 /* This thread's 16 bytes of a line that 8 consecutive threads store or load together. All threads
- * of the warp must come; `is_there` says who has something. */
+ * of the warp must call it; those whose `is_there` is false neither load nor store, and load 0. */
 GPU_INLINE gpu_word gpu_load_line(const void *at, bool is_there)
 {
     gpu_word word = {0, 0, 0, 0};
@@ -157,7 +161,8 @@ GPU_INLINE void gpu_store_relaxed(uint64_t *at, uint64_t value)
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" :: "l"(at), "l"(value) : "memory");
 }
 GPU_INLINE void gpu_fence(void) { __threadfence_system(); }
-/* Adds, for the device, acquiring and releasing; returns what was there before. */
+/* Adds `more` to *at, atomically among the threads of this GPU, with acquire and release order.
+ * Returns the old value. */
 GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
 {
     uint64_t before;
@@ -169,7 +174,7 @@ GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
 
 /* ---- time ----------------------------------------------------------------------------- */
 
-/* Nanoseconds of a clock that never goes back; it may tick in microseconds. */
+/* Nanoseconds of a monotonic clock, whose resolution may be as coarse as microseconds. */
 GPU_INLINE uint64_t gpu_now_ns(void)
 {
     uint64_t now;
@@ -177,7 +182,7 @@ GPU_INLINE uint64_t gpu_now_ns(void)
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
 }
-/* In every loop that waits for others. */
+/* Called in every loop that waits for others; the simulated GPU switches threads here. */
 GPU_INLINE void gpu_pause(void) {}
 
 #endif

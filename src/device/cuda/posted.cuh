@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Works between the ranks' buffers (direct.cuh): who has which buffers, how ranks tell each other,
- * and how a work is cut into pieces. */
+ * For works between the ranks' buffers (direct.cuh): which rank has which buffers, how ranks post
+ * them to each other, and how a work is cut into pieces. */
 #ifndef TUTTI_DEVICE_CUDA_POSTED_CUH
 #define TUTTI_DEVICE_CUDA_POSTED_CUH
 
@@ -12,26 +12,27 @@ enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_STAGED = 2, GPU_SIGNAL_DONE = 3 };
 
 /* What the threads of a block share. */
 struct gpu_direct_table {
-    /* By rank: addresses of what concerns this one, 0 where there is none; its largest block. */
+    /* By rank: addresses of the parts of its buffers that concern this rank (0: unmapped), and the
+     * elements of its largest block. */
     uint64_t inputs[TUTTI_GPU_RANKS], outputs[TUTTI_GPU_RANKS], most[TUTTI_GPU_RANKS];
     uint32_t is_input_unmapped[TUTTI_GPU_RANKS], is_output_unmapped[TUTTI_GPU_RANKS];
-    /* What is to be combined or copied now. */
+    /* The current reduction or copy. */
     tutti_gpu_reduction job;
     const void *srcs[TUTTI_GPU_RANKS];
     void *dsts[TUTTI_GPU_RANKS + 1];
 };
 
-/* A work as one of its threads sees it; the same in all threads. */
+/* The state of a work, of which each thread has a copy; all copies are the same. */
 struct gpu_direct {
     struct gpu_run *run;
     const struct tutti_gpu_work *work;
     gpu_direct_table *table;
-    uint64_t unmapped_inputs, unmapped_outputs; /* by bits: those ranks' */
-    bool is_staged;       /* in pieces, with what is unmapped in windows */
-    uint32_t size;        /* of an element */
+    uint64_t unmapped_inputs, unmapped_outputs; /* bit r: that of rank r is unmapped */
+    bool is_staged;       /* true if the work runs in pieces through windows */
+    uint32_t size;        /* bytes of an element */
     uint64_t most;        /* elements of the largest block of all ranks */
-    uint64_t piece_count; /* elements of a block that go at once */
-    uint64_t at;          /* elements of each block that are behind us */
+    uint64_t piece_count; /* elements of each block in a piece */
+    uint64_t at;          /* elements of each block before the current piece */
 };
 
 /* ---- who has what ------------------------------------------------------------------------- */
@@ -51,7 +52,7 @@ GPU_INLINE bool gpu_has_output(const struct tutti_gpu_work *work, uint32_t rank)
     return work->collective != TUTTI_BARRIER && (!is_of_root || rank == (uint32_t)work->root);
 }
 
-/* Blocks of an input. */
+/* The number of blocks of an input. */
 GPU_INLINE uint32_t gpu_input_blocks(const struct gpu_direct *d)
 {
     return d->work->collective == TUTTI_REDUCE_SCATTER || d->work->collective == TUTTI_ALLTOALL ||
@@ -72,7 +73,7 @@ GPU_INLINE uint64_t gpu_largest_block(const struct tutti_gpu_blocks *blocks, uin
     return most;
 }
 
-/* Of this rank's own buffers. */
+/* Elements of the largest block of this rank's own buffers. */
 GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -84,6 +85,7 @@ GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
     return given > taken ? given : taken;
 }
 
+/* True for an all-to-all in place. */
 GPU_INLINE bool gpu_is_swap(const struct tutti_gpu_work *work)
 {
     return work->collective == TUTTI_ALLTOALL && work->input == work->output;
@@ -121,8 +123,9 @@ GPU_INLINE void gpu_direct_post(const struct gpu_run *run, uint32_t peer)
                    work->output_offset + output, gpu_posted_output_map(run), GPU_SIGNAL_POSTED);
 }
 
-/* The address of what a peer has at `offset` in that map; 0 if it cannot be used. The host may have
- * written the map since this kernel began: before it let the peer offer it. */
+/* The address here of byte `offset` in a peer's map; 0 if there is no such map. The load must not
+ * be cached: the host may have written the map since this kernel began, though always before it let
+ * the peer post it. */
 GPU_INLINE uint64_t gpu_mapped(const struct gpu_run *run, uint32_t peer, uint32_t map,
                                uint64_t offset)
 {
@@ -147,7 +150,7 @@ GPU_INLINE bool gpu_direct_read_post(const struct gpu_run *run, gpu_direct_table
     return true;
 }
 
-/* The same of this rank itself, to which all of its own is mapped, whatever others see. */
+/* Notes this rank's own buffers. It can use them itself even if peers cannot. */
 GPU_INLINE void gpu_direct_note_own(const struct gpu_run *run, gpu_direct_table *table)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -160,7 +163,8 @@ GPU_INLINE void gpu_direct_note_own(const struct gpu_run *run, gpu_direct_table 
     table->most[rank] = gpu_direct_most(run);
 }
 
-/* All threads of all blocks: everybody's buffers are known. */
+/* All threads of all blocks: posts this rank's buffers, and reads the posts of all others into
+ * `table`. False, to all threads of a block, if the launch must end. */
 GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 {
     bool is_fine;
@@ -169,7 +173,7 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
          peer += gpu_threads())
         if (peer != run->rank)
             gpu_direct_post(run, peer);
-    /* Nobody's address is used before it is known to be of the same call. */
+    /* An address is used only once its rank is known to run the same call. */
     is_fine = gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads());
     if (gpu_barrier_or(!is_fine))
         return false;
@@ -185,7 +189,7 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* Must windows help? */
+/* True if unmapped buffers force the work through windows. */
 GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
 {
     switch (d->work->collective) {
@@ -196,7 +200,7 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
     }
 }
 
-/* How it goes, from what everybody has posted. */
+/* Decides from all posts how the work runs; all ranks come to the same decision. */
 GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
 {
     const gpu_direct_table *table = d->table;
@@ -214,7 +218,7 @@ GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
                          (gpu_input_blocks(d) + 1) * line;
 }
 
-/* Of a block of so many elements, those in this piece. */
+/* How many elements of a block of `count` elements are in the current piece. */
 GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
 {
     const uint64_t left = count > d->at ? count - d->at : 0;
@@ -222,7 +226,8 @@ GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
     return left < d->piece_count ? left : d->piece_count;
 }
 
-/* Of so many elements, those that a rank is responsible for: beginning at lines, if all does. */
+/* The slice of `count` elements that a rank is responsible for. Slices begin at multiples of a
+ * line, so they are aligned to lines if the buffers are. */
 GPU_INLINE gpu_part gpu_slice(const struct gpu_direct *d, uint64_t count, uint32_t rank)
 {
     const uint64_t line = TUTTI_GPU_LINE / d->size, nranks = d->run->nranks;
@@ -237,7 +242,8 @@ GPU_INLINE bool gpu_is_in(uint64_t ranks, uint32_t rank)
     return (ranks >> rank & 1) != 0;
 }
 
-/* A rank's staged block, or, behind all of them, its results. */
+/* Addresses here of a staged block in a rank's window, and of its combined results, which lie
+ * after all blocks. */
 GPU_INLINE uint8_t *gpu_direct_window(const struct gpu_direct *d, uint32_t rank, uint32_t block)
 {
     return d->run->peers[rank].window +
@@ -250,7 +256,7 @@ GPU_INLINE uint8_t *gpu_direct_results(const struct gpu_direct *d, uint32_t rank
     return gpu_direct_window(d, rank, gpu_input_blocks(d));
 }
 
-/* This piece of what that rank has for `to`, which is this rank, or that rank is. */
+/* The current piece of what `rank` has for rank `to`. One of the two is this rank. */
 GPU_INLINE const uint8_t *gpu_direct_input(const struct gpu_direct *d, uint32_t rank, uint32_t to)
 {
     if (d->is_staged && gpu_is_in(d->unmapped_inputs, rank))
@@ -261,13 +267,13 @@ GPU_INLINE const uint8_t *gpu_direct_input(const struct gpu_direct *d, uint32_t 
     return (const uint8_t *)(d->table->inputs[rank] + d->at * d->size);
 }
 
-/* Of that rank's output, what goes there from this rank. */
+/* The current piece of the part of `rank`'s output that this rank stores to. */
 GPU_INLINE uint8_t *gpu_direct_output(const struct gpu_direct *d, uint32_t rank)
 {
     return (uint8_t *)(d->table->outputs[rank] + d->at * d->size);
 }
 
-/* Of this rank's output, what comes there from that rank. */
+/* The current piece of the part of this rank's output that comes from rank `from`. */
 GPU_INLINE uint8_t *gpu_direct_own_output(const struct gpu_direct *d, uint32_t from)
 {
     return (uint8_t *)((uint64_t)d->work->output +

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program as kernels read it: one run of bytes without a pointer in it, made by the host
- * (executor/cuda/program.h) and put into device memory once. Tables follow the head, each at a
- * multiple of 8 bytes; where they are is told in bytes from the beginning of the head.
+ * A program in the form that kernels read: one run of bytes that contains no pointers. The host
+ * makes it (executor/cuda/program.h) and copies it to device memory once. It starts with a head,
+ * struct tutti_gpu_program. Tables follow the head, each at a multiple of 8 bytes; their positions
+ * are byte offsets from the start of the head.
  *
- * It says of a schedule what struct tutti_program says, or it is a list of messages; those look
- * like the steps of a schedule without dependencies, whose buffers begin at address 0.
+ * A program is either a bound schedule, with the contents of a struct tutti_program, or a list of
+ * messages. Messages are encoded as the steps of a schedule without dependencies, whose buffers
+ * start at address 0: their offsets are addresses.
  *
- * Blocks. The program is run by `nblocks` blocks, the same number for all programs of a domain. Of
- * a schedule, block b runs pieces b, b + nblocks, ...; of a message it moves its share. Block b of
- * a rank pairs with block b of its peers: of each pair's FIFOs, those that are b modulo nblocks are
- * its own, one after the other for the schedule's channels, the last for messages.
+ * Blocks. `nblocks` blocks run a program, the same number for all programs of a domain. Block b
+ * runs pieces b, b + nblocks, ... of a schedule; of each message it moves its share. Block b of a
+ * rank communicates only with block b of its peers. Of each pair's FIFOs it owns those whose number
+ * is b modulo nblocks, in this order: one for each channel that schedules may use, and the last one
+ * for messages.
  */
 #ifndef TUTTI_DEVICE_CUDA_PROGRAM_H
 #define TUTTI_DEVICE_CUDA_PROGRAM_H
@@ -18,88 +21,98 @@
 
 enum {
     TUTTI_GPU_PROGRAM_MAGIC = 0x50555454,
-    TUTTI_GPU_LANES = 192, /* most lanes of a program, with one for its local steps */
+    TUTTI_GPU_LANES = 192, /* most lanes of a program, including the one for local steps */
 };
 #define TUTTI_GPU_NO_LANE UINT32_MAX
 
-/* `count` entries from byte `at` on. */
+/* `count` entries, starting `at` bytes after the start of the head. */
 struct tutti_gpu_table {
     uint32_t at, count;
 };
 
-/* One run of a schedule, in bytes: the pieces but the last, or the last. */
+/* The byte sizes and offsets of one run of a schedule over one piece. The last piece may be shorter
+ * than the others, so a program has two of these. */
 struct tutti_gpu_bound {
     struct tutti_gpu_table steps;    /* struct tutti_gpu_bound_step [nsteps] */
     struct tutti_gpu_table segments; /* struct tutti_gpu_segment */
-    uint64_t slot_bytes;             /* distance of WINDOW slots */
+    uint64_t slot_bytes;             /* distance between WINDOW slots */
 };
 
 struct tutti_gpu_bound_step {
-    uint32_t first, count; /* its segments */
-    uint64_t bytes;        /* their sum */
+    uint32_t first, count; /* its segments: [first, first + count) of that table */
+    uint64_t bytes;        /* the sum of their bytes */
 };
 
+/* A run of bytes that is contiguous in every span of its step. */
 struct tutti_gpu_segment {
-    uint64_t start, bytes;       /* bytes of the step before it, and its own */
-    uint64_t at[TUTTI_AT_COUNT]; /* offset in each span's buffer */
+    uint64_t start, bytes;       /* bytes of the step before this segment, and of this segment */
+    uint64_t at[TUTTI_AT_COUNT]; /* byte offset in each span's buffer (enum tutti_slot) */
 };
 
+/* A struct tutti_step of schedule/step.h; the spans are in the segments. */
 struct tutti_gpu_step {
     uint8_t kind;      /* enum tutti_step_kind */
     uint8_t src, dst, remote, also, remote_dst; /* enum tutti_buffer */
     uint16_t signal;   /* WAIT */
-    int32_t from, to;
-    /* The lanes in which its halves run; TUTTI_GPU_NO_LANE. A local step has the lane of these. */
+    int32_t from, to;  /* ranks, or TUTTI_NO_RANK / TUTTI_ALL_RANKS */
+    /* The lanes that run its receiving and its sending half; TUTTI_GPU_NO_LANE: it has no such
+     * half. For a local or one-sided step both are the lane of local steps. */
     uint32_t receive_lane, send_lane;
-    uint32_t dep_first, dep_count;
-    uint32_t among_first, among_count; /* 0: all ranks */
+    uint32_t dep_first, dep_count;     /* in deps: the steps that must be complete before it */
+    uint32_t among_first, among_count; /* in among: ranks; among_count 0: all ranks */
 };
 
+/* One direction of one connection with its steps in order, or the local steps. */
 struct tutti_gpu_lane {
-    int32_t peer;
+    int32_t peer;          /* < 0: the lane of local steps */
     uint32_t is_receive;
-    uint32_t fifo;         /* block b has number fifo + b of those of the peer */
-    uint32_t first, count; /* in lane_steps; ascending */
-    uint32_t rotation;     /* of messages: the block that moves the first share */
+    uint32_t fifo;         /* block b uses the pair's FIFO number fifo + b */
+    uint32_t first, count; /* its steps: [first, first + count) of lane_steps, ascending */
+    uint32_t rotation;     /* messages: the block that moves the first share */
 };
 
-/* A block of the user's buffer, in elements: where it begins in piece 0, and how much it has in
- * all. */
+/* A block of the user's buffer, in elements: its start in piece 0, and its elements in all pieces
+ * together. */
 struct tutti_gpu_block {
     uint64_t start, count;
 };
 
-/* What a message's first slot says, and must say. */
+/* The header that a message's first slot carries, and that the receiver expects. */
 struct tutti_gpu_signature {
     uint64_t number, signature[2], chain;
 };
 
 struct tutti_gpu_program {
     uint32_t magic;
-    uint32_t size_bytes;   /* with all tables */
+    uint32_t size_bytes;   /* of the head and all tables */
     uint32_t nranks, rank, nblocks;
     uint32_t nsteps, nlanes;
-    uint32_t nsignals;     /* given in one run */
+    uint32_t nsignals;     /* that each rank gives in one run of the schedule */
     uint32_t needs;        /* TUTTI_NEEDS_* */
+    /* is_messages: it is a list of messages. is_one_sided: it has only local and one-sided
+     * steps. */
     uint8_t is_messages, is_one_sided;
-    uint8_t run_type;      /* enum tutti_type: of what steps move */
-    uint8_t widens;        /* INPUT and OUTPUT are staged as float32 */
-    uint8_t stages_input;
-    uint8_t stages_in_window; /* for peers read what is staged */
-    uint8_t scales_output, scales_gathers; /* averages */
-    uint8_t hears_all;     /* one of its steps waits for all ranks */
+    uint8_t run_type;      /* enum tutti_type: the element type that steps move */
+    uint8_t widens;        /* true if INPUT and OUTPUT are staged as float32 */
+    uint8_t stages_input;  /* true if INPUT is a copy of the user's input */
+    uint8_t stages_in_window; /* true if that copy lies in the window, because peers read it */
+    /* Where an average is scaled: when the output is finished, or in each GATHER_REDUCE. */
+    uint8_t scales_output, scales_gathers;
+    uint8_t hears_all;     /* true if one of its steps waits for all ranks */
     uint8_t unused[7];
     uint32_t input_blocks, output_blocks;
-    uint64_t npieces, piece_count, call_count; /* elements of each block */
-    uint64_t share_bytes;  /* a block's least share of a message */
-    /* Of each block's memory: staged INPUT, staged OUTPUT, SCRATCH, flagged words on their way. */
+    /* piece_count and call_count: elements of each block in a full piece, and in the whole call. */
+    uint64_t npieces, piece_count, call_count;
+    uint64_t share_bytes;  /* least share of a message that is worth a block */
+    /* Memory of each block, in this order: staged INPUT (unless it is in the window), staged
+     * OUTPUT, SCRATCH, data of a flagged slot. block_bytes is their sum. */
     uint64_t staged_input_bytes, staged_output_bytes, scratch_bytes, block_bytes;
-    struct tutti_gpu_bound full, last;
+    struct tutti_gpu_bound full, last;  /* for all pieces but the last, and for the last */
     struct tutti_gpu_table steps;       /* struct tutti_gpu_step */
-    struct tutti_gpu_table lanes;       /* struct tutti_gpu_lane; the local steps' is the last */
+    struct tutti_gpu_table lanes;       /* struct tutti_gpu_lane; the last is for local steps */
     struct tutti_gpu_table lane_steps, deps, among; /* uint32_t */
     struct tutti_gpu_table input, output; /* struct tutti_gpu_block */
-    struct tutti_gpu_table signatures;  /* struct tutti_gpu_signature, of messages */
+    struct tutti_gpu_table signatures;  /* messages: struct tutti_gpu_signature [nsteps] */
 };
 
 #endif

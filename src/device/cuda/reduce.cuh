@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any number of sources into any number of destinations, by any number of threads, which need not
- * be whole blocks: nobody waits for others. Numerics: device/cpu/cpu.h.
+ * Reduction of any number of sources into any number of destinations by any number of threads. The
+ * threads need not be whole blocks, because none waits for others. The numerics are those of
+ * device/cpu/cpu.h.
  *
- * A destination may equal a source exactly: an element is read and written by one thread.
+ * A destination may be the same buffer as a source, because one thread reads and writes an element.
  */
 #ifndef TUTTI_DEVICE_CUDA_REDUCE_CUH
 #define TUTTI_DEVICE_CUDA_REDUCE_CUH
@@ -14,7 +15,7 @@
 #include "device/cuda/local.h"
 #include "device/cuda/words.cuh"
 
-/* Sources into destinations, neither scaled nor pre-multiplied. */
+/* A job without scaling and pre-multiplication. */
 GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
                                              const void *const *srcs, uint32_t nsrcs,
                                              void *const *dsts, uint32_t ndsts)
@@ -23,23 +24,23 @@ GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_
                                TUTTI_GPU_NO_SOURCE, 0, 0};
 }
 
-/* What loops need of a job, in registers. */
+/* The parts of a job that loops need, kept in registers. */
 template <typename reducer> struct gpu_reducing {
     const void *const *srcs;
     void *const *dsts;
-    uint8_t *dst; /* the first */
+    uint8_t *dst; /* the first destination */
     uint32_t nsrcs, ndsts, premultiplied;
     gpu_operation operation;
     typename reducer::factor factor;
     uint64_t scalar;
     gpu_span span;
-    uint64_t at; /* where words begin, in bytes */
+    uint64_t at; /* byte offset of the first word in all buffers */
     gpu_crew crew;
 };
 
 /* ---- one at a time --------------------------------------------------------------------------- */
 
-/* Something of a source: a word of any alignment, or a single element. */
+/* Loads a word at any alignment, or a single element, of a source. */
 template <typename reducer, bool is_element>
 GPU_INLINE gpu_word gpu_reduce_load(const gpu_reducing<reducer> *r, uint32_t source, uint64_t at)
 {
@@ -82,7 +83,7 @@ GPU_INLINE void gpu_reduce_finish(const gpu_reducing<reducer> *r, uint64_t at,
         gpu_store_word((uint8_t *)r->dsts[k] + at, word);
 }
 
-/* Some words of one source or two, `stride` apart. */
+/* Reduces `at_once` words, `stride` bytes apart, of one source or two. */
 template <typename reducer, uint32_t nsrcs, uint32_t at_once>
 GPU_INLINE void gpu_reduce_few(const gpu_reducing<reducer> *r, const uint8_t *one,
                                const uint8_t *other, uint64_t at, uint64_t stride)
@@ -105,7 +106,7 @@ GPU_INLINE void gpu_reduce_few(const gpu_reducing<reducer> *r, const uint8_t *on
     }
 }
 
-/* A word of any number of sources, some of them at once. */
+/* Reduces one word of any number of sources, loading from `at_once` sources at a time. */
 template <typename reducer, uint32_t at_once>
 GPU_INLINE void gpu_reduce_many(const gpu_reducing<reducer> *r, uint64_t at)
 {
@@ -155,7 +156,7 @@ template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<
 
 /* ---- what callers use ------------------------------------------------------------------------ */
 
-/* Whether all buffers are aligned where words begin, and sources are summed as they are. */
+/* True if all buffers are aligned at their first word, and no source is pre-multiplied. */
 template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing<reducer> *r)
 {
     uintptr_t addresses = 0;
@@ -180,7 +181,7 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
         span, (uint64_t)span.head * kind::element_bytes, crew,
     };
 
-    /* First, so that the loops below have fewer things to keep. */
+    /* Single elements come first, so that the loops below have fewer values to keep. */
     GPU_NO_UNROLL
     for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
         gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
@@ -192,14 +193,14 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
             gpu_reduce_one<reducer, false>(&r, r.at + w * GPU_WORD_BYTES);
 }
 
-/* One source whose bits are what is wanted. */
+/* True if the job copies the bits of one source. */
 GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
 {
     return job->nsrcs == 1 && job->premultiplied != 0 &&
            (job->type >= TUTTI_FLOAT16 ? job->scale.multiply == 1.0 : job->scale.divide == 1);
 }
 
-/* Bytes are reduced without a change. */
+/* Copies one source to several destinations: a sum of one source does not change its bytes. */
 GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
 {
     tutti_gpu_reduction copy = *job;
@@ -211,7 +212,7 @@ GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
     gpu_reduce_by<gpu_int8_kind>(&copy, crew);
 }
 
-/* `job` and its arrays of pointers lie where all threads of the crew can read them. */
+/* All threads of the crew. `job` and its arrays of pointers lie where all of them can read them. */
 GPU_FUNCTION void gpu_reduce(const tutti_gpu_reduction *job, gpu_crew crew)
 {
     if (crew.index >= crew.count || job->count == 0)

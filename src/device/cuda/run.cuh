@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches of communicating kernels, from their begin to their end. */
+ * Runs the works of a launch, each by the code for its kind. Functions that run a work return false
+ * if the launch must end. */
 #ifndef TUTTI_DEVICE_CUDA_RUN_CUH
 #define TUTTI_DEVICE_CUDA_RUN_CUH
 
@@ -9,7 +10,8 @@
 #include "device/cuda/ll.cuh"
 #include "device/cuda/steps.cuh"
 
-/* One function for all kernels. The run is its own meanwhile, so that it stays in registers. */
+/* Not inlined, so that all kernels share one copy. It works on its own copy of the run, which stays
+ * in registers. */
 template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
 {
     struct gpu_run own = *run;
@@ -44,7 +46,7 @@ GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_gpu_work *wo
     return work->kind == TUTTI_GPU_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
 }
 
-/* One work after the other: the grid meets in between. */
+/* Runs one work after the other; the grid meets between two of them. */
 GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_gpu_launch *launch)
 {
     bool is_fine = gpu_run_any(run, &launch->first);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules: runs what the host executor runs (executor/host/run.c), in the same
- * order, so that results have the same bits. Works of kind STEPS and MESSAGES.
+ * The interpreter of schedules, for works of kind STEPS and MESSAGES. It runs what the host
+ * executor runs (executor/host/run.c), in the same order, so that results have the same bits.
  */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_CUH
@@ -9,6 +9,7 @@
 
 /* ---- staging ----------------------------------------------------------------------------- */
 
+/* The scalar of a work on narrow floats, widened to float32. */
 GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
 {
     const uint64_t bits = gpu_scalar_of(work);
@@ -21,8 +22,8 @@ GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
     }
 }
 
-/* Elements of a block of the piece at hand. Blocks of v-forms, which run in one piece, may
- * differ. */
+/* Elements of a block in the current piece. `block_count`: the block's elements in all pieces. Only
+ * v-forms have blocks of different sizes, and they run in one piece. */
 GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t block_count)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -33,6 +34,7 @@ GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t b
     return left < program->piece_count ? left : program->piece_count;
 }
 
+/* All threads: dst = src, multiplied by `scalar` first if `multiplied` is 0, and scaled. */
 GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64_t count,
                                uint32_t multiplied, uint64_t scalar, struct tutti_scale scale)
 {
@@ -46,6 +48,8 @@ GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
+/* All threads: copies the piece's part of the user's input to where INPUT is staged, packed, and
+ * widened or multiplied if need be. */
 GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -76,6 +80,7 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
     }
 }
 
+/* All threads: narrows the staged OUTPUT into the user's output, or scales that in place. */
 GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -104,7 +109,7 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* One thread. */
+/* One thread: finds the program's tables, and divides the block's memory. */
 GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;
@@ -124,7 +129,7 @@ GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *st
     steps->flagged = memory + program->scratch_bytes;
 }
 
-/* One thread. */
+/* One thread: sets where the buffers of the piece are. */
 GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -149,6 +154,7 @@ GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *step
                                                          : output;
 }
 
+/* All threads: runs one piece. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -168,11 +174,11 @@ GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps
         gpu_barrier();
         gpu_finish_output(run, steps);
     }
-    gpu_barrier(); /* the next piece has the same memory */
+    gpu_barrier(); /* the next piece uses the same memory */
     return true;
 }
 
-/* A program that cannot be this launch's. */
+/* True if the program cannot be one for this launch. */
 GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_program *program)
 {
     return program->magic != TUTTI_GPU_PROGRAM_MAGIC || program->nranks != run->nranks ||
@@ -180,15 +186,16 @@ GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_p
            program->nlanes > TUTTI_GPU_LANES;
 }
 
-/* The run lies in shared memory meanwhile, for all threads hold the same: no registers are kept for
- * it from one function to the next. */
+/* All threads: runs the current work's program. False, to all threads, if the launch must end.
+ * While it runs, the run lies in shared memory, because it is the same for all threads: so it takes
+ * no registers across function calls. */
 GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
 {
     GPU_SHARED(gpu_steps, steps);
     const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)own->work->program;
     const struct gpu_run *run = &steps.run;
 
-    gpu_barrier(); /* the last program's threads have left */
+    gpu_barrier(); /* no thread uses `steps` for the previous program any more */
     if (gpu_thread() == 0)
         steps.run = *own;
     gpu_barrier();
@@ -212,8 +219,8 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
     return !gpu_barrier_or(!gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads()));
 }
 
-/* All threads of all blocks: the work at hand, of kind STEPS or MESSAGES. False, for all of a
- * block, when the launch is to end. */
+/* All threads of all blocks: runs the current work, of kind STEPS or MESSAGES. False, to all
+ * threads of a block, if the launch must end. */
 GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
 {
     const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;

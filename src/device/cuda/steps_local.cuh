@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps without messages: copies and sums of a rank's own memory, and one-sided steps. All threads
- * of a block run each of them, and meet before the next.
+ * Steps without messages: copies and sums in a rank's own memory, and one-sided steps. All threads
+ * of a block run each step, with a barrier before the next one.
  *
- * Rounds. One run of a one-sided schedule, over one piece, is a round; a block counts its rounds
- * from 0 in each epoch, as the same block of all ranks does. What it says of a round, places and
- * signals, it says to the same block of its peers, on lines of their own. Of the window half of the
- * epoch each block has a part, and of that its rounds use two parts in turns. The reuse rule is
- * that of executor/host/host.h: who has given his first signal of a round has left the one before, so
- * before round r writes anything everybody must have given his first signal of round r - 1, once r
- * is 2 or more. For rounds 0 and 1 the epochs see to that (core.cuh).
+ * Rounds. A round is one run of a one-sided schedule over one piece. A block counts its rounds from
+ * 0 in each epoch, and so does the same block of every other rank. It communicates only with the
+ * same block of its peers: the places and signals of a round lie on lines of these blocks' own.
+ * Each block has a part of the window half of the epoch, and its rounds alternate between two
+ * halves of that part.
+ *
+ * The reuse rule is that of executor/host/host.h: a rank that has given its first signal of a round
+ * has left the previous round. So a block in round r >= 2 writes nothing before all ranks have
+ * given their first signal of round r - 1. In rounds 0 and 1 the rules for epochs are enough
+ * (core.cuh).
  */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_LOCAL_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_LOCAL_CUH
@@ -17,13 +20,15 @@
 
 /* ---- rounds ------------------------------------------------------------------------------ */
 
+/* The counter value of signal number `signal` (the first is 1) of a round. */
 GPU_INLINE uint64_t gpu_round_signal(const struct gpu_run *run, const struct gpu_steps *steps,
                                      uint32_t round, uint32_t signal)
 {
     return gpu_signal_value(run, round * steps->program->nsignals + signal);
 }
 
-/* Where the block has its part of the windows in this round, from the first one's beginning. */
+/* Byte offset of the block's part of the window in this round, from the start of the first
+ * window. */
 GPU_INLINE uint64_t gpu_window_part(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const uint64_t half = run->domain->layout.window_bytes;
@@ -44,7 +49,7 @@ GPU_INLINE void gpu_give_signal(const struct gpu_run *run, uint64_t value)
             gpu_store_release(&gpu_block_fifo(run, run->peers[peer].to)->signals, value);
 }
 
-/* One thread: says to that peer where my buffers are in this round. */
+/* One thread: tells the peer where this rank's buffers are in this round. */
 GPU_INLINE void gpu_tell_places(const struct gpu_run *run, const struct gpu_steps *steps,
                                 uint32_t peer)
 {
@@ -62,7 +67,8 @@ GPU_INLINE void gpu_tell_places(const struct gpu_run *run, const struct gpu_step
     gpu_store_relaxed((uint64_t *)&places->input_map, (uint64_t)work->output_map << 32 | map);
 }
 
-/* All threads: false, for all of them, when the launch is to end. */
+/* All threads: waits until the round's memory is free, and writes the places. False, to all
+ * threads, if the launch must end. */
 GPU_FUNCTION bool gpu_enter_round(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const bool is_later = steps->round >= 2;
@@ -79,6 +85,8 @@ GPU_FUNCTION bool gpu_enter_round(const struct gpu_run *run, const struct gpu_st
     return !gpu_barrier_or(!is_fine);
 }
 
+/* All threads: gives the signals that this rank's schedule did not give, because all ranks count
+ * the same number of signals in a round. `given`: how many it gave. */
 GPU_INLINE void gpu_leave_round(const struct gpu_run *run, const struct gpu_steps *steps,
                                 uint32_t given)
 {
@@ -88,7 +96,8 @@ GPU_INLINE void gpu_leave_round(const struct gpu_run *run, const struct gpu_step
         gpu_give_signal(run, gpu_round_signal(run, steps, steps->round, nsignals));
 }
 
-/* Where I see that rank's buffer; NULL: nowhere. After its signal. */
+/* The address at which this rank sees the peer's buffer; NULL if it is not mapped. Call it only
+ * after a signal of the peer in this round. */
 GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_steps *steps,
                                     uint32_t peer, uint32_t buffer)
 {
@@ -110,7 +119,7 @@ GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-/* Member `index` of those that a step goes by. */
+/* Rank number `index` of those that a step addresses as "all ranks". */
 GPU_INLINE uint32_t gpu_among(const struct gpu_steps *steps, const struct tutti_gpu_step *step,
                               uint32_t index)
 {
@@ -122,15 +131,16 @@ GPU_INLINE uint32_t gpu_among_count(const struct gpu_run *run, const struct tutt
     return step->among_count ? step->among_count : run->nranks;
 }
 
-/* All threads, each for some ranks: fills steps->srcs or ->dsts from `first` on with where `to` has
- * these bytes of the buffer; my own rank is left out. Gives how many there are. */
+/* All threads, each for some ranks: stores into steps->dsts, from index `first` on, the addresses
+ * of byte `at` of `buffer` at the step's target ranks, except this rank. Returns the number of
+ * destinations including the first ones. *ret_is_fine becomes false if a buffer is not mapped. */
 GPU_INLINE uint32_t gpu_find_sinks(const struct gpu_run *run, struct gpu_steps *steps,
                                    const struct tutti_gpu_step *step, uint32_t buffer, uint64_t at,
                                    uint32_t first, bool *ret_is_fine)
 {
     const uint32_t count = step->to == TUTTI_ALL_RANKS ? gpu_among_count(run, step)
                                                        : step->to >= 0;
-    uint32_t me = count; /* my index among them: those behind me move up */
+    uint32_t me = count; /* this rank's index among them: those after it move up by one place */
 
     for (uint32_t i = 0; i < count && step->to == TUTTI_ALL_RANKS; i++)
         if (gpu_among(steps, step, i) == run->rank)
@@ -148,7 +158,8 @@ GPU_INLINE uint32_t gpu_find_sinks(const struct gpu_run *run, struct gpu_steps *
     return first + count - (me < count);
 }
 
-/* All threads: the sources of a gather_reduce, in the order of ranks. */
+/* All threads: stores the sources of a GATHER_REDUCE into steps->srcs, in the order of ranks.
+ * *ret_is_fine becomes false if a buffer is not mapped. */
 GPU_INLINE void gpu_find_sources(const struct gpu_run *run, struct gpu_steps *steps,
                                  const struct tutti_gpu_step *step,
                                  const struct tutti_gpu_segment *segment, bool *ret_is_fine)
@@ -164,7 +175,8 @@ GPU_INLINE void gpu_find_sources(const struct gpu_run *run, struct gpu_steps *st
     }
 }
 
-/* The own destinations, by one thread. */
+/* All threads: thread 0 stores the destinations in this rank's own memory into steps->dsts. Returns
+ * their number. */
 GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tutti_gpu_step *step,
                                        const struct tutti_gpu_segment *segment)
 {
@@ -183,7 +195,8 @@ GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tut
     return count;
 }
 
-/* PUT and GATHER_REDUCE: one source or many, any number of destinations. */
+/* All threads: one segment of a PUT or GATHER_REDUCE, which has one source or many and any number
+ * of destinations. False, to all threads, if the launch must end. */
 GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps *steps,
                                      const struct tutti_gpu_step *step,
                                      const struct tutti_gpu_segment *segment)
@@ -211,11 +224,11 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
     if (gpu_barrier_or(!is_fine))
         return false;
     gpu_reduce(&job, gpu_crew_of_block());
-    gpu_barrier(); /* the arrays are written anew */
+    gpu_barrier(); /* the next segment overwrites the arrays */
     return true;
 }
 
-/* COPY, GET and REDUCE of so many bytes from `at` on. */
+/* All threads: COPY, GET or REDUCE of `size_bytes` bytes. */
 GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_steps *steps,
                                   const struct tutti_gpu_step *step, uint8_t *dst,
                                   const uint8_t *src, uint64_t size_bytes)
@@ -233,8 +246,8 @@ GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_st
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* What a step that moves data does, or of a copied message the block's share of it. All threads;
- * they meet before they use the result. False, for all, when the launch is to end. */
+/* All threads: runs a step that moves data; of a message to this rank itself, the block's share. A
+ * barrier must follow before the result is used. False, to all threads, if the launch must end. */
 GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *steps, uint32_t index)
 {
     const struct tutti_gpu_step *step = &steps->steps[index];
@@ -273,7 +286,8 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *st
 
 /* ---- schedules of these alone: in order -------------------------------------------------- */
 
-/* All threads. Who waits for a rank hears it. */
+/* All threads: runs a WAIT. With `hears` it also reads the greetings of the ranks that it waits
+ * for. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps *steps,
                               const struct tutti_gpu_step *step, bool hears)
 {
@@ -292,7 +306,8 @@ GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps 
     return !gpu_barrier_or(!is_fine);
 }
 
-/* False, for all of the block, when the launch is to end. */
+/* All threads: runs all steps of a one-sided schedule. False, to all threads, if the launch must
+ * end. */
 GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run *run, struct gpu_steps *steps)
 {
     uint32_t given = 0;

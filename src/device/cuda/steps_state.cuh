@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program on its way: what the threads of a block share of it. */
+ * The state of a running program that the threads of a block share. */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_STATE_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_STATE_CUH
 
@@ -10,20 +10,23 @@
 enum { GPU_LANE_WORDS = (TUTTI_GPU_LANES + GPU_WARP - 1) / GPU_WARP };
 #define GPU_NO_STEP UINT32_MAX
 
-/* One direction of one connection, with the step that it is at, or the local steps. */
+/* A lane and its current step. A lane is one direction of one connection, or the local steps. */
 struct gpu_lane {
-    struct tutti_gpu_fifo *to, *from; /* the FIFO that I write, and the peer's */
-    uint64_t slots;   /* ever filled or emptied */
-    uint64_t seen;    /* of the peer's `head` or `tail`; of local steps the next rank to wait for */
-    uint64_t at, end; /* bytes of the step: done, and to be done */
-    uint32_t position, step; /* GPU_NO_STEP: all are complete */
-    uint32_t slots_left;     /* of the step */
-    bool is_free;            /* what the step depends on is complete */
-    bool is_heard;           /* the peer does what I do */
-    bool is_first;           /* the step's first slot: of messages it has a header */
-    uint8_t move;            /* enum gpu_move */
+    struct tutti_gpu_fifo *to, *from; /* the FIFO that this rank writes, and the peer's */
+    uint64_t slots;   /* slots ever filled (sending lane) or emptied (receiving lane) */
+    uint64_t seen;    /* receiving: last value of the peer's `tail`; local: next rank to wait for */
+    uint64_t at, end; /* offsets in the step's bytes: of the next slot, and of the block's end */
+    /* The current step: its index in the lane and in the program. GPU_NO_STEP: all are complete. */
+    uint32_t position, step;
+    uint32_t slots_left;     /* of the current step */
+    bool is_free;            /* true if all steps that the step depends on are complete */
+    bool is_heard;           /* true if the peer is known to run the same call */
+    bool is_first;           /* true at the step's first slot, which in a message has a header */
+    uint8_t move;            /* enum gpu_move, found by the last scan */
 };
 
+/* What a lane can do now: nothing; move one slot; move one slot together with the sending lane of
+ * the same fused step. */
 enum gpu_move { GPU_STAY, GPU_MOVE, GPU_MOVE_BOTH };
 
 struct gpu_steps {
@@ -32,19 +35,20 @@ struct gpu_steps {
     const struct tutti_gpu_bound *bound;
     const struct tutti_gpu_step *steps;
     const uint32_t *deps, *among;
-    uint64_t base[TUTTI_BUF_COUNT]; /* addresses: those of messages begin at 0 */
+    uint64_t base[TUTTI_BUF_COUNT]; /* addresses of the buffers; of messages 0 */
     uint8_t *staged_input, *staged_output;
-    uint8_t *flagged; /* data of a flagged slot on its way */
-    uint64_t piece;
-    uint32_t round;   /* of the block, in this epoch: one for each of its pieces */
-    uint32_t signals; /* given in it, by local steps */
+    uint8_t *flagged; /* data that are to be sent in a flagged slot */
+    uint64_t piece;   /* the current piece */
+    uint32_t round;   /* the block's pieces before this one in this epoch */
+    uint32_t signals; /* signals that local steps have given in this round */
     struct gpu_lane lanes[TUTTI_GPU_LANES];
-    /* A bit for each lane, of two scans in turns: those that can move, those that are not done. */
+    /* One bit for each lane: it can move; it is not done. Scans alternate between two sets. */
     uint32_t can_move[2][GPU_LANE_WORDS], is_open[2][GPU_LANE_WORDS];
     const void *srcs[TUTTI_GPU_RANKS];
     void *dsts[TUTTI_GPU_RANKS + 2];
 };
 
+/* The entries of a table of the program. */
 template <typename entry>
 GPU_INLINE const entry *gpu_table(const struct tutti_gpu_program *program,
                                   struct tutti_gpu_table table)
@@ -63,13 +67,13 @@ GPU_INLINE const struct tutti_gpu_segment *gpu_segments(const struct gpu_steps *
     return gpu_table<struct tutti_gpu_segment>(steps->program, steps->bound->segments);
 }
 
-/* In my own buffer. */
+/* The address of byte `at` of this rank's own buffer. */
 GPU_INLINE uint8_t *gpu_own(const struct gpu_steps *steps, uint32_t buffer, uint64_t at)
 {
     return (uint8_t *)(uintptr_t)(steps->base[buffer] + at);
 }
 
-/* The block's first FIFO in a mailbox: where it gives its signals. */
+/* The block's first FIFO in a mailbox, which holds the block's signals and places. */
 GPU_INLINE struct tutti_gpu_fifo *gpu_block_fifo(const struct gpu_run *run, uint8_t *mailbox)
 {
     return gpu_fifo_at(&run->domain->layout, mailbox, gpu_block());
@@ -80,7 +84,8 @@ GPU_INLINE const struct tutti_gpu_lane *gpu_lane_of(const struct gpu_steps *step
     return gpu_table<struct tutti_gpu_lane>(steps->program, steps->program->lanes) + number;
 }
 
-/* A step runs in one lane or two; these are ascending lists of steps. */
+/* True if the lane has completed its part of step `index`, or if there is no such lane. The steps
+ * of a lane are in ascending order. */
 GPU_INLINE bool gpu_lane_is_past(const struct gpu_steps *steps, uint32_t lane, uint32_t index)
 {
     return lane == TUTTI_GPU_NO_LANE || steps->lanes[lane].step > index;
@@ -100,9 +105,10 @@ GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps, const struct tu
 
 /* ---- a block's own part of a message ----------------------------------------------------- */
 
+/* Bytes [from, to) of a message. */
 struct gpu_share {
     uint64_t from, to;
-    bool is_there; /* a message of no bytes has one share, too */
+    bool is_there; /* false: the block has no share. A message of 0 bytes has one share */
 };
 
 GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_gpu_program *program,
@@ -121,8 +127,9 @@ GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_gpu_program *program
 
 /* ---- hearing ----------------------------------------------------------------------------- */
 
-/* One thread, without waiting: has that rank begun this epoch, and does it do what I do? If it does
- * something else all kernels end, and *ret_is_fine is false. */
+/* One thread, without waiting. True if the peer has begun this epoch and runs the same call; false
+ * if that is not known yet. If the peer runs another call, the function reports that, sets
+ * *ret_is_fine to false and returns false. */
 GPU_INLINE bool gpu_hears_now(const struct gpu_run *run, uint32_t peer, bool *ret_is_fine)
 {
     const struct tutti_gpu_greeting *greeting =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How threads share a job over buffers: single elements up to where the first destination is
- * aligned, then words, then the single elements that are left. */
+ * How threads divide a job over buffers: into single elements up to where the first destination is
+ * aligned, then 16-byte words, then the remaining single elements. */
 #ifndef TUTTI_DEVICE_CUDA_WORDS_CUH
 #define TUTTI_DEVICE_CUDA_WORDS_CUH
 
@@ -8,8 +8,8 @@
 
 enum { GPU_WORD_BYTES = 16 };
 
-/* The threads that share a job, and which of them this one is; one whose index is not below the
- * count does nothing. They need not be whole blocks, nor whole warps. */
+/* The threads that share a job, and the index of this one. A thread whose index is not below the
+ * count does nothing. A crew need not consist of whole blocks or whole warps. */
 struct gpu_crew {
     uint32_t index, count;
 };
@@ -36,7 +36,7 @@ GPU_INLINE gpu_word gpu_word_of(uint64_t low, uint64_t high)
     return gpu_word{(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
 }
 
-/* A word full of the element that the first bytes of `bits` are. */
+/* A word that is filled with copies of the element in the first bytes of `bits`. */
 GPU_INLINE gpu_word gpu_word_filled(uint64_t bits, uint32_t element_bytes)
 {
     if (element_bytes == 1)
@@ -50,7 +50,7 @@ GPU_INLINE gpu_word gpu_word_filled(uint64_t bits, uint32_t element_bytes)
 
 /* ---- single elements ------------------------------------------------------------------------ */
 
-/* In the first bytes of a word; the others are zero. */
+/* Element i of an array, in the first bytes of a word; the other bytes are 0. */
 template <uint32_t element_bytes> GPU_INLINE gpu_word gpu_load_element(const void *base, uint64_t i)
 {
     if (element_bytes == 1)
@@ -77,7 +77,7 @@ template <uint32_t element_bytes> GPU_INLINE void gpu_store_element(void *base, 
 
 /* ---- words of any alignment ------------------------------------------------------------------ */
 
-/* Made of parts of a type, which `at` is aligned to. */
+/* Loads or stores a word in several parts; `at` is aligned to the size of a part. */
 template <typename part> GPU_INLINE gpu_word gpu_load_parts(const uint8_t *at)
 {
     const uint32_t n = 8 / sizeof(part);
@@ -98,7 +98,8 @@ template <typename part> GPU_INLINE void gpu_store_parts(uint8_t *at, gpu_word w
         gpu_store((part *)at + i, (part)(gpu_half(word, i / n) >> i % n * 8 * sizeof(part)));
 }
 
-/* In as few accesses as the address allows, which is a multiple of an element. */
+/* Loads or stores a word in as few accesses as the alignment of `at` allows; it is aligned to an
+ * element at least. */
 template <uint32_t element_bytes> GPU_INLINE gpu_word gpu_load_any_word(const uint8_t *at)
 {
     const uint32_t beyond = (uint32_t)(uintptr_t)at % GPU_WORD_BYTES;
@@ -132,13 +133,14 @@ template <uint32_t element_bytes> GPU_INLINE void gpu_store_any_word(uint8_t *at
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Elements [0, head), words from there on, and `tail` elements behind them. */
+/* How `count` elements are divided: `head` single elements, then `words` words, then a tail of
+ * single elements. `edges` is the number of single elements, head and tail together. */
 struct gpu_span {
-    uint64_t words, count, edges; /* head and tail together */
+    uint64_t words, count, edges;
     uint32_t head;
 };
 
-/* Of `count` elements in buffers of which `first` is to be aligned. */
+/* Divides `count` elements so that the words of buffer `first` are aligned. */
 template <uint32_t element_bytes> GPU_INLINE gpu_span gpu_span_of(const void *first, uint64_t count)
 {
     const uint32_t per_word = GPU_WORD_BYTES / element_bytes;
@@ -152,13 +154,14 @@ template <uint32_t element_bytes> GPU_INLINE gpu_span gpu_span_of(const void *fi
     return span;
 }
 
-/* Where the i-th of the elements is that are in no word. */
+/* The index of the i-th single element. */
 GPU_INLINE uint64_t gpu_edge(const gpu_span *span, uint64_t i)
 {
     return i < span->head ? i : span->count - span->edges + i;
 }
 
-/* Threads at the end of a crew have the fewest words, so they begin with the edges. */
+/* The first single element of this thread. They are dealt from the end of the crew, because the
+ * threads there have the fewest words. */
 GPU_INLINE uint32_t gpu_first_edge(gpu_crew crew)
 {
     return crew.count - 1 - crew.index;

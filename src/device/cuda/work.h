@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the host tells kernels, and what kernels of different ranks tell each other: plain structs,
- * the same for C and CUDA C++.
+ * The structs by which the host instructs kernels, and by which kernels of different ranks
+ * communicate: plain structs that C and CUDA C++ share.
  *
- * A domain is a communicator's ranks whose kernels can load from and store to each other's memory:
- * each other's device memory, or memory of the host that both see. Each rank launches the same
- * works in the same order; every work takes one epoch of the domain (messages take none). Epochs
- * are counted on the device, so that a launch may be captured in a graph and played again.
+ * A domain is the set of a communicator's ranks whose kernels can load from and store to each
+ * other's memory: device memory, or host memory that both can access. All ranks launch the same
+ * works in the same order. Every work takes one epoch of the domain, except that messages take
+ * none. Epochs are counted on the device, so that a launch may be captured in a graph and replayed.
  *
- * Each ordered pair of ranks has a mailbox, which one of them writes and the other reads; it lies
- * in the reader's memory where the writer can reach that.
+ * Each ordered pair of ranks has a mailbox, which one of the two writes and the other reads. It
+ * lies in the reader's memory if the writer can reach that memory.
  */
 #ifndef TUTTI_DEVICE_CUDA_WORK_H
 #define TUTTI_DEVICE_CUDA_WORK_H
@@ -18,69 +18,75 @@
 
 enum {
     TUTTI_GPU_RANKS = 64,    /* most ranks of a domain */
-    TUTTI_GPU_THREADS = 256, /* most threads of a block; a multiple of 32, at least 32 */
+    TUTTI_GPU_THREADS = 256, /* most threads of a block; their number is a multiple of 32 */
     TUTTI_GPU_BLOCKS = 256,  /* most blocks of a launch */
-    TUTTI_GPU_MAPS = 32,     /* allocations of a rank that its peers may have mapped */
+    TUTTI_GPU_MAPS = 32,     /* maps of a rank: map 0, and allocations that its peers have mapped */
     TUTTI_GPU_LINE = 128,    /* bytes that travel together */
-    TUTTI_GPU_SIGNAL_BITS = 20, /* of a counter: for the signals of one epoch */
+    TUTTI_GPU_SIGNAL_BITS = 20, /* bits of a counter that count the signals of one epoch */
 };
 
 /* ---- between ranks ---------------------------------------------------------------------- */
 
-/* What every rank tells every other at the begin of every epoch: which call it runs. Four words of
- * two times four bytes, each with the epoch's flag (gpu_store_flagged): signature (as in
- * executor/signature.h; its count is what the two of them exchange where ranks may have counts of
- * their own), chain of the calls before, number of the call. */
+/* At the beginning of every epoch each rank tells every other which call it runs. A greeting has
+ * four values of 8 bytes: the two words of the signature, the chain of the calls before this one,
+ * and the number of the call. Each value travels as two halves of 4 bytes, each followed by the
+ * epoch's flag (gpu_store_flagged).
+ *
+ * The signature is that of executor/signature.h. In an all-to-all-v its count is the number of
+ * elements that this writer sends to this reader. */
 struct tutti_gpu_greeting {
     uint32_t words[4][4];
 };
 
-/* Where a rank's buffers are, as far as the reader is concerned: told in works that use each
- * other's buffers. One line; the counter is released last, and again with each further signal of
- * the epoch. */
+/* Where the writer's buffers are, or rather the parts of them that concern this reader. Works that
+ * use the buffers of other ranks write it. It fills one line. `counter` is released after the other
+ * members, and again for each further signal of the epoch. */
 struct tutti_gpu_post {
     uint64_t counter;       /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
-    uint64_t input, output; /* offsets in the maps below; with map 0 addresses */
-    uint32_t input_map, output_map;
-    uint64_t most;          /* elements of its largest block */
+    uint64_t input, output; /* byte offsets in the maps below; addresses if the map is 0 */
+    uint32_t input_map, output_map; /* indices of maps, or TUTTI_GPU_NOT_MAPPED */
+    uint64_t most;          /* elements of the writer's largest block */
     uint64_t unused[11];
 };
 
-/* Maps of a post that are none: an address that only its owner can use, */
+/* In place of the index of a map: peers cannot use this address. */
 #define TUTTI_GPU_NOT_MAPPED UINT32_MAX
-/* and its window, whatever the offset. */
+/* In place of the index of a map: the offset is one in the owner's window. */
 #define TUTTI_GPU_IN_WINDOW (UINT32_MAX - 1)
 
-/* One line each: posts, and the two greetings together. The writer's parity: epoch & 1. */
+/* The start of a mailbox: three lines, of which the two greetings share one. Epoch e uses entry
+ * e & 1 of each array. */
 struct tutti_gpu_mail {
     struct tutti_gpu_post posts[2];
     struct tutti_gpu_greeting greetings[2];
 };
 
-/* Where a rank has the buffers of a round, one run of a one-sided schedule: as in its post. In
- * its window offsets count from the beginning of the first of the two. */
+/* Where a rank's buffers of a round are, in the form of a post. A round is one run of a one-sided
+ * schedule over one piece. Offsets in the window count from the start of the first of the rank's
+ * two windows. */
 struct tutti_gpu_places {
     uint64_t input, output;
     uint32_t input_map, output_map;
 };
 
-/* One direction of one connection, on one channel: slots of `slot_bytes` behind its two counters.
- * Written by the sender, but for `head`, which lies in the other direction's (so that each side
- * polls its own memory). */
+/* One channel of a mailbox: counters, then slots. The mailbox's writer writes all of it, except
+ * that the reader cleans flagged slots (fifo.cuh). `tail` counts slots of this FIFO. `head`
+ * acknowledges slots of the FIFO in the opposite direction, so each side polls the mailbox that it
+ * reads. */
 struct tutti_gpu_fifo {
-    uint64_t tail;       /* slots ever filled by the writer */
+    uint64_t tail;       /* slots of this FIFO that the writer has ever filled */
     uint64_t unused[15];
-    uint64_t head;       /* slots ever emptied by the writer, of the other direction */
+    uint64_t head;       /* slots of the opposite FIFO that the writer has ever emptied */
     uint64_t unused_too[15];
-    /* Of one-sided steps: what the writer's block says. */
+    /* For one-sided steps: the signals and buffers of the writer's block that owns this FIFO. */
     uint64_t signals;    /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
-    /* of its buffers: rounds take turns, and so do epochs */
-    struct tutti_gpu_places places[2][2];
+    struct tutti_gpu_places places[2][2]; /* [epoch & 1][round & 1] */
     uint64_t unused_three[3];
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
-/* The first slot of a message says what it belongs to. Schedules have greetings for that. */
+/* The first slot of a message carries this header, to check that both ranks mean the same message.
+ * For schedules the greetings check that. */
 struct tutti_gpu_header {
     uint64_t number;
     uint64_t signature[2];
@@ -88,21 +94,22 @@ struct tutti_gpu_header {
     uint64_t unused[12];
 };
 
-/* How a pair's mailbox is laid out, and what ranks reserve: the same for all pairs of a domain. */
+/* Layout of a mailbox, and sizes that all ranks reserve: the same for all pairs of a domain. All
+ * sizes are multiples of the line. */
 struct tutti_gpu_layout {
-    uint32_t nranks, channels, slots;
-    uint32_t slot_bytes;   /* a multiple of the line */
-    uint32_t flagged_bytes; /* of each slot, for messages so small that they travel with flags, half
-                               as many bytes; a multiple of the line, 0: none */
+    uint32_t nranks, channels, slots; /* channels: FIFOs of a mailbox; slots: of each FIFO */
+    uint32_t slot_bytes;
+    uint32_t flagged_bytes; /* area of each slot for a message so small that it travels with flags:
+                               half of it is data; 0: none */
     uint32_t unused;
-    uint64_t ll_bytes;     /* of lines, for each parity: a multiple of the line */
-    uint64_t ll128_bytes;  /* likewise */
-    uint64_t window_bytes; /* likewise, of each window */
-    /* Where these are in a mailbox, each at a line; its size. */
+    uint64_t ll_bytes;     /* LL lines for each parity of the epoch */
+    uint64_t ll128_bytes;  /* LL128 lines for each parity of the epoch */
+    uint64_t window_bytes; /* each of a rank's two windows */
+    /* Byte offsets of these areas in a mailbox, the distance between FIFOs, the mailbox's size. */
     uint64_t ll_at, ll128_at, fifo_at, fifo_stride, mailbox_bytes;
 };
-/* Bytes of data that a rank may have for another in works of lines: by LL 16 of every 32, in whole
- * warps; by LL128 120 of every 128. */
+/* Most bytes of data that one rank may send to another in a work of lines. LL has 16 bytes of data
+ * in every 32, in units of whole warps (1024 bytes); LL128 has 120 in every 128. */
 #define TUTTI_GPU_LL_CAPACITY(layout) ((layout)->ll_bytes / 1024 * 512)
 #define TUTTI_GPU_LL128_CAPACITY(layout) ((layout)->ll128_bytes / TUTTI_GPU_LINE * 120)
 #define TUTTI_GPU_FIFO_BYTES(layout)                                    \
@@ -111,54 +118,56 @@ struct tutti_gpu_layout {
 
 /* ---- a rank's own ------------------------------------------------------------------------- */
 
-/* A rank of the domain as this rank sees it: all addresses are of this rank's context. */
+/* A rank of the domain as this rank sees it: all addresses are valid in this rank's context. */
 struct tutti_gpu_peer {
-    uint8_t *to;     /* the mailbox that I write */
-    uint8_t *from;   /* the one that it writes */
-    uint8_t *window; /* its two windows, one behind the other; mine where it is me */
-    uint64_t maps[TUTTI_GPU_MAPS]; /* where I see its allocations; [0] is 0: addresses are the same
-                                      for both of us */
+    uint8_t *to;     /* the mailbox from this rank to the peer, which this rank writes */
+    uint8_t *from;   /* the mailbox from the peer to this rank, which the peer writes */
+    uint8_t *window; /* the peer's two windows, one after the other; this rank's own if it is me */
+    uint64_t maps[TUTTI_GPU_MAPS]; /* base addresses here of the peer's allocations; [0] is 0, for
+                                      offsets that are addresses valid for both ranks */
 };
 
-/* Kept by kernels from launch to launch, in device memory, zero at first. */
+/* Counters in device memory that kernels keep from launch to launch; all 0 at first. After this
+ * struct lie the FIFOs' counters: slots ever filled, [channels][nranks], then slots ever emptied,
+ * [channels][nranks]. */
 struct tutti_gpu_counters {
-    uint64_t epoch;        /* the last one begun */
-    uint64_t heard_epoch;  /* the last in which everybody's greeting was read */
-    uint64_t arrivals;     /* of this launch's blocks at meetings of the grid */
+    uint64_t epoch;        /* the last epoch begun */
+    uint64_t heard_epoch;  /* the last epoch in which this rank read every rank's greeting */
+    uint64_t arrivals;     /* arrivals of this launch's blocks at meetings of the grid */
     uint64_t leavers;      /* blocks of this launch that are done */
-    uint64_t is_aborted;   /* seen by any block: all leave */
-    /* of FIFOs: slots ever filled, and slots ever emptied, [channels][nranks] each, behind this */
+    uint64_t is_aborted;   /* not 0: some block has given up, so all blocks leave */
 };
 #define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
     (sizeof(struct tutti_gpu_counters) + 2 * (size_t)(channels) * (nranks) * sizeof(uint64_t))
 
-/* Why kernels wait in vain. */
+/* Why kernels have given up. */
 enum tutti_gpu_fault {
     TUTTI_GPU_FINE = 0,
-    TUTTI_GPU_ABORTED,   /* the host said so */
+    TUTTI_GPU_ABORTED,   /* the host has set `abort` */
     TUTTI_GPU_LATE,      /* the deadline has passed */
-    TUTTI_GPU_MISMATCH,  /* another rank does something else */
-    TUTTI_GPU_BROKEN,    /* what was read makes no sense */
+    TUTTI_GPU_MISMATCH,  /* another rank runs a different call */
+    TUTTI_GPU_BROKEN,    /* a work, a program or a post is inconsistent */
 };
 
-/* Page-locked memory of the host, which both sides see. */
+/* A rank's report to its host, in page-locked host memory that both access. The first thread that
+ * increments `claimed` fills in `rank` to `their_number`, and releases `fault` last. */
 struct tutti_gpu_report {
-    uint64_t abort;     /* the host's: anything but 0 ends all kernels of the communicator */
+    uint64_t abort;     /* written by the host: not 0 ends all kernels of the communicator */
     uint64_t unused[15];
-    uint64_t fault;     /* enum tutti_gpu_fault: released last, by whoever is first (claimed) */
+    uint64_t fault;     /* enum tutti_gpu_fault */
     uint64_t claimed;
-    uint64_t rank;      /* that was waited for */
-    uint64_t number;    /* of the call */
-    uint64_t mine[2], theirs[2]; /* signatures, of a mismatch */
+    uint64_t rank;      /* the rank that the kernel was waiting for */
+    uint64_t number;    /* of this rank's call */
+    uint64_t mine[2], theirs[2]; /* signatures of a mismatch: as expected here, and as received */
     uint64_t their_number;
     uint64_t unused_too[7];
-    /* Of the test of lines: how often one of that rank was seen that was not whole. */
+    /* Result of the test of lines: torn lines seen from each rank, or TUTTI_GPU_LINES_MISSING. */
     uint64_t torn[TUTTI_GPU_RANKS];
 };
-/* Of a rank from which not all have come. */
+/* Some lines of that rank have not arrived in time. */
 #define TUTTI_GPU_LINES_MISSING UINT64_MAX
 
-/* In device memory; written by the host when the domain is formed. */
+/* A domain, in device memory. The host writes it when the domain is formed, and later adds maps. */
 struct tutti_gpu_domain {
     struct tutti_gpu_layout layout;
     uint32_t nranks, rank;
@@ -170,62 +179,64 @@ struct tutti_gpu_domain {
 /* ---- works --------------------------------------------------------------------------------- */
 
 enum tutti_gpu_work_kind {
-    TUTTI_GPU_LL,       /* lines with flags, pushed to all who need them: for small calls */
-    TUTTI_GPU_LL128,
-    TUTTI_GPU_DIRECT,   /* from the ranks' buffers into the ranks' buffers */
-    TUTTI_GPU_STEPS,    /* a schedule, step by step */
-    TUTTI_GPU_MESSAGES, /* sends and receives: steps too, but of pairs */
+    TUTTI_GPU_LL,       /* small calls: data are pushed to readers in words with flags (ll.cuh) */
+    TUTTI_GPU_LL128,    /* likewise, in lines of 128 bytes with one flag each */
+    TUTTI_GPU_DIRECT,   /* large calls: between the ranks' own buffers (direct.cuh) */
+    TUTTI_GPU_STEPS,    /* a schedule, step by step (steps.cuh) */
+    TUTTI_GPU_MESSAGES, /* sends and receives, as steps between pairs of ranks (steps.cuh) */
     TUTTI_GPU_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
 };
 
-/* How a buffer's blocks lie, in elements. */
+/* How a buffer's blocks lie, in elements. In v-forms (all-gather-v and the like) each rank's block
+ * has a count and a displacement of its own. */
 struct tutti_gpu_blocks {
-    uint64_t count;          /* of each block, `count` apart; of v-forms: */
-    const uint64_t *counts;  /* [nranks]; NULL: no v-form */
-    const uint64_t *displs;  /* [nranks]; never NULL with counts */
+    uint64_t count;          /* of each block, and the distance between blocks, without `counts` */
+    const uint64_t *counts;  /* v-forms: [nranks], in memory that the device can read; else NULL */
+    const uint64_t *displs;  /* likewise; never NULL if `counts` is not */
 };
 
 struct tutti_gpu_work {
     uint8_t kind;       /* enum tutti_gpu_work_kind */
     uint8_t collective; /* enum tutti_collective of schedule/step.h */
     uint8_t type, op;   /* enum tutti_type, enum tutti_op */
-    uint8_t is_premultiplied; /* by `scalar`, or what `scalar_address` has when the kernel runs */
+    uint8_t is_premultiplied; /* true if the input is multiplied by a scalar first */
     uint8_t is_average;
     uint8_t unused[2];
     int32_t root;
-    uint32_t input_map, output_map; /* by which all peers see them; TUTTI_GPU_NOT_MAPPED */
+    uint32_t input_map, output_map; /* this rank's maps, the same for all peers; or
+                                       TUTTI_GPU_NOT_MAPPED */
     const void *input;
     void *output;
-    uint64_t input_offset, output_offset; /* in those maps; addresses with map 0 */
+    uint64_t input_offset, output_offset; /* bytes in those maps; addresses if the map is 0 */
     struct tutti_gpu_blocks in, out;
-    uint64_t signature[2], chain, number;
-    const void *scalar_address; /* NULL: */
+    uint64_t signature[2], chain, number; /* of the call, as in a greeting */
+    const void *scalar_address; /* of one element, read when the kernel runs; NULL: use `scalar` */
     uint64_t scalar;    /* its first bytes are one element */
-    const void *program; /* STEPS and MESSAGES: in device memory */
-    uint8_t *scratch;    /* what its program stages and keeps */
-    /* Of COPIES: */
-    uint32_t meeting;    /* how many of this work's came before it */
-    uint32_t npieces;    /* between any two ranks; 0: by their counts, and */
+    const void *program; /* STEPS and MESSAGES: struct tutti_gpu_program in device memory */
+    uint8_t *scratch;    /* STEPS and MESSAGES: block_bytes of device memory for each block */
+    /* COPIES only: */
+    uint32_t meeting;    /* index of this meeting among those of the call */
+    uint32_t npieces;    /* between any two ranks; 0: each pair's follow from its counts */
     uint64_t piece_count; /* elements of a piece */
 };
 
-/* The argument of the kernel that tries lines: so many rounds to and from some peers, which run the
- * same. One block. */
+/* The argument of the kernel that tests lines: it exchanges `rounds` rounds of lines with some
+ * peers, all of which run the same test at the same time. It runs as one block. */
 struct tutti_gpu_line_test {
     struct tutti_gpu_domain *domain;
-    uint64_t peers;       /* by bits */
-    uint64_t deadline_ns; /* from its begin on; 0: none */
+    uint64_t peers;       /* bit r: rank r */
+    uint64_t deadline_ns; /* counted from the start of the kernel; 0: none */
     uint32_t rounds;
     uint32_t unused;
 };
 
-/* The one argument of the communicating kernels: at most 4 KiB. */
+/* The argument of the communicating kernels. CUDA allows 4 KiB at most. */
 struct tutti_gpu_launch {
     struct tutti_gpu_domain *domain;
-    uint64_t deadline_ns;  /* from its begin on; 0: none */
+    uint64_t deadline_ns;  /* counted from the start of the kernel; 0: none */
     uint32_t nworks;
     uint32_t unused;
-    const struct tutti_gpu_work *more; /* works [1, nworks), in memory that the device sees */
+    const struct tutti_gpu_work *more; /* works [1, nworks), in memory that the device can read */
     struct tutti_gpu_work first;
 };
 

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives that only copy, by copies of the driver: large ones, where the user asks for it. GPUs
- * have engines for these, so multiprocessors stay free for other kernels.
+ * Runs large collectives that only copy as copies of the driver, if the user asks for it. GPUs have
+ * engines for such copies, so multiprocessors stay free for other kernels.
  *
- * Only the owner knows where its buffers are when the call is made, so bytes go through windows, in
- * pieces; both windows are used in turns. Between copies the ranks meet, in kernels of one block
- * (device/cuda/copies.cuh), which watch the deadline and the abort word as all others do, also in
- * graphs that are replayed:
+ * When a call is made, each rank knows only its own buffers, so bytes go through windows, in
+ * pieces. Pieces alternate between the two windows. Between copies the ranks meet: a meeting is a
+ * barrier in kernels of one block (device/cuda/copies.cuh). These watch the deadline and the abort
+ * word as all others do, also in graphs that are replayed:
  *
  *     meeting 0 | stage 0 | meeting 1 | stage 1, fetch 0 | meeting 2 | ... | fetch n - 1 | meeting
  *
- * All ranks decide alike, by what all of them know. */
+ * Whether a call runs this way depends only on values that all ranks know, so all decide alike. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
 
 #include <string.h>
 
-/* What a call may put on its stream: beyond some number the caller would wait for room there, and
- * with several ranks in one thread for a rank that it has not come to yet. And threads that
- * meet. */
+/* MOST_OPERATIONS: most operations that a call may put on its stream. With too many the driver
+ * makes the caller wait for room in the stream. A thread that drives several ranks could then wait
+ * for a rank whose call it has not made yet. MEETING_THREADS: threads of a meeting's kernel. */
 enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
 
 /* ---- when ----------------------------------------------------------------------------------- */
 
-/* What a stream does in such a call may hold up other streams of its process on its GPU. */
+/* Such a call can hold up other streams of its process on the same GPU, so find ranks that share
+ * one. */
 static void look_for_sharers(struct tutti_gpu *gpu, bool *ret_share_device)
 {
     *ret_share_device = false;
@@ -79,7 +80,7 @@ static bool has_own_counts(const struct tutti_call *call)
     return call->collective == TUTTI_ALLTOALL && call->output_counts != NULL;
 }
 
-/* Blocks that a rank puts into its window: one that is for all, or one for each. */
+/* The number of blocks that a rank puts into its window: one for all ranks, or one for each. */
 static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     return call->collective == TUTTI_ALLTOALL || call->collective == TUTTI_SCATTER
@@ -92,7 +93,7 @@ static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call
            TUTTI_GPU_LINE;
 }
 
-/* So many bytes of a block, in pieces. */
+/* The number of pieces in which `bytes` bytes of a block are copied. */
 static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call,
                           uint64_t bytes)
 {
@@ -110,8 +111,8 @@ static bool only_copies(const struct tutti_call *call)
     }
 }
 
-/* No rank knows what the others exchange where each has counts of its own: such a call may need any
- * number of pieces, so no thread may hold several ranks. */
+/* In an all-to-all-v no rank knows what the others exchange. Such a call may need any number of
+ * pieces, so it is taken only if no thread can drive several ranks. */
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
 {
     const struct tutti_call *call = item->call;
@@ -129,17 +130,17 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
 
 /* ---- which bytes ----------------------------------------------------------------------------- */
 
-/* A call as its copies see it. */
+/* The state of a call while its copies are enqueued. */
 struct copying {
     struct tutti_gpu *gpu;
     const struct tutti_call *call;
     struct tutti_cu_stream *stream;
     uint64_t piece_count; /* elements */
-    uint64_t at;          /* elements of each block before the piece at hand */
-    uint64_t half_bytes;  /* where in windows it lies */
+    uint64_t at;          /* elements of each block before the current piece */
+    uint64_t half_bytes;  /* offset in the windows of the current piece */
 };
 
-/* Elements of a buffer. */
+/* A range of elements in a buffer. */
 struct part {
     uint64_t first, count;
 };
@@ -161,7 +162,8 @@ static struct part block(const struct copying *copying, const size_t *counts, co
     return part;
 }
 
-/* What of this rank's input is for `to`; and where in its output that goes which `from` has. */
+/* given: the part of this rank's input that goes to rank `to`. taken: the part of its output that
+ * comes from rank `from`. */
 static struct part given(const struct copying *copying, int to)
 {
     const struct tutti_call *call = copying->call;
@@ -189,7 +191,7 @@ static struct part taken(const struct copying *copying, int from)
     }
 }
 
-/* Of a block, what is in this piece. */
+/* The part of a block that is in the current piece. */
 static struct part in_piece(const struct copying *copying, struct part part)
 {
     uint64_t left = part.count > copying->at ? part.count - copying->at : 0;
@@ -217,7 +219,7 @@ static const uint8_t *element(const struct copying *copying, const void *buffer,
     return (const uint8_t *)buffer + index * tutti_type_size(copying->call->type);
 }
 
-/* Where this piece of what `owner` has for `to` lies. */
+/* Where rank `owner` puts the current piece of its data for rank `to`. */
 static const uint8_t *window(const struct copying *copying, int owner, int to)
 {
     const struct tutti_gpu *gpu = copying->gpu;
@@ -235,7 +237,7 @@ static void turn_to(struct copying *copying, uint64_t piece)
     copying->half_bytes = piece % 2 * copying->gpu->grid.layout.window_bytes;
 }
 
-/* That piece of this rank's input into its window. */
+/* Copies a piece of this rank's input into its window. */
 static int stage(struct copying *copying, uint64_t piece)
 {
     int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
@@ -256,7 +258,7 @@ static int stage(struct copying *copying, uint64_t piece)
     return TUTTI_OK;
 }
 
-/* That piece of what all have for this rank into its output. */
+/* Copies a piece of all ranks' data for this rank into its output. */
 static int fetch(struct copying *copying, uint64_t piece)
 {
     int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
@@ -287,7 +289,7 @@ static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, 
                                      MEETING_THREADS, launch, copying->stream);
 }
 
-/* The most pieces that this rank has to do with. */
+/* The number of pieces that this rank takes part in. */
 static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
 {
     const struct tutti_call *call = copying->call;

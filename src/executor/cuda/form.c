@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ranks of a communicator meet with their GPUs: who is there, who reaches whom, through which
- * memory. All decide by the same news, so all decide alike. */
+ * Forms the domain of a communicator's GPUs: finds out which ranks have one, which of them reach
+ * which others, and through which memory. All decide by the same news, so all decide alike. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -12,22 +12,22 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
-/* That keep a GPU's links busy: more would only take places from others. As many threads as NCCL 2
- * has in its 32 channels. */
+/* Blocks needed to saturate a GPU's links. More would only take places from other communicators.
+ * They have as many threads as NCCL 2 has in its 32 channels. */
 enum { BLOCKS_OF_LINK = 64 };
 
 enum phase {
-    PHASE_MEET,       /* who is there */
-    PHASE_RESERVE,    /* memory of my own, for the others to open */
-    PHASE_SHARE,      /* theirs */
-    PHASE_ROUTE,      /* through the host where devices do not reach each other */
-    PHASE_SHARE_HOST,
-    PHASE_STORE,      /* a test of all ways */
-    PHASE_LOOK,
-    PHASE_JUDGE,
-    PHASE_LINES,      /* another test, of lines */
-    PHASE_SUM_UP,
-    PHASE_GIVE_BACK,  /* if it was in vain */
+    PHASE_MEET,       /* tell what this rank has */
+    PHASE_RESERVE,    /* allocate this rank's area, for the others to open */
+    PHASE_SHARE,      /* open the areas of the others */
+    PHASE_ROUTE,      /* allocate host memory if not all devices reach this one */
+    PHASE_SHARE_HOST, /* open that of the others */
+    PHASE_STORE,      /* test all paths: store a pattern */
+    PHASE_LOOK,       /* look for the patterns of the others, and measure rates */
+    PHASE_JUDGE,      /* exclude paths that are wrong or slow, and try again */
+    PHASE_LINES,      /* test that lines arrive whole */
+    PHASE_SUM_UP,     /* the domain is formed */
+    PHASE_GIVE_BACK,  /* there will be no domain: free everything */
     PHASE_DONE,
 };
 
@@ -78,7 +78,7 @@ void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
         gpu->news[rank] = read_news(messages, rank);
 }
 
-/* Say what is in my own place of the news; the next phase begins when all have. */
+/* Asks for an all-gather of all ranks' news, after which the next phase begins. */
 static int exchange(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
@@ -89,7 +89,7 @@ static int exchange(struct tutti_gpu *gpu)
     return TUTTI_GPU_EXCHANGE;
 }
 
-/* What goes wrong with one is for all to go without. */
+/* Marks this rank as failed. If one rank fails, all go without a domain. */
 static void give_up(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
@@ -168,7 +168,7 @@ static int meet(struct tutti_gpu *gpu)
     return exchange(gpu);
 }
 
-/* How many ranks are on the GPU of `rank`, and how many of these in its process? */
+/* Counts the ranks on the GPU of `rank`, and those of them that are also in its process. */
 static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all,
                           uint32_t *ret_here)
 {
@@ -183,8 +183,8 @@ static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_a
     }
 }
 
-/* Blocks of a launch: those of all ranks on a device must run at once, or they would wait for each
- * other for ever. */
+/* Sets the most blocks of a launch. The blocks of all ranks on a device must be able to run at
+ * once; otherwise they could wait for each other forever. */
 static int share_places(struct tutti_gpu *gpu)
 {
     uint32_t least = TUTTI_GPU_BLOCKS, nhere = 1;
@@ -275,7 +275,7 @@ struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
     };
 }
 
-/* In device memory: the domain, its peers, what kernels count. */
+/* Writes the tables that kernels read in device memory: the domain, its peers, and counters. */
 static int write_tables(struct tutti_gpu *gpu)
 {
     size_t npeers = (size_t)gpu->args.nranks;
@@ -353,7 +353,7 @@ static int share_host(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
-/* Or, what the phase does having failed, say so. */
+/* Ends a phase: asks for the all-gather, and lets it tell if the phase failed with `rc`. */
 static int say(struct tutti_gpu *gpu, int rc)
 {
     if (rc != TUTTI_OK)
@@ -375,7 +375,7 @@ static int look(struct tutti_gpu *gpu)
     int rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
 
     mine->is_copy_bad = is_copy_bad;
-    /* Once: ways through the host are what there is if there is nothing else. */
+    /* Measure only once: paths through the host are the last resort, however slow they are. */
     if (rc == TUTTI_OK && !gpu->has_measured)
         rc = tutti_gpu_test_rates(gpu, &mine->slow);
     gpu->has_measured = true;
@@ -415,7 +415,7 @@ static int sum_up(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
-/* Forget the slow ways; were there any? */
+/* Excludes the paths that were measured to be slow. True if there are any. */
 static bool exclude_slow(struct tutti_gpu *gpu)
 {
     bool are_some = false;
@@ -428,7 +428,8 @@ static bool exclude_slow(struct tutti_gpu *gpu)
     return are_some;
 }
 
-/* Ways that are no good are replaced by ways through the host, once. */
+/* Replaces paths that are wrong or slow by paths through the host, and tests again. Gives up if a
+ * path through the host is wrong. */
 static void judge(struct tutti_gpu *gpu)
 {
     bool is_bad = exclude_slow(gpu), is_host_bad = false;
@@ -453,8 +454,8 @@ static void judge(struct tutti_gpu *gpu)
         gpu->phase = tutti_gpu_lines_are_possible(gpu) ? PHASE_LINES : PHASE_SUM_UP;
 }
 
-/* Without a domain nobody needs what it would have taken. Freeing memory may wait for what its
- * device does, so nobody makes calls before all are through. */
+/* Frees what the domain would have used. Freeing memory may wait for all work on the device, so the
+ * all-gather keeps every rank from making calls before all have freed theirs. */
 static int give_back(struct tutti_gpu *gpu)
 {
     tutti_gpu_unshare(gpu);

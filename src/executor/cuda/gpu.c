@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank's GPU: taking hold of it, and letting it go. */
+ * Opens, enters and destroys a rank's GPU. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -141,7 +141,7 @@ int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *a
     TUTTI_TRY_OR(fail, rc, look_at(gpu));
     TUTTI_TRY_OR(fail, rc, tutti_gpu_enter(gpu));
     rc = make_streams(gpu);
-    /* Without kernels device memory goes through the host; that is worth a line. */
+    /* Not an error: without kernels, device memory goes through the host. */
     if (rc == TUTTI_OK && tutti_cuda_kernels_get(cuda, &gpu->kernels) != TUTTI_OK)
         tutti_log(TUTTI_LOG_WARN, "rank %d, GPU %d: device memory goes through the host: %s",
                   args->rank, args->device, tutti_last_message());
@@ -178,7 +178,7 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
     tutti_gpu_places_leave(gpu);
     is_inside = gpu->context != NULL && !is_stuck && tutti_gpu_enter(gpu) == TUTTI_OK;
     if (is_inside) {
-        /* Forming may have ended while its tests ran. */
+        /* Forming may have been broken off while its test kernels ran. */
         tutti_gpu_abort(gpu);
         if (gpu->desk != NULL)
             gpu->cuda->stream_synchronize(gpu->desk);

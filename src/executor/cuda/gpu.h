@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CUDA executor: one rank's GPU, and the domain of ranks whose kernels reach each other.
  *
- * A rank with a GPU opens it, and the ranks meet (form.c). If all of them have GPUs that reach
- * each other's memory, or memory of the host that all see, they form a domain: then collectives on
- * device memory run as kernels that talk to each other (device/cuda/work.h), enqueued on the
- * caller's stream, and nobody waits. A rank that has a GPU but no domain can still copy to and from
- * it; how its calls then run is for others to say.
+ * A rank with a GPU opens it, and the ranks exchange what they have (form.c). If all GPUs reach
+ * each other's memory, or host memory that all of them see, the ranks form a domain. Then
+ * collectives on device memory run as kernels that communicate with each other
+ * (device/cuda/work.h). They are enqueued on the caller's stream, so the host does not wait. A
+ * rank with a GPU but without a domain can still copy to and from it; how its calls run is decided
+ * elsewhere (src/gpu).
  *
- * Forming needs rounds of somebody's all-gather, so that this room needs to know nothing of it:
+ * Forming needs some all-gathers, which the caller makes, so that this folder does not depend on
+ * the bootstrap:
  *
  *     tutti_gpu_open(args, &gpu)
  *     while ((rc = tutti_gpu_form(gpu)) != TUTTI_OK)
@@ -15,7 +17,7 @@
  *         TUTTI_GPU_EXCHANGE: all-gather tutti_gpu_message(gpu), TUTTI_GPU_MESSAGE_BYTES of it, and
  *             give the result to tutti_gpu_hear
  *
- * One thread at a time, but for what says otherwise.
+ * Functions must be called by one thread at a time unless their comment says otherwise.
  */
 #ifndef TUTTI_EXECUTOR_CUDA_GPU_H
 #define TUTTI_EXECUTOR_CUDA_GPU_H
@@ -31,22 +33,25 @@ struct tutti_gpu;
 
 struct tutti_gpu_args {
     int nranks, rank;
-    tutti_cu_device device;            /* of this rank */
-    struct tutti_cu_context *context;  /* NULL: the device's primary one */
-    uint64_t deadline_ns;              /* of forming */
+    tutti_cu_device device;            /* the device of this rank */
+    struct tutti_cu_context *context;  /* NULL: the device's primary context */
+    uint64_t deadline_ns;              /* by which forming must be complete */
 };
 
 struct tutti_domain;
 
-/* Take hold of the GPU. TUTTI_ERR_DEVICE names it. */
+/* Opens the GPU: retains its context, makes streams and loads the kernels. Without kernels for it
+ * the GPU still opens, with a warning in the log. `cuda` is borrowed until tutti_gpu_destroy.
+ * TUTTI_ERR_DEVICE: the driver refused, and the message names the device. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
                    struct tutti_gpu **ret_gpu);
 
-/* The kernels must have ended; else, `is_stuck`, nothing is freed that they use. NULL is
- * ignored. */
+/* Destroys the GPU. All kernels of the rank must have ended. If they have not, pass `is_stuck`:
+ * then nothing that they use is freed. NULL is ignored. */
 void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck);
 
-/* The device and context that it was opened with. */
+/* Fills in `device` and `context` as the GPU was opened with them, and nothing else. */
 void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_args);
 
 /* ---- forming (form.c) ----------------------------------------------------------------- */
@@ -54,107 +59,125 @@ void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_
 #define TUTTI_GPU_EXCHANGE 2
 #define TUTTI_GPU_MESSAGE_BYTES 512
 
-/* Before it: the communicator's secret, and the domain of its ranks if they are all of one (else
- * NULL). */
+/* Call it before tutti_gpu_form. Sets the communicator's secret, and the host's load/store domain
+ * if it includes all ranks, else NULL. The domain is borrowed. */
 void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
                      struct tutti_domain *domain);
 
+/* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
+ * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU has fewer places than one process has ranks on
+ * it. Other errors concern this rank alone. */
 int tutti_gpu_form(struct tutti_gpu *gpu);
+/* What to all-gather: TUTTI_GPU_MESSAGE_BYTES, valid until the next call of tutti_gpu_form. */
 const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu);
-/* `messages` (nranks of them, copied as far as needed). */
+/* Takes the result of the all-gather: `messages` of all ranks in their order, which are copied. */
 void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages);
 
-/* Have the ranks formed a domain? The same on all ranks, once formed. */
+/* True if the ranks have formed a domain. The same on all ranks once forming is over. */
 bool tutti_gpu_has_domain(const struct tutti_gpu *gpu);
 
 /* ---- calling (launch.c) ---------------------------------------------------------------- */
 
-/* A program in device memory (program.h), and the scratch memory that it takes. */
+/* A program in device memory (program.h), and the scratch memory that a run of it takes. */
 struct tutti_gpu_stored {
     const void *image;
     size_t scratch_bytes;
 };
 
-/* One call, with what identifies it among the ranks' calls. */
+/* One call, with the header that identifies it among the ranks' calls. */
 struct tutti_gpu_item {
     const struct tutti_call *call;
     const struct tutti_header *header;
-    struct tutti_gpu_stored program; /* `image` NULL: none, kernels know by themselves */
+    struct tutti_gpu_stored program; /* `image` NULL: none, a built-in kernel runs it */
 };
 
-/* Put an encoded program into device memory, where it stays. */
+/* Copies an encoded program into device memory, where it stays until tutti_gpu_destroy. *ret_image
+ * is its device address. TUTTI_ERR_DEVICE, TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
                     const void **ret_image);
 
-/* How a collective that has no program would run: "LL", "LL128", "direct" (kernels), or "copy
- * engines". Constant text. */
+/* How a collective without a program would run: "LL", "LL128" or "direct", which are kernels, or
+ * "copy engines". Constant text. */
 const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call);
 
-/* On rank 0, log what runs that call: at INFO for the first of its collective and size, at TRACE
- * later. */
+/* On rank 0, logs how a call runs: at INFO for the first call of its collective and size class, at
+ * TRACE later. */
 void tutti_gpu_tell(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What programs are cut by; and whether every rank sees every buffer of all others. */
+/* The grid by which programs are cut. Valid as long as the GPU, once a domain is formed. */
 struct tutti_gpu_grid;
 const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);
+/* True if the kernels of every rank can use any device memory of all other ranks. */
 bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
 
-/* The following, as far as they take a stream: with the GPU's context current. */
+/* Of the following functions, those that take a stream need the GPU's context to be current. */
 
-/* Enqueue the calls on `stream`, in order, as one launch. The caller's buffers are the library's
- * until the stream has come past it. Calls on several streams run in the order of these calls. */
+/* Enqueues the calls on `stream`, in order: as one launch, but for those that are left to copy
+ * engines. The caller must leave the buffers alone until the stream has passed that point; `items`
+ * may go at once. Successive uses of this function run in their order, also on different streams.
+ * `is_captured`: the stream is being captured. `timeout_ns` ends kernels that wait for longer; 0:
+ * never. */
 int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
 
-/* Let others name the count that differs, if theirs of call `number` are not these. */
+/* Shows the counts of v-form number `number` in the host's domain, so that a rank that passes
+ * different counts can name the one that differs. */
 void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts);
 
-/* Is the stream being captured? TUTTI_ERR_ARGUMENT: it is no stream, or cannot be used. */
+/* Sets *ret_is_capturing to true if the stream is being captured. TUTTI_ERR_ARGUMENT: it is no
+ * stream, or its capture was invalidated. */
 int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
                            bool *ret_is_capturing);
 
-/* Let `stream` go on only after what is on `other` by now; nothing where they are one. */
+/* Makes `stream` wait for all that is on `other` by now. Does nothing if they are the same. */
 int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
                      struct tutti_cu_stream *other);
 
-/* Let `stream` go on only after the last operation, as tutti_gpu_run does; for what is enqueued
- * otherwise, and not while the stream is captured. */
+/* Makes `stream` wait for the rank's last operation, as tutti_gpu_run does. For work that is
+ * enqueued by other means. Do not call it while the stream is captured. */
 int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 
-/* Count what was enqueued on `stream` otherwise as if tutti_gpu_run had done it. */
+/* Makes all work on `stream` so far the rank's last operation, as if tutti_gpu_run had enqueued
+ * it. For work that was enqueued by other means. */
 int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 
-/* Is everything that was enqueued by tutti_gpu_run complete? TUTTI_AGAIN: not yet; or what went
- * wrong in a kernel, naming the rank that was waited for. Any thread. */
+/* TUTTI_OK: all that tutti_gpu_run has enqueued is complete. TUTTI_AGAIN: not yet.
+ * TUTTI_ERR_TIMEOUT, TUTTI_ERR_USAGE (different calls), TUTTI_ERR_REMOTE (tutti_gpu_abort) and
+ * TUTTI_ERR_INTERNAL are reported by a kernel, and the message names the rank that it waited for.
+ * TUTTI_ERR_DEVICE comes from the driver. Any thread. */
 int tutti_gpu_check(struct tutti_gpu *gpu);
 
-/* The same, but of errors only that the GPU is lost: have the kernels ended? */
+/* The same, but it looks only at whether the kernels have ended, not at their errors.
+ * TUTTI_ERR_DEVICE: the GPU is lost. Any thread. */
 int tutti_gpu_check_ended(struct tutti_gpu *gpu);
 
-/* A stream of the rank's own, which waits for no other; and wait until all that was enqueued on the
- * default stream of the context is complete. */
+/* A stream of the rank's own, which does not wait for any default stream. */
 struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu);
+/* Waits until all that was enqueued on the context's default stream is complete. */
 int tutti_gpu_await_default(struct tutti_gpu *gpu);
 
-/* End all kernels of this rank soon, whatever they wait for. Any thread. */
+/* Makes all kernels of this rank end soon, whatever they wait for. Returns at once. Any thread. */
 void tutti_gpu_abort(struct tutti_gpu *gpu);
 
 /* ---- what is there ---------------------------------------------------------------------- */
 
-/* Make the GPU's context the thread's current one, and give the thread back what it had. */
+/* tutti_gpu_enter makes the GPU's context current on the calling thread; tutti_gpu_leave restores
+ * the one before. Any thread. */
 int tutti_gpu_enter(const struct tutti_gpu *gpu);
 void tutti_gpu_leave(const struct tutti_gpu *gpu);
 
-/* The same where the driver is asked or memory is made: whoever captures, on any thread, may have
- * forbidden that to their own calls, not to ours. */
+/* The same, around code that allocates memory or queries the driver. A stream capture may forbid
+ * such calls, even on other threads; the relaxed capture mode permits them on this thread. Pass
+ * the mode from *ret_mode to tutti_gpu_leave_relaxed. */
 int tutti_gpu_enter_relaxed(const struct tutti_gpu *gpu, int *ret_mode);
 void tutti_gpu_leave_relaxed(const struct tutti_gpu *gpu, int mode);
 
-/* An error of the driver, with the device's name. */
+/* Sets the message for error `code` of the driver while doing `what`, with rank and device. Returns
+ * TUTTI_ERR_DEVICE. */
 int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what);
 
-/* Bytes of device memory held, for the memory report. */
+/* Bytes of device memory that the rank holds, for the memory report. */
 size_t tutti_gpu_bytes(const struct tutti_gpu *gpu);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing images of programs. */
+ * Writes the images of programs. */
 #include "executor/cuda/image.h"
 
 #include "base/result.h"
@@ -15,7 +15,7 @@ static size_t round_up(size_t value, size_t unit)
 int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer)
 {
     if (writer->size_bytes > 0) {
-        /* Kernels find tables by 32 bits. */
+        /* The offsets of tables have 32 bits. */
         if (writer->size_bytes > UINT32_MAX)
             return tutti_fail(TUTTI_ERR_USAGE, "a program of %zu bytes is too long for kernels",
                               writer->size_bytes);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a run of bytes with a head and tables: once to see how large it becomes, once in earnest.
+ * Writes a program's image, a head followed by tables, in two passes: the first finds its size, the
+ * second writes it.
  *
  *     struct tutti_gpu_writer writer = {.bytes = NULL};
  *     do {
  *         TUTTI_TRY(tutti_gpu_writer_begin(&writer));
- *         fill the head, and ask for each table in turn; NULL while only the size is wanted
+ *         fill the head, and get each table in turn, which is NULL in the first pass
  *     } while (!tutti_gpu_writer_end(&writer, grid, ret_image));
  */
 #ifndef TUTTI_EXECUTOR_CUDA_IMAGE_H
@@ -13,24 +14,28 @@
 #include "executor/cuda/program.h"
 
 struct tutti_gpu_writer {
-    uint8_t *bytes;                /* NULL: only the size is wanted */
+    uint8_t *bytes;                /* NULL in the first pass */
     size_t size_bytes, used_bytes;
-    struct tutti_gpu_program head; /* until there are bytes */
+    struct tutti_gpu_program head; /* of the first pass */
 };
 
+/* Begins a pass. TUTTI_ERR_USAGE: the image is larger than 4 GiB. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer);
 
+/* The head to be filled in this pass. */
 struct tutti_gpu_program *tutti_gpu_writer_head(struct tutti_gpu_writer *writer);
 
-/* Room for so many entries, zeroed, at the next multiple of 8 bytes. */
+/* Adds a table of `count` entries, zeroed, at the next multiple of 8 bytes. Returns where to write
+ * it; NULL in the first pass. */
 void *tutti_gpu_writer_table(struct tutti_gpu_writer *writer, struct tutti_gpu_table *ret_table,
                              uint32_t count, size_t entry_bytes);
 
-/* The same, filled from `from`. */
+/* Adds a table and fills it from `from`. */
 void tutti_gpu_writer_copy(struct tutti_gpu_writer *writer, struct tutti_gpu_table *ret_table,
                            const void *from, uint32_t count, size_t entry_bytes);
 
-/* True: the image is complete. False: all must be written once more. */
+/* Ends a pass. False: the first has ended, and all must be written again. True: the image is
+ * complete, and *ret_image owns its bytes. */
 bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gpu_grid *grid,
                           struct tutti_gpu_image *ret_image);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Enqueueing: one launch for the calls of a group, in the order of the rank's calls whatever their
- * streams are. */
+ * Enqueues calls: one launch for the calls of a group. Launches of a rank run in the order of its
+ * calls, also on different streams. */
 #include "executor/cuda/private.h"
 
 #include "base/atomic.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that are worth a block, and threads. */
+/* Bytes that are worth one more block, and one more thread. */
 enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 
 /* ---- how large ------------------------------------------------------------------------------ */
 
-/* Bytes that this rank reads or writes, at most. */
+/* An upper bound of the bytes that this rank reads or writes. */
 static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     bool is_message = call->kind >= TUTTI_CALL_SEND;
@@ -48,7 +48,7 @@ static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item
     blocks = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
     threads = (bytes / THREAD_BYTES + 31) / 32 * 32;
     *ret_blocks = blocks < 1 ? 1 : blocks > gpu->blocks ? gpu->blocks : (uint32_t)blocks;
-    /* A thread for each peer. */
+    /* Kernels need at least a thread for each peer. */
     threads = threads < (uint64_t)gpu->args.nranks ? ((uint64_t)gpu->args.nranks + 31) / 32 * 32
                                                    : threads;
     *ret_threads = threads > gpu->threads ? gpu->threads : (uint32_t)threads;
@@ -56,13 +56,13 @@ static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item
 
 /* ---- the order of streams -------------------------------------------------------------------- */
 
-/* Kernels of one rank run one after the other: what their epochs and FIFOs rely on. */
+/* Epochs and FIFOs rely on the kernels of a rank running one after the other. */
 int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
-    /* Also on the same stream, where it orders nothing anew: handles do not tell whether it is the
-     * same. */
+    /* On the same stream the wait is superfluous, but equal handles do not prove that it is the
+     * same stream. */
     if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
@@ -115,8 +115,7 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* The messages of a group are one work, at the place of the first; its collectives have one
- * each. */
+/* All messages of a group become one work, at the place of the first. Each collective is a work. */
 static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                     bool is_captured, struct tutti_gpu_work *works, uint32_t *ret_nworks)
 {
@@ -143,7 +142,7 @@ static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, s
     return TUTTI_OK;
 }
 
-/* The first travels in the argument, the others lie where the kernel finds them. */
+/* The first work travels in the kernel's argument, the others in memory that the kernel reads. */
 static int fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                 bool is_captured, struct tutti_gpu_launch *launch)
 {
@@ -172,7 +171,7 @@ static enum tutti_cuda_kernel kernel_for(const struct tutti_gpu_launch *launch)
     }
 }
 
-/* Programs are run by the same number of blocks on all ranks. */
+/* True if a work runs a program: then all ranks must launch at least the grid's blocks. */
 static bool needs_grid(const struct tutti_gpu_launch *launch)
 {
     for (uint32_t i = 0; i < launch->nworks; i++) {
@@ -193,7 +192,7 @@ static int check_sharers(struct tutti_gpu *gpu, const struct tutti_gpu_item *ite
     return TUTTI_OK;
 }
 
-/* Where the calls go, and what they have in common. */
+/* The parameters that all calls of a group share. */
 struct way {
     struct tutti_cu_stream *stream;
     bool is_captured;
@@ -217,8 +216,9 @@ static int run_kernel(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
     return tutti_gpu_slabs_launched(gpu, way->stream);
 }
 
-/* Ranks need not group their calls alike, so those that are left to copy engines are so in groups,
- * too. The others before and behind them are launches of their own; all messages stay together. */
+/* Ranks need not group their calls alike, so calls that are left to copy engines must be so inside
+ * groups too. They split the group: the other calls before and behind them are separate launches.
+ * All messages stay in one launch. */
 static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                      const struct way *way)
 {
@@ -264,7 +264,8 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
                               : run_apart(gpu, items, count, &way);
     if (is_captured)
         return rc;
-    /* What fails half-way has left something on the stream, which must end before the rank does. */
+    /* A call that fails half-way may have left work on the stream, which must end before the rank's
+     * memory is freed. */
     if (rc != TUTTI_OK) {
         mark_last(gpu, stream);
         return rc;
@@ -288,8 +289,9 @@ void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t 
         tutti_domain_show_counts(gpu->host_domain, TUTTI_COUNTS_OF_GPU, number, counts);
 }
 
-/* Another rank does something else. Of v-forms: the same with other counts, of all ranks or of the
- * two of us? In an all-to-all-v `theirs` has what it sends, and mine what I expect. */
+/* Another rank makes a different call. For v-forms, find out whether it is the same call with
+ * different counts. In an all-to-all-v the count in `theirs` is what that rank sends to this one,
+ * and the count in `mine` is what this rank expects. */
 static int fail_mismatch(const struct tutti_gpu *gpu)
 {
     const struct tutti_gpu_report *report = gpu->report;
@@ -320,7 +322,7 @@ static int fail_mismatch(const struct tutti_gpu *gpu)
                       (unsigned long long)report->their_number);
 }
 
-/* What a kernel has left in the report. */
+/* Turns the kernel's report into a result and a message. */
 static int read_report(const struct tutti_gpu *gpu)
 {
     const struct tutti_gpu_report *report = gpu->report;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the memory of a rank of a domain is divided:
+ * Decides the sizes in an area, the memory that a rank of a domain gives to communication:
  *
  *     mailbox of rank 0 | ... of rank nranks - 1 | window | window
  *
@@ -7,7 +7,7 @@
  *
  *     posts | LL lines, even epochs, odd | LL128 lines, even, odd | FIFO of channel 0 | ...
  *
- * Half of it goes to FIFOs, a quarter to windows, and of the rest two thirds to LL128. */
+ * Half of an area goes to FIFOs and a quarter to windows. Of the rest, LL128 gets two thirds. */
 #include "executor/cuda/private.h"
 
 enum {
@@ -15,12 +15,12 @@ enum {
     SLOTS = 8,
     LEAST_SLOT = 1024,
     MOST_SLOT = 128 << 10,
-    FLAGGED = 2048, /* of each slot, for small messages */
+    FLAGGED = 2048, /* bytes of each slot for messages that travel with flags */
     LEAST_LL = 2048,
     MOST_LL = 256 << 10,
     MOST_LL128 = 1 << 20,
     LEAST_WINDOW = 16 << 10,
-    LEAST_PIECE = 64 << 10, /* that are worth a block: of a schedule, and of a message */
+    LEAST_PIECE = 64 << 10, /* fewest bytes worth a block: here of a schedule, next of a message */
     LEAST_SHARE = 16 << 10,
     PAGE = 4096,
 };
@@ -46,7 +46,7 @@ void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_by
 
     while (2 * nblocks <= most_blocks && 2 * nblocks <= PROGRAM_BLOCKS)
         nblocks *= 2;
-    /* One for schedules, one for messages. */
+    /* For each block, one channel for schedules and one for messages. */
     layout.channels = 2 * nblocks;
     layout.slot_bytes =
         (uint32_t)between(of_pair / 2 / (layout.channels * SLOTS), LEAST_SLOT, MOST_SLOT);

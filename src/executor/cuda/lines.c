@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between which ranks lines of 128 bytes may go: where the link should keep them whole, and a test
- * finds that it does. All decide by the same news, for kernels are chosen by it. */
+ * Finds the pairs of ranks that may exchange lines of 128 bytes: the link must be one that should
+ * keep lines whole, and a test must confirm it. All ranks decide by the same news, because the
+ * choice of kernels depends on it. */
 #include "executor/cuda/private.h"
 
 #include "base/clock.h"
@@ -10,11 +11,11 @@
 
 enum { STEP_BEGIN, STEP_RUNNING };
 
-/* The more ranks, the fewer rounds of each; the fewest where each may take as long as processes'
- * turns on a GPU. */
+/* Rounds of the test: ROUNDS_OF_ALL divided by the number of ranks, within the two limits. It is
+ * LEAST_ROUNDS if processes share a GPU, because each round may then take a time slice. */
 enum { ROUNDS_OF_ALL = 256, MOST_ROUNDS = 64, LEAST_ROUNDS = 8 };
 
-/* Who comes later than that will not come. */
+/* A rank that has not begun the test by then counts as failed. */
 #define PATIENCE_NS (20 * TUTTI_NS_PER_S)
 
 /* ---- which links ---------------------------------------------------------------------------- */
@@ -24,7 +25,8 @@ static bool is_same_device(const struct tutti_gpu *gpu, int rank, int other)
     return memcmp(gpu->news[rank].uuid, gpu->news[other].uuid, TUTTI_CU_UUID_BYTES) == 0;
 }
 
-/* This process may number devices otherwise than the rank's, or not see its device at all. */
+/* Looks for the device of `rank` by its UUID: this process may number devices differently from that
+ * rank's process, or not see the device at all. */
 static bool find_device(const struct tutti_gpu *gpu, int rank, tutti_cu_device *ret_device)
 {
     int count = 0;
@@ -41,7 +43,7 @@ static bool find_device(const struct tutti_gpu *gpu, int rank, tutti_cu_device *
     return false;
 }
 
-/* Links that carry atomics, as NVLink does, do not cut lines; PCIe does. */
+/* A link that carries atomics, such as NVLink, does not split lines; PCIe does. */
 static bool has_atomics(const struct tutti_gpu *gpu, tutti_cu_device from, tutti_cu_device to)
 {
     int has = 0;
@@ -99,7 +101,7 @@ bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu)
 
 /* ---- the test ------------------------------------------------------------------------------- */
 
-/* Do processes of the domain share a GPU, which gives them turns? */
+/* True if processes of the domain share a GPU, which then gives them time slices. */
 static bool take_turns(const struct tutti_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
@@ -120,7 +122,8 @@ static uint32_t count_rounds(const struct tutti_gpu *gpu)
     return rounds > MOST_ROUNDS ? MOST_ROUNDS : (uint32_t)rounds;
 }
 
-/* Forming goes on behind it, though it may have been in vain. */
+/* At most half of the time left for forming, because forming continues after the test, even if it
+ * fails. */
 static uint64_t patience_ns(const struct tutti_gpu *gpu)
 {
     uint64_t now_ns = tutti_now_ns();
@@ -129,8 +132,8 @@ static uint64_t patience_ns(const struct tutti_gpu *gpu)
     return left_ns / 2 < PATIENCE_NS ? left_ns / 2 : PATIENCE_NS;
 }
 
-/* Behind the kernel: lines begin as zeros. Nobody sends any before all have said what they
- * found. */
+/* Zeroes the lines behind the test kernel, because calls expect zeros at first. No rank sends
+ * lines of a call before all ranks have told their results, so none are lost. */
 static int clean(const struct tutti_gpu *gpu, uint64_t peers)
 {
     const struct tutti_gpu_layout *layout = &gpu->grid.layout;
@@ -173,7 +176,7 @@ static int read_result(const struct tutti_gpu *gpu, uint64_t *ret_torn)
     return TUTTI_OK;
 }
 
-/* One thread may go through this for several ranks, so it does not wait. */
+/* Does not wait for the kernel: one thread may form several ranks, which test each other. */
 int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
 {
     int code;
@@ -188,7 +191,8 @@ int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
     gpu->step = STEP_BEGIN;
     if (code == TUTTI_CU_SUCCESS)
         return read_result(gpu, ret_torn);
-    /* Its kernel may still run, and the others free what it uses as soon as they hear of this. */
+    /* The kernel may still run, and the other ranks free what it uses as soon as they learn of the
+     * failure. */
     tutti_gpu_settle_desk(gpu);
     return tutti_gpu_fail(gpu, code, "the test of lines");
 }
@@ -200,7 +204,6 @@ static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
     return (gpu->news[rank].torn >> other & 1) != 0 || (gpu->news[other].torn >> rank & 1) != 0;
 }
 
-/* Each pair once. */
 static void report_pair(const struct tutti_gpu *gpu, int rank, int other)
 {
     if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))

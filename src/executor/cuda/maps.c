@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of a rank's buffers its peers' kernels can use where they lie.
+ * Decides which of a rank's buffers its peers' kernels can use in place.
  *
- * Where all ranks are threads of one process, in contexts that are open to each other, that is
- * all memory that its device lets the others have. Besides, each rank writes on its board, which
- * all see, what it has allocated for that purpose, each under a number; its peers open what is
- * new there at their own calls, and say on theirs up to which number they have come, and what of
- * it they could not open. A number that all have come to, and that nobody has refused, is good
- * for everybody, so a rank decides by itself what it offers, in its posts; nobody negotiates.
+ * If all ranks are threads of one process, in contexts that are open to each other, plain device
+ * memory can be used as it is. For other memory, each rank has a board in shared memory:
+ * - The owner shows its allocations on its board, each under a number.
+ * - Peers map new allocations at their next calls. On their own boards they acknowledge the last
+ *   number they have looked at, and mark the allocations that they could not open.
+ * - A number that all peers have acknowledged and none has marked can be used by all. So the owner
+ *   alone decides what it offers in its posts; no negotiation is needed.
  * All other memory is copied through the rank's window.
  *
- * Each has a place, and in kernels a map, for as long as it lives: kernels that are enqueued and
- * graphs that are replayed go by maps. What is allocated when all places are taken is not shown
- * until one gets free. What is freed is taken down at once, and its place used again only after
- * all others that are free. */
+ * An allocation keeps its place on the board, and its map in kernels, for as long as it lives,
+ * because enqueued kernels and replayed graphs refer to maps. An allocation that finds all places
+ * taken is not shown until a place is free. A freed allocation is removed from the board at once,
+ * and its place is used again only after all other free places. */
 #include "executor/cuda/private.h"
 
 #include "base/atomic.h"
@@ -33,34 +34,34 @@ enum { TOKEN_WORDS = sizeof(struct tutti_gpu_token) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct tutti_gpu_token) % sizeof(uint64_t) == 0, "a token is whole words");
 
 struct place {
-    uint64_t number; /* 0 while the rest is being written, and for what is freed */
+    uint64_t number; /* 0 while the rest is being written, and after the memory was freed */
     uint64_t begin;
     uint64_t token[TOKEN_WORDS]; /* struct tutti_gpu_token */
-    int32_t fd; /* of the owner's process */
+    int32_t fd; /* number in the owner's process; -1: none */
 };
 
 struct board {
     struct place places[GPU_PLACES];
-    uint32_t changes;                /* grows with all that is written or taken down */
-    uint32_t last;                   /* number that was written last */
-    /* How far the owner has come with whose: a number, and below it bits of places whose memory it
-     * cannot use. */
+    uint32_t changes;                /* grows when allocations are shown or removed */
+    uint32_t last;                   /* the last number shown */
+    /* Per peer: in the high half the last of the peer's numbers that the owner of this board has
+     * acknowledged; in the low half a bit for each place whose memory it cannot use. */
     uint64_t come[TUTTI_GPU_RANKS];
 };
 _Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
 
-/* What a rank keeps about its own places, and those of each peer. */
+/* A rank's private record of its own places and those of each peer. */
 struct tutti_gpu_maps {
-    uint64_t generation;             /* of the process's list, when I last looked */
-    uint32_t last, granted;          /* number on my board; that all have come to */
-    uint32_t refused;                /* bits: by anybody, of what was granted */
-    int turn;                        /* the place to begin with when looking for a free one */
-    struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: nothing */
+    uint64_t generation;             /* of the process's list of allocations, when last read */
+    uint32_t last, granted;          /* last number shown; last that all have acknowledged */
+    uint32_t refused;                /* bit per place: some peer cannot use it */
+    int turn;                        /* where to begin to look for a free place */
+    struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: free */
     uint32_t numbers[GPU_PLACES];
-    uint32_t learnt[TUTTI_GPU_RANKS]; /* each rank's changes that I have looked at */
-    uint32_t failed[TUTTI_GPU_RANKS]; /* bits: what of theirs I could not open */
+    uint32_t learnt[TUTTI_GPU_RANKS]; /* `changes` of each rank's board when last read */
+    uint32_t failed[TUTTI_GPU_RANKS]; /* bit per place: it could not be opened here */
     struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
-    uint64_t (*seen)[GPU_PLACES];    /* [nranks]: numbers */
+    uint64_t (*seen)[GPU_PLACES];    /* [nranks]: number of each place when last read */
 };
 
 static struct board *board_of(const struct tutti_gpu *gpu, int rank)
@@ -117,8 +118,8 @@ static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
     return false;
 }
 
-/* There is one: no more than the oldest GPU_PLACES are shown, and what was shown before is among
- * them. */
+/* There always is a free place: at most the oldest GPU_PLACES allocations are shown, and those
+ * already shown are among them. */
 static int find_free(struct tutti_gpu_maps *maps)
 {
     while (maps->mine[maps->turn].serial != 0)
@@ -139,7 +140,7 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
     memcpy(token, &part->token, sizeof token);
     maps->mine[at] = *part;
     maps->numbers[at] = number;
-    /* release: a reader who sees a word of the rest sees the zero before it; pairs with
+    /* release: a reader that sees a word of the rest sees the zero before it; pairs with
      * read_place */
     tutti_store_release(&place->number, 0);
     tutti_store_release(&place->begin, part->begin);
@@ -156,7 +157,8 @@ static void take_down(struct tutti_gpu *gpu, int at)
     tutti_store_release(&board_of(gpu, gpu->args.rank)->places[at].number, 0);
 }
 
-/* What is freed comes down, then what is new goes up as far as there is room, the newest last. */
+/* Removes freed allocations from the board, then shows new ones, oldest first, while there is
+ * room. */
 static void tidy(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_part parts[GPU_PLACES];
@@ -179,13 +181,13 @@ static void tidy(struct tutti_gpu *gpu)
     tutti_store_release(&board->changes, board->changes + 1);
 }
 
-/* Of what was granted: has anybody refused it? */
+/* True if some peer cannot use the memory at that place. Valid once its number is granted. */
 static bool is_refused(const struct tutti_gpu_maps *maps, int at)
 {
     return (maps->refused >> at & 1) != 0;
 }
 
-/* Tell of what they have come to since. */
+/* Logs what all peers have acknowledged since the last time. */
 static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
 {
     const struct tutti_gpu_maps *maps = gpu->maps;
@@ -227,7 +229,7 @@ static void ask_peers(struct tutti_gpu *gpu)
 
 static bool read_place(const struct place *shown, struct place *ret_place)
 {
-    /* acquire, all: pairs with show */
+    /* All loads acquire: they pair with the releases in show. */
     ret_place->number = tutti_load_acquire(&shown->number);
     ret_place->begin = tutti_load_acquire(&shown->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
@@ -236,7 +238,7 @@ static bool read_place(const struct place *shown, struct place *ret_place)
     return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
 }
 
-/* Of this process: the address is the same, but each device needs the right to use it. */
+/* In the same process the address is the same, but each device must be allowed to use it. */
 static int admit_place(const struct tutti_gpu *gpu, int rank, const struct place *place,
                        const struct tutti_gpu_token *token, tutti_cu_address *ret_address)
 {
@@ -272,7 +274,7 @@ static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place
     return rc;
 }
 
-/* Kernels find it in their table of peers. */
+/* Writes the address into the table of peers, where kernels look it up. */
 static int write_map(const struct tutti_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
 {
     uint64_t value = address;
@@ -282,7 +284,7 @@ static int write_map(const struct tutti_gpu *gpu, int rank, uint32_t map, tutti_
     return tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
 }
 
-/* What cannot be opened its owner will not offer. */
+/* Memory that cannot be opened is not an error: its owner learns of it and does not offer it. */
 static int learn_place(struct tutti_gpu *gpu, int rank, int at)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
@@ -313,7 +315,7 @@ static int learn(struct tutti_gpu *gpu, int rank)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
     const struct board *theirs = board_of(gpu, rank);
-    /* acquire, both: pair with the releases in tidy and show; places are read after them */
+    /* Both acquire: they pair with the releases in tidy and show. Places are read after them. */
     uint32_t changes = tutti_load_acquire(&theirs->changes);
     uint32_t last = tutti_load_acquire(&theirs->last);
 
@@ -342,8 +344,8 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
-/* Plain device memory: what access between contexts is enabled for. Memory of pools and virtual
- * memory has rights of its own, which nobody can ask for. */
+/* True for plain device memory, which enabling access between contexts covers. Memory of pools and
+ * virtual memory have access rights of their own, which the driver does not tell. */
 static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
 {
     int is_plain = 0;
@@ -355,8 +357,8 @@ static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
                TUTTI_CU_SUCCESS && is_plain;
 }
 
-/* What goes beyond one allocation (virtual memory that was mapped side by side) peers have in no
- * order that could be told. */
+/* A buffer must lie within one allocation. If it spans several, such as virtual memory that was
+ * mapped side by side, peers map these at unrelated addresses. */
 static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t size_bytes,
                        uint32_t *ret_map, uint64_t *ret_offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages for GPUs: a batch of sends and receives as a program whose steps have no
- * dependencies. What a rank sends to itself is a copy. */
+ * Encodes messages for GPUs: a batch of sends and receives becomes a program whose steps have no
+ * dependencies. A message from a rank to itself becomes a copy. */
 #include "executor/cuda/image.h"
 
 #include "base/result.h"
@@ -12,8 +12,8 @@ struct batch {
     const struct tutti_gpu_message *messages;
     size_t count;
     int rank;
-    /* The lane of each message: to or from others. Sends to oneself have the place of their
-     * receive. */
+    /* Per message: its lane, for a message to or from another rank; the index of the matching
+     * receive, for a send to this rank itself. */
     uint32_t *places;
     struct tutti_gpu_lane lanes[TUTTI_GPU_LANES];
     uint32_t nlanes, nhalves, ncopies;
@@ -21,7 +21,7 @@ struct batch {
 
 /* ---- sorting --------------------------------------------------------------------------- */
 
-/* The k-th send to oneself goes into the k-th receive from oneself. */
+/* Matches the k-th send of the rank to itself with the k-th receive from itself. */
 static int match_copies(struct batch *batch)
 {
     size_t receive = 0, send = 0;
@@ -50,7 +50,8 @@ static int match_copies(struct batch *batch)
     }
 }
 
-/* A pair's two directions begin at different blocks, and so do neighbours. */
+/* The block that moves the first share of a message. The two directions of a pair begin at
+ * different blocks, and so do a rank's neighbouring peers, which spreads the load. */
 static uint32_t rotation_of(const struct batch *batch, const struct tutti_gpu_message *message,
                             uint32_t nblocks)
 {
@@ -95,7 +96,8 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_gpu_grid *gri
 
 /* ---- encoding --------------------------------------------------------------------------- */
 
-/* The send to oneself has a step; its receive has one of no lane, which nobody runs. */
+/* The step of a message. For a message of the rank to itself, the send's step does the copy. The
+ * step of its receive is in no lane's list, so it never runs. */
 static struct tutti_gpu_step step_for(const struct batch *batch, size_t index)
 {
     const struct tutti_gpu_message *message = &batch->messages[index];

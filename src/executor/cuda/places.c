@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of a device's places the communicators of this process have: blocks that run at once.
- * Kernels that wait for each other must all have one, whatever else waits there. So a communicator
- * takes half of what others have left, at most, and the next finds half of the rest; a launch never
- * takes more. What it turns out not to need goes back. */
+ * Divides the places of a device, the blocks that can run on it at once, among the communicators
+ * of this process. Kernels that wait for each other must all have places, whatever other kernels
+ * wait on the device. So a communicator gets at most half of the places that are left, which
+ * leaves some for the next one, and its launches never use more. Places that it turns out not to
+ * need become free. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -11,21 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A communicator gets so much of a device even if others have it all: that is a few blocks, and
- * they rarely all run at once. */
+/* A communicator gets at least a 32nd part of the device, even if others have all places. That is a
+ * few blocks, and all communicators rarely run at once. */
 enum { LEAST_PART = 32 };
 
 struct tutti_gpu_claim {
-    uint8_t secret[TUTTI_SECRET_BYTES], uuid[TUTTI_CU_UUID_BYTES]; /* of whom, on what */
+    uint8_t secret[TUTTI_SECRET_BYTES], uuid[TUTTI_CU_UUID_BYTES]; /* communicator, device */
     uint32_t places, total;
-    uint32_t nranks, nsettled; /* that hold it; that know what they need */
+    uint32_t nranks, nsettled; /* ranks that hold it; ranks that have settled */
     struct tutti_gpu_claim *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tutti_gpu_claim *claims;
 
-/* Of this communicator on this device, else NULL; and what all have there. */
+/* Returns this communicator's claim on the device, or NULL. *ret_taken: places of all claims
+ * there. */
 static struct tutti_gpu_claim *find(const struct tutti_gpu *gpu, const uint8_t *uuid,
                                     uint32_t *ret_taken)
 {
@@ -82,7 +84,7 @@ void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places)
     uint32_t taken, total = claim->total;
 
     pthread_mutex_lock(&lock);
-    /* The last of them: until then another still counts on what was offered first. */
+    /* Only the last rank reduces the claim: until then others still rely on the number offered. */
     if (++claim->nsettled == claim->nranks)
         claim->places = places;
     find(gpu, claim->uuid, &taken);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs for GPUs: cutting calls, and encoding what kernels read of a program. */
+ * Makes programs for GPUs: cuts calls into pieces, and encodes the tables that kernels read. */
 #include "executor/cuda/program.h"
 
 #include "base/result.h"
@@ -20,7 +20,8 @@ static bool reads_peers(const struct tutti_schedule *schedule)
     return (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) != 0;
 }
 
-/* Of a window half each block has its part, of which its rounds have a half in turns. */
+/* The bytes of window that a round of one block can use. Each block has its part of a window, and
+ * its rounds alternate between the halves of that part. */
 static size_t round_window_bytes(const struct tutti_gpu_grid *grid)
 {
     return grid->layout.window_bytes / grid->nblocks / 2 / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
@@ -34,7 +35,8 @@ static int check_call(const struct tutti_schedule *schedule, const struct tutti_
     if (schedule->nchannels > channels)
         return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u channels: kernels have %u",
                           schedule->nchannels, channels);
-    /* Inputs with gaps are packed first; where peers read them there is no room for that. */
+    /* Blocks that differ in size may have gaps, so they are packed first. There is no room for a
+     * packed copy that peers could read. */
     if (reads_peers(schedule) && call->input_counts != NULL)
         return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read the blocks of a peer's %s when "
                           "these differ in size; choose an algorithm that does not",
@@ -54,7 +56,7 @@ int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_c
     };
 
     TUTTI_TRY(check_call(plan->schedule, call, grid));
-    /* Then what is staged must lie in the window, where peers see it. */
+    /* If peers read this rank's input, a staged copy must fit into the window, which they see. */
     if (reads_peers(plan->schedule))
         cuts.stage_bytes = cuts.scratch_bytes = cuts.half_bytes;
     return tutti_program_create_cut(plan, call, rank, &cuts, ret_program);
@@ -62,7 +64,7 @@ int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_c
 
 /* ---- schedules ------------------------------------------------------------------------ */
 
-/* The lane of those that a step's half runs in. */
+/* The lane in which the receiving or sending half of a step runs. */
 static uint32_t lane_of(const struct tutti_plan *plan, const struct tutti_step *step,
                         bool is_receive)
 {
@@ -110,7 +112,7 @@ static void encode_steps(struct tutti_gpu_writer *writer, const struct tutti_pla
                           sizeof *schedule->among);
 }
 
-/* The lanes of the plan, and one behind them for its local steps. */
+/* Encodes the lanes of the plan, and one more behind them for its local steps. */
 static void encode_lanes(struct tutti_gpu_writer *writer, const struct tutti_plan *plan,
                          uint32_t nblocks)
 {
@@ -162,7 +164,7 @@ static void encode_bound(struct tutti_gpu_writer *writer, const struct tutti_bou
     }
 }
 
-/* Where the user has the blocks of a buffer. */
+/* Encodes where the blocks of a user's buffer are. */
 static void encode_blocks(struct tutti_gpu_writer *writer, const struct tutti_call *call,
                           size_t nblocks, const size_t *counts, const size_t *displs,
                           struct tutti_gpu_table *ret_table)
@@ -215,7 +217,7 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
     };
 }
 
-/* Signals are counted in some bits of a word: of one block, in all its rounds. */
+/* The signals of a block in all rounds of a call must fit into TUTTI_GPU_SIGNAL_BITS bits. */
 static int check_signals(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
 {
     size_t nrounds = (program->npieces + grid->nblocks - 1) / grid->nblocks;
@@ -239,7 +241,7 @@ static int check_program(const struct tutti_program *program, const struct tutti
         return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read narrow floats of peers twice");
     if (reads_peers(schedule))
         window_bytes += program->staged_input_bytes;
-    /* Pieces are small enough; v-forms run in one. */
+    /* Other calls were cut into pieces that fit, but v-forms run in one piece, which may not. */
     if (window_bytes > round_window_bytes(grid))
         return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a window part of %zu; raise "
                           "TUTTI_WINDOW_BYTES or choose another algorithm", window_bytes,

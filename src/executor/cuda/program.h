@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs for GPUs: a call cut into pieces for blocks that work side by side, and the tables by
- * which kernels run it (device/cuda/program.h). The host encodes them once; whoever launches
- * puts the image into device memory and names it in works, with scratch memory of its own for
- * each work that may run at the same time. */
+ * Programs for GPUs: a call cut into pieces for blocks that run side by side, and the tables by
+ * which kernels run it (device/cuda/program.h). The host encodes a program once. The code that
+ * launches it puts the image into device memory and names it in works. Works that may run at the
+ * same time need separate scratch memory. */
 #ifndef TUTTI_EXECUTOR_CUDA_PROGRAM_H
 #define TUTTI_EXECUTOR_CUDA_PROGRAM_H
 
@@ -10,35 +10,37 @@
 #include "device/cuda/work.h"
 #include "executor/host/program.h"
 
-/* What all ranks of a domain know alike. */
+/* The sizes by which programs are cut: the same on all ranks of a domain. */
 struct tutti_gpu_grid {
     struct tutti_gpu_layout layout;
-    /* That run programs: layout.channels is a multiple of it, twice at least. */
+    /* Blocks that run a program. layout.channels is a multiple of it, at least twice. */
     uint32_t nblocks;
-    size_t least_piece_bytes; /* of the larger buffer: with less a piece is not worth a block */
-    size_t least_share_bytes; /* of a message, likewise */
+    size_t least_piece_bytes; /* of the larger buffer: a smaller piece is not worth a block */
+    size_t least_share_bytes; /* of a message: a smaller share is not worth a block */
 };
 
-/* Channels that a schedule may use: what shape->channels should be. */
+/* Most channels that a schedule may use; one more is for messages. */
 static inline uint32_t tutti_gpu_grid_channels(const struct tutti_gpu_grid *grid)
 {
     return grid->layout.channels / grid->nblocks - 1;
 }
 
-/* Bind `plan` (borrowed) to the sizes of `call`, in pieces for the blocks of the grid.
- * TUTTI_ERR_USAGE: it cannot be run by kernels, on any of the ranks. */
+/* Binds `plan`, borrowed, to the sizes of `call`, in pieces for the blocks of the grid.
+ * TUTTI_ERR_USAGE: kernels cannot run the schedule; all ranks get this result. */
 int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
                              const struct tutti_gpu_grid *grid, struct tutti_program **ret_program);
 
-/* Tables for device memory. */
+/* An encoded program, to be copied into device memory. */
 struct tutti_gpu_image {
     uint8_t *bytes;       /* 8-byte aligned; owned */
     size_t size_bytes;
-    size_t scratch_bytes; /* that a run takes, at a line */
+    size_t scratch_bytes; /* that a run takes, aligned to TUTTI_GPU_LINE */
 };
 void tutti_gpu_image_fini(struct tutti_gpu_image *image);
 
-/* `program` as made above for `call`: its buffers and scalar are those of the work that runs it. */
+/* Encodes `program`, made by tutti_gpu_program_create for `call`. The image has no addresses:
+ * buffers and scalar come from the work that runs it. TUTTI_ERR_USAGE: kernels cannot run it; all
+ * ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_program_encode(const struct tutti_program *program, const struct tutti_call *call,
                              const struct tutti_gpu_grid *grid, struct tutti_gpu_image *ret_image);
 
@@ -51,9 +53,10 @@ struct tutti_gpu_message {
     struct tutti_header header; /* numbered for its peer and direction */
 };
 
-/* The messages of a batch, which move at the same time; those of one peer and direction one
- * after the other. What a rank sends to itself must be received in the same batch, as much and
- * in the same order: TUTTI_ERR_USAGE. */
+/* Encodes the messages of a batch. They move at the same time; those with the same peer and
+ * direction move one after the other. TUTTI_ERR_USAGE: a message of the rank to itself is not
+ * received in the same batch, with the same size and order; or there are more peers than
+ * TUTTI_GPU_LANES allows. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_messages_encode(const struct tutti_gpu_message *messages, size_t count, int rank,
                               const struct tutti_gpu_grid *grid,
                               struct tutti_gpu_image *ret_image);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A way between two GPUs may be right and yet no good: where an IOMMU or a bridge stands between
- * them, it can be far slower than the host's memory, which both reach. So the rate of every way is
- * measured when ranks meet, by a copy out of the other's window, beside one out of the host's
- * memory. */
+ * Measures the paths between GPUs. A path may be correct and yet useless: with an IOMMU or a
+ * bridge on it, it can be far slower than going through host memory, which both GPUs reach. So
+ * when ranks form, each times a copy out of every other rank's window, and compares it with a copy
+ * out of host memory. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
 
 #include <string.h>
 
-/* The fastest of a few copies, since others measure at the same time; and only what cannot be their
- * doing counts: a way is slow if the host's memory is so many times as fast. */
+/* Other ranks measure at the same time and disturb the result. So the fastest of COPIES copies
+ * counts, and a path is slow only if host memory is more than FACTOR times as fast. */
 enum { COPIES = 4, MOST_BYTES = 4 << 20, FACTOR = 4 };
 
 struct meter {
@@ -62,7 +62,7 @@ static int time_copy(const struct tutti_gpu *gpu, const struct meter *meter, tut
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "a copy that is timed");
 }
 
-/* How long copying `from` there into my second window takes, which nobody looks at. */
+/* Times copies from `from` into this rank's second window, which no rank reads at this time. */
 static int measure(const struct tutti_gpu *gpu, const struct meter *meter, tutti_cu_address from,
                    float *ret_ms)
 {
@@ -83,7 +83,7 @@ static double gb_per_s(const struct meter *meter, float ms)
     return ms > 0 ? (double)meter->size_bytes / (double)ms / 1e6 : 0;
 }
 
-/* Is it on another GPU, whose memory this one uses? */
+/* True if `rank` is on another GPU whose memory this rank has opened. */
 static bool has_link(const struct tutti_gpu *gpu, int rank)
 {
     return gpu->neighbours[rank].own_at != 0 &&
@@ -96,7 +96,7 @@ static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, u
 
     TUTTI_TRY(measure(gpu, meter, (tutti_cu_address)(uintptr_t)meter->host, &host_ms));
     for (int i = 1; i < gpu->args.nranks; i++) {
-        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* not all of them the same one */
+        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* each begins elsewhere */
         float ms = 0;
 
         if (!has_link(gpu, rank))

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory of programs: what they stage in and keep, and they themselves.
+ * Device memory for programs: the scratch memory that they use while they run, and the programs
+ * themselves.
  *
- * Scratch. Works run one after the other, so one block is enough
- * for all. When it grows the old one stays, for captured launches name it; since each is twice as
- * large as the one before, all together are no more than twice what is needed. */
+ * Works run one after the other, so all of them use the same block of scratch memory. When it must
+ * grow the old block stays, because captured launches refer to it. Each block is at least twice as
+ * large as the one before, so the old ones together are smaller than the newest. */
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>
 
 struct tutti_gpu_scratch {
-    struct tutti_gpu_scratch *next; /* the one before */
+    struct tutti_gpu_scratch *next; /* the block before this one */
     struct tutti_gpu_memory memory;
 };
 

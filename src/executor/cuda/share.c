@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The areas of the other ranks: those of this process are there already, those of others are
- * opened. */
+ * Opens the areas of the other ranks. Those of this process only need access from this device;
+ * those of other processes are passed as descriptors or handles, and mapped. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -32,8 +32,9 @@ static bool is_with(const struct tutti_gpu *gpu, int rank, int owner)
     return tutti_identity_same_process(&gpu->news[rank].identity, &gpu->news[owner].identity);
 }
 
-/* Those who get `owner`'s descriptor: whoever is in another process. Returns my index among them,
- * the owner being 0; or UINT32_MAX. */
+/* Counts the members of the transfer of `owner`'s descriptor: the owner, which is member 0, and
+ * all ranks of other processes. Returns this rank's index among them; UINT32_MAX: it is not one of
+ * them. */
 static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *ret_nmembers)
 {
     uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;
@@ -61,14 +62,14 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
         return TUTTI_OK;
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
-    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    /* If the export fails the others must not wait: fd -1 tells them that there is none. */
     if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
                                                 &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
-/* Whoever does not get it will not reach the owner; the others go on. */
+/* A rank that does not get a descriptor does not reach its owner. The others continue. */
 static int pass_on(struct tutti_gpu *gpu)
 {
     int left = 0;
@@ -118,7 +119,7 @@ bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* Of a rank of this process: may my device use it? */
+/* Gives this rank's device access to the area of a rank of this process. */
 static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
 {
     const struct tutti_gpu_news *news = &gpu->news[owner];
@@ -137,7 +138,8 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
             !can)
             return tutti_note(TUTTI_ERR_DEVICE, "GPU %d cannot reach GPU %d", gpu->args.device,
                               news->device);
-        /* Once for each pair of devices in a process; it stays, as callers may rely on it, too. */
+        /* Access is enabled once for each pair of devices in a process, and never disabled, because
+         * the application may rely on it too. */
         code = gpu->cuda->primary_retain(&theirs, news->device);
         if (code == TUTTI_CU_SUCCESS) {
             code = gpu->cuda->enable_peer(theirs, 0);
@@ -153,7 +155,7 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
     return TUTTI_OK;
 }
 
-/* All areas are as large, but for what their drivers round up. */
+/* All areas have the same size, except that drivers may round it up. */
 static bool has_right_size(const struct tutti_gpu *gpu, const struct tutti_gpu_token *token)
 {
     size_t wanted = tutti_gpu_area_bytes(&gpu->grid.layout);

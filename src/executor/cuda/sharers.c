@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks of one process that share a GPU, and the streams they call on. A call of two ranks on one
- * stream never ends: the kernel of the first waits for the second's, which the stream begins behind
- * it. */
+ * Records on which stream each rank last called, for ranks of a process that share a GPU. If two of
+ * them make the same call on one stream, it never ends. The first kernel waits for the second, but
+ * the stream does not begin the second before the first has ended. */
 #include "executor/cuda/private.h"
 
 #include <pthread.h>
@@ -32,8 +32,9 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
     pthread_mutex_unlock(&lock);
 }
 
-/* Of the same communicator, and at least as far on the same stream. Default streams are one for
- * each context, or thread. */
+/* True if another rank of the same communicator has made this call, or a later one, on the same
+ * stream. The legacy default stream is a different one in each context, and the per-thread default
+ * stream in each thread. */
 static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *other,
                           const struct tutti_cu_stream *stream, uint64_t number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a launch needs besides its argument (counts of v-forms, the works of a group) lies in
- * page-locked memory of the host that kernels read: slabs, used in turns. A slab is used again when
- * the launches that read it have ended; what a captured launch reads stays for as long as the
+ * Memory for what a launch reads besides its argument: the counts of v-forms, the works of a
+ * group. It is page-locked host memory that kernels read, in slabs. A slab is used again when the
+ * launches that read it have ended. A slab that a captured launch reads stays for as long as the
  * communicator. */
 #include "executor/cuda/private.h"
 
@@ -13,7 +13,7 @@ struct tutti_gpu_slab {
     struct tutti_gpu_slab *next;
     uint8_t *bytes;
     size_t size_bytes, used_bytes;
-    struct tutti_cu_event *event; /* behind the last launch that reads it */
+    struct tutti_cu_event *event; /* recorded behind the last launch that reads it */
     bool is_captured, is_recorded, is_touched;
 };
 
@@ -50,8 +50,7 @@ static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
     return TUTTI_OK;
 }
 
-/* What is touched belongs to the launch that is being put together, which may need more than
- * one. */
+/* A touched slab belongs to the launch that is being prepared, which may need several slabs. */
 static bool is_free(const struct tutti_gpu *gpu, const struct tutti_gpu_slab *slab)
 {
     return !slab->is_captured && !slab->is_touched &&
@@ -63,7 +62,8 @@ static bool has_room(const struct tutti_gpu_slab *slab, size_t size_bytes)
     return slab != NULL && size_bytes <= slab->size_bytes - slab->used_bytes;
 }
 
-/* The next slab, and its whole room. Those in use count as full until their launches have ended. */
+/* Makes another slab the current one, with all of its room: a free one that is large enough, or a
+ * new one. */
 static int turn_to(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured)
 {
     struct tutti_gpu_slab *slab;

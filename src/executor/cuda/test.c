@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test that every way between two ranks must pass before it is used: what one stores the other
- * finds, what one loads is what the other has. By kernels, for they are what will load and store;
- * and by copies of the driver where these are asked for. */
+ * Tests every path between two ranks before it is used: a rank must find what the other stores,
+ * and must load what the other has. Kernels do this, because kernels will load and store later. If
+ * copy engines are asked for, copies of the driver are tested too. */
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The pattern travels where lines with flags will, which begin as zeros. */
+/* The pattern is stored where LL lines will be. Calls expect zeros there, so it is cleared. */
 static size_t test_bytes(const struct tutti_gpu *gpu)
 {
     size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes);
@@ -16,7 +16,8 @@ static size_t test_bytes(const struct tutti_gpu *gpu)
     return lines < window ? lines : window;
 }
 
-/* No two places of it are alike, nor those of two ranks. */
+/* All words of the pattern differ from each other, and from those of other ranks at the same
+ * place. */
 static void fill(uint32_t *words, size_t bytes, int rank)
 {
     for (size_t i = 0; i < bytes / sizeof *words; i++)
@@ -55,7 +56,7 @@ int tutti_gpu_test_store(struct tutti_gpu *gpu)
     return rc == TUTTI_OK ? tutti_gpu_settle_desk(gpu) : rc;
 }
 
-/* Is the pattern of `rank` at `at`? */
+/* Sets *ret_is_right to true if the pattern of `rank` is at `at`. */
 static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_t *found,
                    uint32_t *pattern, bool *ret_is_right)
 {
@@ -67,13 +68,13 @@ static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_
     return TUTTI_OK;
 }
 
-/* This rank's second window, which others do not look at. */
+/* This rank's second window, which other ranks do not read during the test. */
 static tutti_cu_address second_window(const struct tutti_gpu *gpu)
 {
     return window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
 }
 
-/* Does the driver copy from there what is there? */
+/* Checks that the driver copies the pattern of `rank` correctly out of its window. */
 static int look_at_copy(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
                         bool *ret_is_right)
 {
@@ -102,7 +103,7 @@ static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_
     TUTTI_TRY(tutti_gpu_settle_desk(gpu));
     TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
     *ret_is_right = stores && loads;
-    /* Lines begin as zeros. */
+    /* Clear the pattern: calls expect LL lines to be zero at first. */
     code = gpu->cuda->set8_async(mail, 0, bytes, gpu->desk);
     return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
                                     : tutti_gpu_fail(gpu, code, "its mailbox");

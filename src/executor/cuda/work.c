@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A call as kernels take it. Which kind of kernel it gets depends on what all ranks know alike. */
+ * Turns calls into works for kernels. The choice of the kernel depends only on values that all
+ * ranks know, so all choose alike. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -9,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines pay while waiting for others takes longer than moving: what one rank sends to another, at
- * most. */
+/* Most bytes from one rank to another for which lines are used. They pay while waiting for other
+ * ranks takes longer than moving the bytes. */
 enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- which kind --------------------------------------------------------------------------- */
@@ -27,7 +28,7 @@ uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_cal
     return most > UINT64_MAX / 16 ? UINT64_MAX : most * tutti_type_size(call->type);
 }
 
-/* Between all ranks of which one sends to the other? */
+/* True if lines are whole between all pairs of ranks that exchange data in this call. */
 static bool has_whole_lines(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     if (tutti_collective_has_root(call->collective))
@@ -58,7 +59,7 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
 
     if (tutti_gpu_copy_takes(gpu, &item))
         return "copy engines";
-    /* Of an all-to-all-v no rank knows what the others send. */
+    /* No rank knows what the others send in an all-to-all-v. */
     if (call->kind == TUTTI_CALL_VECTOR + TUTTI_ALLTOALL)
         return names[TUTTI_GPU_DIRECT];
     return names[choose(gpu, call)];
@@ -84,7 +85,8 @@ void tutti_gpu_tell(struct tutti_gpu *gpu, const struct tutti_call *call, const 
 
 /* ---- its parts ---------------------------------------------------------------------------- */
 
-/* Counts and displacements in memory that kernels read; packed ones are spelt out. */
+/* Copies counts and displacements into memory that kernels read. Packed blocks get displacements
+ * too. */
 static int lay_blocks(struct tutti_gpu *gpu, size_t count, const size_t *counts,
                       const size_t *displs, bool is_captured, struct tutti_gpu_blocks *ret_blocks)
 {

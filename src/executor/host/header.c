@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Headers: what goes before the first bytes of an operation on each lane. */
+ * Headers, which precede the first bytes of an operation on each lane. */
 #include "base/result.h"
 #include "executor/host/lane.h"
 
@@ -47,8 +47,8 @@ void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lan
     memcpy(state->words, &header, sizeof header);
 }
 
-/* The header with the beginning of the step, where the transport can do that in one go; with the
- * whole step if that is small: one message, not two. */
+/* Sends the header together with the first segment of the step if the transport can send two
+ * buffers at once. A small step then travels with its header in one message instead of two. */
 static int offer_header(const struct tutti_run *run, struct tutti_lane_state *state,
                         const struct tutti_step *step, const struct tutti_bound_step *bound,
                         size_t *ret_taken)
@@ -106,7 +106,8 @@ static int take_header(const struct tutti_run *run, struct tutti_lane_state *sta
     return ops->recv_two(state->conn, rest, size, data, segment->bytes, ret_got);
 }
 
-/* What has come of a header, against mine. TUTTI_OK also where the rest must tell. */
+/* Compares the received part of a header with this rank's. TUTTI_OK also if the bytes that are
+ * still missing decide. */
 static int check_header(const struct tutti_engine *engine, const struct tutti_lane_state *state)
 {
     const struct tutti_run *run = &engine->run;
@@ -121,8 +122,8 @@ static int check_header(const struct tutti_engine *engine, const struct tutti_la
     return tutti_run_mismatch(engine, run->header, state->conn->peer, &state->header);
 }
 
-/* A peer that calls something else is to learn it as well, from my header, before I give up: as far
- * as that can be done at once. */
+/* Before this rank aborts, the peer that makes a different call should learn of it too, from this
+ * rank's header. Sends only what the transport takes at once. */
 static void tell_peer(struct tutti_run *run, struct tutti_conn *conn)
 {
     const struct tutti_plan *plan = run->program->plan;
@@ -140,7 +141,7 @@ static void tell_peer(struct tutti_run *run, struct tutti_conn *conn)
     }
 }
 
-/* The peer calls something else: the message is that, whatever becomes of telling the peer. */
+/* Tells the peer, and restores the message of the mismatch in case a failed send replaced it. */
 static int part(struct tutti_run *run, struct tutti_conn *conn, int rc)
 {
     char message[TUTTI_MESSAGE_BYTES];
@@ -179,7 +180,7 @@ int tutti_lane_receive_header(struct tutti_engine *engine, struct tutti_lane_sta
     return TUTTI_OK;
 }
 
-/* The rest of the header that a lane waits for, if it is there; nothing behind it. */
+/* Reads the rest of the header that a lane waits for, as far as it has arrived, but no data. */
 static int read_header(struct tutti_engine *engine, const struct tutti_lane *lane,
                        struct tutti_lane_state *state)
 {

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host executor: makes a bound schedule happen on CPU cores.
+ * The host executor: runs bound schedules on CPU cores.
  *
- * An engine belongs to one communicator: its fabric, the counters that one-sided
- * schedules synchronise by, and memory that runs share. A run is one collective
- * on its way: begin it, then call progress until it is done. Nothing blocks.
+ * An engine belongs to one communicator. It holds the communicator's fabric, the
+ * round counters by which one-sided schedules synchronise, and memory that
+ * successive runs share. A run is one collective under way: begin it, then call
+ * progress until it is complete. Nothing blocks. One thread at a time.
  *
- * Two-sided steps move in lanes (plan.h): each lane works on its first
- * unfinished step as soon as the steps that one depends on are complete. Local
+ * Two-sided steps are sorted into lanes (plan.h). Each lane works on its first
+ * unfinished step once the steps that this step depends on are complete. Local
  * and one-sided steps run in program order.
  *
- * Rounds. One run of a one-sided schedule over one piece is a round. All ranks
- * of a domain count rounds alike. Round e uses post e modulo TUTTI_POSTS, and
- * for its window that post, its slot, or half e & 1. The reuse rule: who has
- * given his first signal of a round has left the one before. So before a rank
- * writes to its post or slot in round e, every other rank must have given its
- * first signal of round e - TUTTI_POSTS + 1, and that of round e - 1 if it writes
- * to a window half: it has then left the last round that used what is written.
+ * Rounds. One run of a one-sided schedule over one piece is a round. So is the
+ * exchange by which ranks agree to use lent memory (lend.c). All ranks of a domain
+ * number rounds alike. Round e uses post e % TUTTI_POSTS. Its window is in that
+ * post, in the slot of that post, or in window half e & 1.
+ *
+ * The reuse rule: a rank that has given its first signal of a round has left the
+ * round before. So two conditions hold before a rank writes in round e:
+ * - To write to its post or slot, every other rank must have given its first
+ *   signal of round e - TUTTI_POSTS + 1.
+ * - To write to its window half, every other rank must have given its first
+ *   signal of round e - 1.
+ * The others have then left the last round that used the memory to be written.
  */
 #ifndef TUTTI_EXECUTOR_HOST_HOST_H
 #define TUTTI_EXECUTOR_HOST_HOST_H
@@ -29,48 +35,53 @@
 #include "transport/fabric.h"
 #include "transport/shm/lend.h"
 
-/* Where a round has its window: domain.h. */
+/* Where the window of a round is (domain.h). */
 enum tutti_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
 
-/* A collective call with its plan and sizes: made once per kind of call, then cached. */
+/* A program: the plan and the sizes of a kind of call. Made once per kind, then cached. */
 struct tutti_program {
     const struct tutti_plan *plan;
     /* Elements per block of one piece; all pieces but the last are full. */
     size_t piece_count;
     size_t npieces;
     struct tutti_bound full, last;
-    /* Narrow floats of two-sided reductions run as float32, so that they are rounded once. */
+    /* Type of the data in flight. Narrow floats are reduced as float32 where a result would
+     * otherwise be rounded more than once: in two-sided schedules, and in sums of sums. */
     enum tutti_type run_type;
     bool widens;         /* INPUT and OUTPUT are staged as run_type */
-    bool stages_input;   /* widened, pre-multiplied, or copied out of the way */
-    bool scales_output;  /* an average that GATHER_REDUCE does not take care of */
+    bool stages_input;   /* INPUT is widened, pre-multiplied or copied first */
+    bool scales_output;  /* an average that GATHER_REDUCE does not apply */
     size_t input_blocks, output_blocks;
-    /* Memory of the communicator's own that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
+    /* Memory of the communicator that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
     enum tutti_window_place window_place;
     bool may_stream;     /* results are large enough to bypass the cache */
-    bool is_one_round;   /* of copies and sums through windows, with nothing before or after it */
-    /* By what this call runs if all ranks lend each other what it reads and writes; NULL: by
-     * nothing else, so nobody asks. Owned. It stages what this one does. */
+    /* True if the whole call is one round through windows: one piece, nothing staged, scaled or
+     * streamed, no SCRATCH, no agreement on lent memory. */
+    bool is_one_round;
+    /* The program that runs instead if all ranks lend each other the buffers that the call reads
+     * and writes. NULL: there is none, so ranks do not ask. Owned. It stages the same buffers as
+     * this one. */
     struct tutti_program *lent;
 };
 
-/* Words of a header; and with more ranks counts do not travel behind headers: a difference is still
- * found, by the hash in the signature, but is not named. */
+/* TUTTI_HEADER_WORDS: 64-bit words of a header. TUTTI_MOST_COUNTS: most ranks for which all counts
+ * travel behind headers. With more ranks the hash in the signature still shows that counts differ,
+ * but the message cannot say which one. */
 enum { TUTTI_HEADER_WORDS = 4, TUTTI_MOST_COUNTS = 128 };
 _Static_assert(sizeof(struct tutti_header) == TUTTI_HEADER_WORDS * sizeof(uint64_t), "whole words");
 
 struct tutti_lane_state {
     struct tutti_conn *conn;
-    uint32_t position;    /* index of its current step among the lane's */
-    uint32_t segment;     /* of that step */
-    size_t offset;        /* bytes done of that segment */
-    size_t moved;         /* bytes done of that step */
-    uint32_t header_bytes; /* done, of this operation's header and the counts behind it */
-    struct tutti_header header; /* received; in a run whose headers have counts behind them: */
-    uint64_t *words;       /* the header and those, sent or received */
+    uint32_t position;    /* index of the current step among the lane's */
+    uint32_t segment;     /* the current one of that step */
+    size_t offset;        /* bytes moved of that segment */
+    size_t moved;         /* bytes moved of that step */
+    uint32_t header_bytes; /* bytes moved of this operation's header and the counts behind it */
+    struct tutti_header header; /* received, in a run without counts behind headers */
+    uint64_t *words;       /* header and counts, sent or received, in a run with them */
     uint32_t word_capacity;
-    /* RECV_REDUCE_SEND: reduced bytes on their way; [drained, filled) wait to be sent. */
+    /* RECV_REDUCE_SEND: buffer for reduced bytes, of which [drained, filled) wait to be sent. */
     uint8_t *bounce;
     size_t filled, drained;
 };
@@ -78,27 +89,28 @@ struct tutti_lane_state {
 struct tutti_run {
     const struct tutti_program *program;
     const struct tutti_bound *bound;   /* of the current piece */
-    const struct tutti_call *call;     /* the caller's, until it is done */
-    const struct tutti_header *header; /* of the history */
+    const struct tutti_call *call;     /* borrowed until the run is complete */
+    const struct tutti_header *header; /* of the call, in the history */
     bool is_active;
-    bool moved;                        /* set by any progress; the caller clears it */
+    bool moved;                        /* set by any progress; cleared by the caller */
     bool streams;                      /* results bypass the cache */
-    /* Of a v-form: a header goes before every message, also before one of no bytes, since only the
+    /* True for v-forms: a lane moves its header even if it has no bytes to move, because only the
      * header tells ranks that their counts differ. */
     bool is_vector;
-    /* Words of counts behind each header, so that ranks without a domain can name the counts that
-     * differ. In an all-to-all-v one: how many elements the sender expects of the receiver, while
-     * the header has how many it sends. In other v-forms all counts. */
+    /* Number of counts, 64 bits each, behind each header; they let ranks name the counts that
+     * differ. In an all-to-all-v it is 1: the elements that the sender expects from the receiver,
+     * while the header has the elements that it sends. In other v-forms it is all counts, or 0 if
+     * the ranks have a domain to compare counts in, or are more than TUTTI_MOST_COUNTS. */
     uint32_t ncounts;
-    uint32_t header_bytes;             /* of header and counts */
-    struct tutti_post *post;           /* mine, of the round */
-    bool lends;                        /* all have agreed to run on lent memory, mine by: */
-    uint32_t input_lent, output_lent;
-    int phase;
+    uint32_t header_bytes;             /* size of a header and its counts */
+    struct tutti_post *post;           /* this rank's post of the round */
+    bool lends;                        /* true if all ranks agreed to run on lent memory */
+    uint32_t input_lent, output_lent;  /* the numbers under which this rank offers its buffers */
+    int phase;                         /* enum phase of run.c */
     size_t piece;
-    uint8_t *base[TUTTI_BUF_COUNT];    /* of this piece */
+    uint8_t *base[TUTTI_BUF_COUNT];    /* start of each buffer for this piece */
     uint8_t *staged_input, *staged_output, *scratch;
-    struct tutti_scale scale;          /* what GATHER_REDUCE applies */
+    struct tutti_scale scale;          /* applied by GATHER_REDUCE */
     /* local and one-sided steps */
     uint32_t local_position, local_segment;
     uint32_t wait_index;
@@ -106,17 +118,18 @@ struct tutti_run {
     /* two-sided steps */
     uint32_t lanes_left;
     struct tutti_lane_state *lanes;
-    uint8_t *halves_left;              /* per step; 0: complete */
-    size_t *received;                  /* per step: bytes of its receiving half */
+    uint8_t *halves_left;              /* per step: halves to do; 0: the step is complete */
+    size_t *received;                  /* per step: bytes that its receiving half has moved */
     uint32_t lane_capacity, step_capacity;
 };
 
-/* With less, nothing is won by bypassing the cache. */
+/* Smaller results gain nothing from bypassing the cache. */
 #define TUTTI_LEAST_STREAMED_BYTES ((size_t)32 << 10)
 
-/* Results of late, by their addresses, each with how many bytes calls had moved by then. */
+/* Recent results, in a table hashed by address. Each has the value that the engine's count of moved
+ * bytes had when the result was written. */
 struct tutti_recent {
-    uint64_t moved_bytes;
+    uint64_t moved_bytes; /* estimated bytes that calls have moved through the cache so far */
     struct {
         uintptr_t address;
         uint64_t moved_bytes;
@@ -129,69 +142,79 @@ struct tutti_engine {
     int nranks, rank;
     /* rounds */
     uint64_t round;                    /* number of the last round begun */
-    uint64_t all_entered; /* last round of which I have seen everybody's first signal */
-    struct tutti_history history;      /* collectives begun */
-    uint32_t looks;                    /* at the peers, while this run waits */
-    uint64_t told;                     /* the number of the last run that the next rank was told */
+    uint64_t all_entered; /* last round whose first signals this rank has seen from all ranks */
+    struct tutti_history history;      /* of the collectives begun */
+    uint32_t looks;                    /* checks of the peers since this run began */
+    uint64_t told;                     /* number of the last call that the next rank was told of */
     /* memory shared by successive runs */
     uint8_t *arena;
     size_t arena_bytes;
-    const void **sources;              /* [nranks], for GATHER_REDUCE */
-    void **sinks;                      /* [nranks + 2] */
-    size_t cache_bytes;                /* of the last level */
-    struct tutti_lend *lend;           /* the fabric's; NULL: not all of the ranks can use it */
-    struct tutti_recent recent;        /* what is likely to be in it */
+    const void **sources;              /* [nranks]: what GATHER_REDUCE and PUT read */
+    void **sinks;                      /* [nranks + 2]: what they write */
+    size_t cache_bytes;                /* size of the last level of cache */
+    struct tutti_lend *lend;           /* the fabric's; NULL: not used, or not by all ranks */
+    struct tutti_recent recent;        /* results that are likely to be in the cache */
     struct tutti_run run;
 };
 
+/* Initialises `engine`, which borrows `fabric`. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
                       int rank);
 void tutti_engine_fini(struct tutti_engine *engine);
 
-/* Heap held, for the memory report. */
+/* Bytes of heap that the engine holds, for the memory report. */
 size_t tutti_engine_bytes(const struct tutti_engine *engine);
 
-/* Begin `call` by `program` (both kept by the caller until done); engine->run must be idle. */
+/* Begins `call` with `program`. The caller keeps both until the run is complete or cancelled. The
+ * engine's run must be idle. TUTTI_ERR_SYSTEM: no memory; no run has begun. */
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);
 
-/* Begin, and go on at once. TUTTI_AGAIN: it has begun, and tutti_run_progress goes on. */
+/* tutti_run_begin followed by tutti_run_progress. TUTTI_OK: complete. TUTTI_AGAIN: the run has
+ * begun; call tutti_run_progress. */
 int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);
 
-/* Go on. TUTTI_OK: complete. */
+/* Moves the active run forward as far as it can go. TUTTI_OK: complete. TUTTI_AGAIN: call again.
+ * After any other result, abort the fabric and cancel the run. */
 int tutti_run_progress(struct tutti_engine *engine);
 
-/* Drop the run, in whatever state: after an error that peers have been told. Returns when no rank
- * of this process touches the caller's buffers any more. */
+/* Drops the run, in any state. Call tutti_fabric_abort first. Returns once no rank of this process
+ * touches the caller's buffers any more. */
 void tutti_run_cancel(struct tutti_engine *engine);
 
-/* The active run could not go on, with result `rc`, because a peer has gone: had that peer said
- * before that the two of us call different things? Then TUTTI_ERR_USAGE and the message for it,
- * else `rc` and the message that there was. */
+/* Call it when the active run failed with result `rc` because a peer has gone. Reads the headers
+ * that peers had sent before. TUTTI_ERR_USAGE: one shows that the peer made a different call, and
+ * the message names both. Otherwise returns `rc` and keeps the message that was set. */
 int tutti_run_explain(struct tutti_engine *engine, int rc);
 
-/* The rank that the active run waits for, -1 if none in particular: for messages. */
+/* The rank that the active run waits for; TUTTI_NO_RANK: no single one. For messages. */
 int tutti_run_waits_for(const struct tutti_engine *engine);
 
-/* While a run waits, every few milliseconds: has a rank of the domain begun a different operation
- * under a number that I have had? TUTTI_ERR_USAGE names both. Without a domain, who waits for long
- * tells the rank after it, and hears the rank before. */
+/* Call it every few milliseconds while a run waits. TUTTI_ERR_USAGE: a rank of the domain has
+ * begun a different operation under a number that this rank has used too; the message names both.
+ * Without a domain, a rank that has waited for long sends the next rank its number of calls and its
+ * chain, and compares those that the previous rank has sent. TUTTI_OK: no difference found, or no
+ * run is active. */
 int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
 
-/* `theirs` is not `mine`, which I expected of `rank`: say where the two parted. */
+/* `rank` has sent the header `theirs`, or opened the post `theirs`, which is not `mine`. Sets a
+ * message that names the first call in which the two ranks differ, as far as known. Returns
+ * TUTTI_ERR_USAGE. */
 int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                        int rank, const struct tutti_header *theirs);
 int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
                        int rank, const struct tutti_post *theirs);
-/* Of a run with counts behind its headers: `words`, of which `bytes` have come from `rank`, the
- * header among them, against mine. TUTTI_OK also where the rest must tell. */
+/* For a run with counts behind its headers: compares the `bytes` bytes at `words` that `rank` has
+ * sent so far, at least a whole header, with what this rank expects. TUTTI_OK: equal, or the bytes
+ * that are still missing decide. TUTTI_ERR_USAGE: the message names the difference. */
 int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const uint64_t *words,
                            size_t bytes);
 
-/* Does `rank` do in this round what I do? Once its counter was acquired. */
+/* TUTTI_OK if `rank` makes the same call in this round as this rank, else TUTTI_ERR_USAGE. `theirs`
+ * is its post of the round. The caller must have loaded the post's counter with acquire. */
 static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32_t rank,
                                        const struct tutti_post *theirs)
 {
@@ -203,7 +226,8 @@ static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32
     return tutti_run_bad_post(engine, mine, (int)rank, theirs);
 }
 
-/* Has `rank` given that signal of this round? Then it must be doing what I do. */
+/* TUTTI_OK once `rank` has given signal number `signal` of this round, TUTTI_AGAIN until then.
+ * TUTTI_ERR_USAGE: it has, but its post shows a different call than this rank's. */
 static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t rank,
                                      uint32_t signal)
 {
@@ -216,8 +240,8 @@ static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t
     return tutti_run_check_post(engine, rank, theirs);
 }
 
-/* The same of a round before the current one, whose post may be written anew at any time: nothing
- * is said of what has changed meanwhile. */
+/* The same check for an earlier round, whose post its owner may overwrite at any time. TUTTI_OK
+ * also if that has happened. */
 static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32_t rank,
                                        uint64_t round)
 {
@@ -226,7 +250,7 @@ static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32
     const struct tutti_post *post = tutti_domain_post(domain, rank, round);
     struct tutti_post theirs;
 
-    /* acquire, all: pairs with tutti_domain_open */
+    /* All loads acquire: they pair with the releases in tutti_domain_open. */
     theirs.signature[0] = tutti_load_acquire(&post->signature[0]);
     theirs.signature[1] = tutti_load_acquire(&post->signature[1]);
     theirs.chain = tutti_load_acquire(&post->chain);
@@ -237,7 +261,7 @@ static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32
     return tutti_run_bad_post(engine, mine, (int)rank, &theirs);
 }
 
-/* Where member `index` has its window of the current round. */
+/* The window of member `index` in the current round. */
 static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint32_t index)
 {
     switch (engine->run.program->window_place) {
@@ -247,32 +271,46 @@ static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint3
     }
 }
 
-int tutti_run_local(struct tutti_engine *engine);  /* local.c */
-/* run.c: begin my post of the round, once all others have entered the one `behind` rounds
- * before. */
+/* local.c: runs the local and one-sided steps of the current piece. TUTTI_OK: all are complete.
+ * TUTTI_AGAIN: one must wait. */
+int tutti_run_local(struct tutti_engine *engine);
+/* run.c: opens this rank's post of the round, once all others have entered the round that is
+ * `behind` rounds earlier; TUTTI_AGAIN until then. */
 int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind);
-/* lend.c: offer my buffers in my post; agree by what to run; where I see a member's buffer,
- * NULL: nowhere. */
+/* lend.c. Writes the numbers under which this rank offers its buffers into its post. */
 void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
+/* Agrees with all ranks whether to run on lent memory; if so, switches to program->lent.
+ * TUTTI_AGAIN: a rank has not answered yet. */
 int tutti_run_agree(struct tutti_engine *engine);
+/* The address at which this rank maps member `index`'s INPUT or OUTPUT of the round; NULL: it does
+ * not. */
 uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
+/* stream.c. The size in bytes of the last level of cache that a core uses; a guess if not known. */
 size_t tutti_last_cache_bytes(void);
-bool tutti_run_streams(struct tutti_engine *engine); /* stream.c; once per run that may */
-/* Of a message, once. */
+/* True if the run should bypass the cache with its results. Call it once per run that may. */
+bool tutti_run_streams(struct tutti_engine *engine);
+/* The same for a message to be received in `output`. Call it once per message. `is_mutual`: its
+ * batch both sends and receives. */
 bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
                            bool is_mutual);
-int tutti_run_lanes(struct tutti_engine *engine);  /* lanes.c */
+/* lanes.c. Moves every lane of the current piece as far as it can go. TUTTI_OK: all are complete.
+ * TUTTI_AGAIN: a lane must wait. */
+int tutti_run_lanes(struct tutti_engine *engine);
+/* Resets lanes and steps for the next piece of the run. */
 void tutti_lanes_begin_piece(struct tutti_run *run);
-/* Room for a run of that plan whose headers have so many counts behind them. */
+/* Makes room for a run of `plan` with `ncounts` counts behind each header. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, uint32_t ncounts);
-/* Looks for a header of a peer that does not go on, and compares it. TUTTI_ERR_USAGE names the
- * difference, TUTTI_OK: no. */
+/* header.c: reads the headers that lanes still wait for, as far as they have arrived, and compares
+ * them. TUTTI_ERR_USAGE: the message names a difference. TUTTI_OK: none found. */
 int tutti_lanes_read_headers(struct tutti_engine *engine);
 void tutti_lanes_fini(struct tutti_run *run);
 size_t tutti_lanes_bytes(const struct tutti_run *run);
-/* A rank that itself keeps a lane from going on; TUTTI_NO_RANK when all wait for other lanes. */
+/* A rank that a lane waits for; TUTTI_NO_RANK if all unfinished lanes wait for other steps of this
+ * rank. */
 int tutti_lanes_wait_for(const struct tutti_run *run);
 
+/* True if all steps that `step` depends on are complete. */
 static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct tutti_step *step)
 {
     const uint32_t *deps = tutti_step_deps(run->program->plan->schedule, step);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two-sided steps: every lane works on its first unfinished step. */
+ * Runs two-sided steps: every lane works on its first unfinished step. */
 #include "base/result.h"
 #include "executor/host/lane.h"
 #include "schedule/access.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What RECV_REDUCE_SEND may hold on its way. */
+/* Size of the buffer in which RECV_REDUCE_SEND holds reduced bytes until they are sent. */
 enum { BOUNCE_BYTES = 32 * 1024 };
 
 static const struct tutti_step *current_step(const struct tutti_run *run,
@@ -52,7 +52,7 @@ static int send_from_bounce(struct tutti_run *run, struct tutti_lane_state *stat
     struct tutti_lane_state *source = receiving_lane(run, step);
     size_t waiting, taken;
 
-    /* The receiving half may not have begun: its lane is at an earlier step. */
+    /* The receiving half may not have begun, because its lane is still at an earlier step. */
     if (run->received[index] == state->moved)
         return TUTTI_AGAIN;
     waiting = source->filled - source->drained;
@@ -155,7 +155,7 @@ static int receive_step(struct tutti_run *run, struct tutti_lane_state *state,
         else
             TUTTI_TRY(receive_reduce(run, state, segment, step, index));
     }
-    /* The bounce belongs to this step until it has been passed on. */
+    /* The next step must not use the bounce buffer before this one has sent all of it. */
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND && run->halves_left[index] > 1)
         return TUTTI_AGAIN;
     return TUTTI_OK;
@@ -302,8 +302,8 @@ size_t tutti_lanes_bytes(const struct tutti_run *run)
     return bytes;
 }
 
-/* Has the lane's peer to do something first? Bytes that have come but find no room, because what
- * they become is not sent yet, are not its fault. */
+/* True if the lane waits for its peer. It does not if received bytes only wait for room in the
+ * bounce buffer, whose contents are not sent yet. */
 static bool is_starved(const struct tutti_run *run, const struct tutti_lane *lane,
                        const struct tutti_lane_state *state)
 {

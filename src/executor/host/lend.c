@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs on memory that processes lend each other (transport/shm/lend.h).
  *
- * Whether a rank's buffers are lent is known to that rank alone, and which algorithm runs must be
- * known to all. So a call that has a better way with lent memory begins with a round of its own,
- * in which everybody posts what it offers. Then all have seen the same, and go the same way.
+ * Only the rank itself knows whether its buffers can be lent, but all ranks must run the same
+ * algorithm. So a call that runs faster on lent memory begins with an extra round, in which every
+ * rank posts what it offers. Then all ranks have seen the same offers and decide alike.
  */
 #include "executor/host/host.h"
 
-/* What a buffer of mine, of so many blocks, can be offered by. */
+/* The number under which this rank can offer a buffer of `blocks` blocks; 0: it cannot. */
 static uint32_t offer(struct tutti_engine *engine, const void *buffer, size_t blocks)
 {
     const struct tutti_call *call = engine->run.call;
@@ -24,14 +24,14 @@ void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post)
     const struct tutti_program *program = run->program;
     bool is_vector = run->call->input_counts != NULL || run->call->output_counts != NULL;
 
-    /* What all have agreed on stays, whatever is allocated or freed meanwhile. */
+    /* Keep what all ranks agreed on, even if memory has been allocated or freed since. */
     if (run->lends) {
         post->input_lent = run->input_lent;
         post->output_lent = run->output_lent;
         return;
     }
-    /* A buffer that is a copy in memory of the communicator's own is not what was lent, and blocks
-     * of a v-form may lie anywhere. */
+    /* A staged buffer is memory of the communicator, which is not lent. The blocks of a v-form may
+     * lie anywhere. */
     if (is_vector || program->widens) {
         post->input_lent = post->output_lent = 0;
     } else if (program->lent != NULL ||
@@ -85,7 +85,8 @@ uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint3
 
     if (engine->lend == NULL)
         return NULL;
-    /* Its owner has offered as much as the call needs there, and all are in the same call. */
+    /* No size needs to be checked: the owner offered as many bytes as the call needs, and all ranks
+     * make the same call. */
     return tutti_lend_at(engine->lend, index, is_input ? post->input_lent : post->output_lent,
                          is_input ? post->input : post->output, 0);
 }

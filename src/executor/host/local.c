@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local and one-sided steps: run in program order. */
+ * Runs local and one-sided steps, in program order. */
 #include "base/result.h"
 #include "executor/host/host.h"
 #include "schedule/access.h"
 
-/* My own copy of a span's buffer. */
 static uint8_t *own_base(const struct tutti_run *run, uint32_t buffer)
 {
     return run->base[buffer];
 }
 
-/* Where member `index` keeps the buffer, as it says: in its own memory. */
+/* The address of member `index`'s buffer in that member's own address space, as it posted it. */
 static uint8_t *posted_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
 {
     const struct tutti_post *post = tutti_domain_post(engine->domain, index, engine->round);
 
-    /* Written before the signal that we have waited for. */
+    /* The owner wrote the addresses before the signal that this rank has waited for. */
     return (uint8_t *)(uintptr_t)(buffer == TUTTI_BUF_INPUT ? post->input : post->output);
 }
 
-/* Where member `index` keeps the buffer, as an address for loads and stores; NULL: it is not to be
- * had by these. */
+/* An address by which this rank can load from and store to member `index`'s buffer; NULL: none. */
 static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
 {
     const struct tutti_domain *domain = engine->domain;
@@ -72,7 +70,7 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
     struct tutti_run *run = &engine->run;
     uint32_t me = (uint32_t)engine->rank;
     struct tutti_among to = tutti_step_peers(run->program->plan->schedule, step, step->to);
-    struct tutti_reduce_args args = { /* the bytes of one source, whatever they mean */
+    struct tutti_reduce_args args = { /* a sum of one source is a copy */
         .type = TUTTI_UINT8, .op = TUTTI_SUM, .nsrcs = 1, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = TUTTI_NO_SCALE, .stream = run->streams,
     };
@@ -107,7 +105,7 @@ static int get_segments(struct tutti_engine *engine, const struct tutti_step *st
     bool by_load = remote != NULL;
     bool stream = run->streams && step->dst.buffer == TUTTI_BUF_OUTPUT;
 
-    /* A rank with an empty block may have no buffer for it: there is nothing to ask where it is. */
+    /* A peer with an empty block may have no buffer, so do not look for its address. */
     if (bound->count == 0)
         return TUTTI_OK;
     if (!by_load) {
@@ -130,7 +128,8 @@ static int get_segments(struct tutti_engine *engine, const struct tutti_step *st
     return TUTTI_OK;
 }
 
-/* Where the results of a gather_reduce go: the own places first. Gives how many there are. */
+/* Fills engine->sinks with the destinations of a gather_reduce and returns their number. `also`
+ * comes first, because only the first args.nkept destinations are kept in the cache. */
 static uint32_t find_sinks(struct tutti_engine *engine, const struct tutti_step *step,
                            const struct tutti_segment *segment)
 {
@@ -162,7 +161,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
         .type = run->program->run_type, .op = run->call->op, .nsrcs = among.count,
         .srcs = engine->sources, .dsts = engine->sinks, .scale = run->scale,
         .stream = run->streams && step->dst.buffer != TUTTI_BUF_SCRATCH,
-        .nkept = step->also.buffer != TUTTI_BUF_NONE, /* a window, which others read next */
+        .nkept = step->also.buffer != TUTTI_BUF_NONE, /* `also`: others read it next */
     };
 
     for (uint32_t i = 0; i < bound->count; i++) {
@@ -216,7 +215,7 @@ static inline int run_step(struct tutti_engine *engine, const struct tutti_step 
     }
 }
 
-/* All steps of a one-sided schedule are local, and each depends on those before it. */
+/* In a one-sided schedule each step depends on all steps before it, so no dependency is checked. */
 static int run_in_order(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;

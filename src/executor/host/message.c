@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Point to point: sends and receives. */
+ * Sends and receives: numbers them and moves their headers and bytes. */
 #include "executor/host/message.h"
 
 #include "base/result.h"
@@ -73,7 +73,7 @@ void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message
     }
 }
 
-/* What travels of a header: a message is no part of the chain. */
+/* A message's header travels without the chain, because messages are not part of it. */
 enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
 
 static int offer_header(const struct tutti_message *message, size_t *ret_taken)

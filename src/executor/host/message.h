@@ -1,47 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Point to point: sends and receives on the channel of their own.
+ * Point to point: sends and receives, on a channel of their own.
  *
- * The messages of a batch move at the same time; those of one peer and
- * direction follow each other in the order of their calls. */
+ * The messages of a batch move at the same time. Those with the same peer and
+ * direction move one after the other, in the order of their calls. */
 #ifndef TUTTI_EXECUTOR_HOST_MESSAGE_H
 #define TUTTI_EXECUTOR_HOST_MESSAGE_H
 
 #include "executor/host/host.h"
 
 struct tutti_message {
-    struct tutti_message *before;    /* of this batch, peer and direction; NULL: none */
+    struct tutti_message *before;    /* the one of the same batch, peer and direction; or NULL */
     struct tutti_conn *conn;
-    uint8_t *data;                   /* the caller's; a send only reads it */
+    uint8_t *data;                   /* borrowed from the caller; a send only reads it */
     size_t size, moved;              /* bytes */
     int peer;
     bool sends, is_complete;
-    bool is_mutual;                  /* the batch has messages in the other direction, too */
-    bool streams;                    /* received past the cache */
-    uint32_t header_bytes;           /* done */
-    struct tutti_header header;      /* mine */
-    struct tutti_header theirs;      /* received */
+    bool is_mutual;                  /* the batch has both sends and receives */
+    bool streams;                    /* received bytes bypass the cache */
+    uint32_t header_bytes;           /* bytes moved of the header */
+    struct tutti_header header;      /* this rank's */
+    struct tutti_header theirs;      /* the peer's, as received */
 };
 
-/* Counts messages of each peer and direction, and remembers the last of a batch. */
+/* Numbers the messages of each peer and direction. */
 struct tutti_numbering {
     int nranks;
-    uint64_t *sequences;             /* [2][nranks]: receives, sends */
-    struct tutti_message **last;     /* [2][nranks], of the batch being added; else NULL */
+    uint64_t *sequences;             /* [2][nranks], receives then sends: last number given */
+    struct tutti_message **last;     /* [2][nranks]: last message of a batch while it is added */
 };
 
+/* TUTTI_ERR_SYSTEM: no memory. */
 int tutti_numbering_init(struct tutti_numbering *numbering, int nranks);
 void tutti_numbering_fini(struct tutti_numbering *numbering);
-/* Heap held, for the memory report. */
+/* Bytes of heap held, for the memory report. */
 size_t tutti_numbering_bytes(const struct tutti_numbering *numbering);
 
-/* A message for `call`, a send or receive. */
+/* Initialises a message for `call`, a send or receive. The call's buffer is borrowed. */
 void tutti_message_init(struct tutti_message *message, const struct tutti_call *call);
 
-/* Number the messages of a batch, and put each behind its predecessors. */
+/* Numbers the messages of a batch, and links each to the one that must be complete before it. They
+ * must stay at their addresses until all are complete. */
 void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message *messages,
                        size_t count);
 
-/* Go on. TUTTI_OK: complete. Sets *moved when bytes moved. */
+/* Moves the message as far as it can go. TUTTI_OK: complete. TUTTI_AGAIN: call again. Sets *moved
+ * if there was any progress, and leaves it alone otherwise. TUTTI_ERR_USAGE: the peer's message
+ * does not match; the error message names both. Other errors are the transport's. */
 int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that call different things: where they parted. */
+ * Ranks that make different calls: finds the first call that differs, for the message. */
 #include "base/result.h"
 #include "executor/host/host.h"
 
 #include <string.h>
 
-/* Some tenths of a second: few waits are as long, and telling costs a connection. */
+/* That many checks take some tenths of a second. Few waits last as long, and telling the next rank
+ * takes a connection. */
 enum { LOOKS_BEFORE_TELLING = 40 };
 
-/* The first call that I and a rank of the domain remember differently, of those that both do. */
+/* Of the calls that this rank and a rank of the domain both still store: the first that differs. */
 static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
                          struct tutti_header *ret_mine, struct tutti_header *ret_theirs)
 {
@@ -32,8 +33,8 @@ static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
     return false;
 }
 
-/* Both make the call of that number, but pass other counts: which of them differ is in the domain,
- * unless so many calls have been made since that it is forgotten. */
+/* Both ranks make the same call but pass different counts. The domain has the counts, unless so
+ * many calls have been made since that they were overwritten. */
 static int report_counts(const struct tutti_engine *engine, const struct tutti_header *mine,
                          int rank)
 {
@@ -67,7 +68,8 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
 
     if (engine->domain != NULL && find_parting(engine, (uint32_t)rank, &here, &there))
         return report(engine, &here, rank, &there);
-    /* Left over from an earlier call, of which I asked nothing of that rank? */
+    /* The header may be left over from an earlier call, in which this rank received nothing from
+     * that peer. */
     same_number = tutti_history_find(&engine->history, theirs->sequence);
     if (same_number != NULL && !tutti_header_equal(same_number, theirs))
         here = *same_number;
@@ -85,7 +87,8 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_pos
     return tutti_run_mismatch(engine, &here, rank, &there);
 }
 
-/* Of an all-to-all-v: what I send to `rank` and what I expect of it, against what it says. */
+/* For an all-to-all-v: compares this rank's counts for `rank` with that rank's header. The peer has
+ * `sent` elements and expects `expected`. */
 static int check_pair(const struct tutti_engine *engine, int rank, uint64_t sent, uint64_t expected)
 {
     const struct tutti_run *run = &engine->run;
@@ -131,8 +134,8 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
     return tutti_counts_mismatch(run->header, rank, (int)entry, here[entry], there[entry]);
 }
 
-/* Who waits without a domain: has the rank before me told of other calls than mine? After some
- * looks I tell the next one of mine. */
+/* Without a domain a rank cannot look at its peers' calls. Instead, each waiting rank tells the
+ * next rank of its calls after some checks, and compares those of the rank before it. */
 static int check_neighbour(struct tutti_engine *engine)
 {
     const struct tutti_header *mine = engine->run.header;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program: what is staged, how large a piece is, and the bound steps. */
+ * Makes programs: decides what is staged and how large a piece is, and binds the steps. */
 #include "executor/host/program.h"
 
 #include "base/result.h"
 
 #include <stdlib.h>
 
-enum { LINE_ELEMENTS = 64 }; /* a cache line or more of every type */
+enum { LINE_ELEMENTS = 64 }; /* at least a cache line, for every type */
 
 static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
 {
@@ -23,7 +23,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
             program->run_type = TUTTI_FLOAT32;
         program->scales_output = call->is_average && has_output;
     }
-    /* Peers who read my input know its counts, not its displacements: packed, they are known. */
+    /* Peers that read this rank's input know its counts but not its displacements, so pack it. */
     program->stages_input = has_input &&
         (program->widens || (reduces && call->is_premultiplied) || is_own_overlay ||
          (schedule->is_one_sided && call->input_displs != NULL));
@@ -33,7 +33,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
         has_output ? tutti_output_blocks(call->collective, schedule->nranks) : 0;
 }
 
-/* Staged blocks lie packed; the user's lie as the call says. */
+/* Staged blocks are packed; the user's blocks lie where the call says. */
 static int bind_piece(const struct tutti_program *program, const struct tutti_call *call,
                       size_t count, struct tutti_bound *ret_bound)
 {
@@ -51,8 +51,8 @@ static int bind_piece(const struct tutti_program *program, const struct tutti_ca
     return tutti_bind(program->plan->schedule, &extent, ret_bound);
 }
 
-/* Bytes of the larger buffer that a piece may have, by the memory of the communicator's own that
- * this call takes, on this rank or on another. */
+/* Most bytes of the larger buffer in a piece. The limit depends on the communicator's memory that
+ * the call takes on any rank, not only on this one, because all ranks must cut alike. */
 static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call,
                          const struct tutti_cuts *cuts)
 {
@@ -60,13 +60,13 @@ static size_t most_bytes(const struct tutti_program *program, const struct tutti
 
     if (program->widens || call->is_premultiplied)
         return cuts->stage_bytes;
-    /* Of an all-to-all another rank's input may be copied, since it calls in place. */
+    /* Another rank may call the all-to-all in place, and then copies its input first. */
     if (call->collective == TUTTI_ALLTOALL)
         return cuts->scratch_bytes;
     return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
 }
 
-/* Pieces that run at the same time, if the call is large enough. */
+/* The number of pieces that should run at the same time: fewer if the call is small. */
 static size_t wanted_pieces(const struct tutti_call *call, const struct tutti_cuts *cuts,
                             size_t element_bytes)
 {
@@ -77,8 +77,8 @@ static size_t wanted_pieces(const struct tutti_call *call, const struct tutti_cu
     return wanted > 0 ? wanted : 1;
 }
 
-/* Elements of each block in a piece. All pieces are about equal, and whole lines, so that they
- * begin where the user's lines do. */
+/* Elements of each block in a piece. Pieces are about equal in size, and whole cache lines, so that
+ * they keep the alignment of the user's buffers. */
 static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call,
                           const struct tutti_cuts *cuts)
 {
@@ -101,7 +101,7 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
     return count < most ? count : most;
 }
 
-/* Depends only on what all ranks know alike, so that all cut alike. */
+/* Uses only values that are the same on all ranks, so that all cut alike. */
 static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
                          const struct tutti_cuts *cuts)
 {
@@ -139,7 +139,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
     return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
 }
 
-/* By the first piece, which is the largest. */
+/* Looks at the first piece, because it is the largest. */
 static enum tutti_window_place place_window(const struct tutti_program *program)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -157,7 +157,7 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t full = program->full.scratch_bytes, last = program->last.scratch_bytes;
-    /* A rank without a result of its own may store that of another. */
+    /* A rank without a result of its own may write the result of another rank. */
     size_t result_blocks = program->output_blocks > 0 ? program->output_blocks
                                                       : program->input_blocks;
 

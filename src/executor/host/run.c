@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run: piece after piece, with what comes before and after each. */
+ * Runs: stages the input, enters and leaves the round, and finishes the output of each piece. */
 #include "base/result.h"
 #include "executor/host/host.h"
 #include "executor/host/program.h"
@@ -44,7 +44,7 @@ size_t tutti_engine_bytes(const struct tutti_engine *engine)
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 
-/* Room for what is staged, and for SCRATCH. */
+/* Makes room for staged INPUT and OUTPUT and for SCRATCH. */
 static int reserve_arena(struct tutti_engine *engine, const struct tutti_program *program)
 {
     struct tutti_run *run = &engine->run;
@@ -61,7 +61,7 @@ static int reserve_arena(struct tutti_engine *engine, const struct tutti_program
         engine->arena_bytes = bytes;
     }
     run->staged_input = run->staged_output = run->scratch = engine->arena;
-    if (bytes == 0) /* and perhaps no arena */
+    if (bytes == 0) /* the arena may be NULL, so add no offsets to it */
         return TUTTI_OK;
     run->staged_output = engine->arena + program->staged_input_bytes;
     run->scratch = engine->arena + staged;
@@ -70,7 +70,7 @@ static int reserve_arena(struct tutti_engine *engine, const struct tutti_program
 
 /* ---- staging ---------------------------------------------------------------------- */
 
-/* Elements of a block of this call: of its piece, or its own count in a v-form. */
+/* Elements of a block in the current piece; in a v-form, the block's own count. */
 static size_t block_elements(const struct tutti_run *run, const size_t *counts, size_t block)
 {
     const struct tutti_program *program = run->program;
@@ -82,7 +82,7 @@ static size_t block_elements(const struct tutti_run *run, const size_t *counts, 
                                                          : program->piece_count;
 }
 
-/* Where a block of this piece begins in the user's buffer, in elements. */
+/* Where a block of the current piece begins in the user's buffer, in elements. */
 static size_t block_start(const struct tutti_run *run, const size_t *counts, const size_t *displs,
                           size_t block)
 {
@@ -97,7 +97,7 @@ static size_t block_start(const struct tutti_run *run, const size_t *counts, con
     return start;
 }
 
-/* One element of a narrow float, as the float32 to multiply by. */
+/* The pre-multiplier of a call on narrow floats, as float32; 1 if there is none. */
 static float narrow_scalar(const struct tutti_call *call)
 {
     float value = 1.0f;
@@ -193,7 +193,8 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
-/* The last round before this one that a peer has entered, of those that its posts tell. */
+/* The last round before the current one that a peer has entered, as its posts tell; all_entered if
+ * they tell of none after that. */
 static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
 {
     uint64_t round = engine->round - 1;
@@ -203,7 +204,7 @@ static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
     return round;
 }
 
-/* The reuse rule: everybody has entered round `needed`. */
+/* The reuse rule (host.h): TUTTI_OK once all ranks have entered round `needed`. */
 static int await_entry(struct tutti_engine *engine, uint64_t needed)
 {
     const struct tutti_domain *domain = engine->domain;
@@ -218,7 +219,7 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
         entered = last_entered(engine, run->wait_index);
         if (entered < needed)
             return TUTTI_AGAIN;
-        /* For the same call as I? */
+        /* The peer must have entered that round for the same call as this rank. */
         if (entered > engine->all_entered)
             TUTTI_TRY(tutti_run_check_past(engine, run->wait_index, entered));
         if (entered < all_entered)
@@ -265,7 +266,7 @@ static void leave_round(struct tutti_engine *engine)
         tutti_domain_give(engine->domain, engine->run.post, engine->round, nsignals);
 }
 
-/* Lanes before local steps: what can be on its way while this core copies should be. */
+/* Lanes go before local steps, so that data is under way while this core copies. */
 static int run_steps_inside(struct tutti_engine *engine)
 {
     int lanes = TUTTI_OK, local;
@@ -284,11 +285,11 @@ static int run_steps(struct tutti_engine *engine)
     const struct tutti_schedule *schedule = engine->run.program->plan->schedule;
     int rc;
 
-    /* Windows and FIFOs outlive us all. */
+    /* Windows and FIFOs stay mapped even if a peer goes, so steps on these alone need no guard. */
     if (schedule->is_one_sided &&
         (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) == 0)
         return run_steps_inside(engine);
-    /* When somebody has given up, the caller's next look at the peers says so. */
+    /* A rank has aborted: the caller's next tutti_fabric_check returns the error. */
     if (!tutti_fabric_enter(engine->fabric))
         return TUTTI_AGAIN;
     rc = run_steps_inside(engine);
@@ -304,7 +305,7 @@ static void announce(struct tutti_domain *domain, const struct tutti_header *hea
     tutti_domain_announce(domain, words);
 }
 
-/* What every run begins with. */
+/* The part of the start that all runs share. */
 static inline void enlist(struct tutti_engine *engine, const struct tutti_program *program,
                           const struct tutti_call *call)
 {
@@ -330,7 +331,8 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     run->is_active = true;
 }
 
-/* Peers must find the counts of a v-form as soon as they find that the call differs from theirs. */
+/* Counts must be in the domain before the call is announced: a peer that finds a different call
+ * looks for them at once. */
 static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
@@ -363,8 +365,9 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     return TUTTI_OK;
 }
 
-/* Small calls are all but all of this kind, and a few hundred instructions are half their time. So
- * this does what tutti_run_begin and tutti_run_progress would do, without asking what is known. */
+/* Nearly all small calls are of this kind, and a few hundred instructions are half of their time.
+ * So this does what tutti_run_begin and tutti_run_progress would do, without the tests whose
+ * outcome is known. */
 static int start_one_round(struct tutti_engine *engine, const struct tutti_program *program,
                            const struct tutti_call *call)
 {

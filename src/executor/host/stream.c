@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a run writes its results past the cache.
+ * Decides whether a run bypasses the cache when it writes its results.
  *
- * A line that is stored to must be in the cache, so storing to memory that is not there costs a
- * load as well, and what is stored pushes out what others need; non-temporal stores save both. To
- * memory that is in the cache they cost a trip more. Nobody tells us which it is. But a result
- * that was the result of another call not long ago, in bytes that went through the cache since,
- * is most likely still there, and any other most likely is not.
+ * An ordinary store needs its line in the cache. If the line is not there, the store costs a load
+ * as well, and it evicts data that others need. Non-temporal stores avoid both. But if the line is
+ * in the cache, a non-temporal store costs an extra trip to memory. The library cannot ask which
+ * is the case, so it guesses: a result is still in the cache if the same buffer was the result of
+ * a recent call. Recent means that fewer bytes than the cache holds have gone through it since.
  */
 #include "executor/host/host.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-/* The last level's size as the kernel tells it; the C library may tell the sum of all a processor
- * has, of which a core uses one. */
+/* Ask the kernel first: it tells the size of one cache. The C library may tell the sum of all
+ * last-level caches of a processor, of which a core uses only one. */
 size_t tutti_last_cache_bytes(void)
 {
     FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
@@ -32,7 +32,7 @@ size_t tutti_last_cache_bytes(void)
     return kib > 0 ? (size_t)kib << 10 : (size_t)bytes;
 }
 
-/* Where in the table: neighbouring buffers at neighbouring places, whatever their size is. */
+/* The buffer's place in the table: a hash of its cache line, 7 bits. */
 static size_t place_of(uintptr_t address)
 {
     uint64_t mixed = (uint64_t)(address / TUTTI_CACHE_LINE) * UINT64_C(0x9e3779b97f4a7c15);
@@ -40,7 +40,7 @@ static size_t place_of(uintptr_t address)
     return (size_t)(mixed >> 57);
 }
 
-/* Is what is written what was just read? Then it is in the cache. */
+/* True if the result overwrites the input. The input was just read, so it is in the cache. */
 static bool is_sum_in_place(const struct tutti_run *run, size_t input_bytes)
 {
     uintptr_t input = (uintptr_t)run->call->input, output = (uintptr_t)run->call->output;
@@ -53,8 +53,8 @@ static bool is_sum_in_place(const struct tutti_run *run, size_t input_bytes)
     }
 }
 
-/* Was the result there one of those that are likely still in the cache? Remembers it, and that
- * `footprint` bytes go through the cache. */
+/* True if the result at `output` is likely to be still in the cache. Also records it, and that the
+ * call moves `footprint` bytes through the cache. */
 static bool is_recent(struct tutti_engine *engine, uintptr_t output, size_t footprint)
 {
     struct tutti_recent *recent = &engine->recent;
@@ -86,7 +86,7 @@ bool tutti_run_streams(struct tutti_engine *engine)
 bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
                            bool is_mutual)
 {
-    /* Who both sends and receives most likely does as all the others do. */
+    /* If this rank both sends and receives, the other ranks most likely do the same. */
     size_t footprint = 2 * size_bytes * (is_mutual ? (size_t)engine->nranks : 1);
 
     if (size_bytes < TUTTI_LEAST_STREAMED_BYTES)

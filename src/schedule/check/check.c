@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checker's course, and what its parts share. */
+ * The checker's steps in order, and shared parts.
+ */
 #include "schedule/check/model.h"
 
 #include "base/result.h"
@@ -24,7 +25,7 @@ int tutti_check_found(struct check *check, uint32_t rank, uint32_t step, const c
 
 int tutti_check_alloc(void *ret_array, size_t count, size_t size, int fill)
 {
-    /* calloc leaves large arrays untouched until they are used. */
+    /* The pages of a large array from calloc are not touched until they are used. */
     void *array = fill == 0 ? calloc(count + 1, size) : malloc((count + 1) * size);
 
     if (array == NULL)
@@ -92,7 +93,7 @@ static void release(struct check *check)
     free(check->preds);
 }
 
-/* Does an in-place call overlay anybody's buffers? */
+/* True if an in-place call overlays the buffers of any rank. */
 static bool has_in_place(const struct check *check)
 {
     const struct tutti_schedule *schedule = check->schedules[0];

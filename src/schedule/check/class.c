@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Size classes: which chunks are of equal size, whatever the counts of a call. */
+ * Size classes: which chunks have equal sizes for all counts of a call.
+ */
 #include "schedule/check/model.h"
 
 uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
@@ -15,13 +16,14 @@ uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t bu
     if (!check->options.is_vector)
         return chunk % k;
 
-    /* Blocks from each rank to each rank; scratch memory takes the sizes of the input. */
+    /* All-to-all has a block from each rank to each rank; scratch memory takes the sizes of the
+     * input. */
     if (collective == TUTTI_ALLTOALL && buffer == TUTTI_BUF_OUTPUT)
         return ((chunk / k) * p + rank) * k + chunk % k;
     if (collective == TUTTI_ALLTOALL)
         return (rank * p + chunk / k) * k + chunk % k;
 
-    /* One block for each rank: a buffer of a single block is the rank's own. */
+    /* There is one block per rank; a buffer of a single block holds the rank's own. */
     blocks = buffer == TUTTI_BUF_INPUT    ? tutti_input_blocks(collective, p)
              : buffer == TUTTI_BUF_OUTPUT ? tutti_output_blocks(collective, p)
                                           : p;
@@ -50,7 +52,8 @@ uint32_t tutti_check_classes_differ(const struct check *check, uint32_t rank_a,
 {
     uint32_t k = check->schedules[0]->chunks_per_block, step;
 
-    /* Within a block classes grow by one from chunk to chunk. */
+    /* Within a block the class grows by one from chunk to chunk, so compare only where a block
+     * begins. */
     for (uint32_t i = 0; i < count; i += step) {
         uint32_t left_a = k - (a->first + i) % k, left_b = k - (b->first + i) % k;
         uint32_t class_a = tutti_check_class(check, rank_a, a->buffer, a->first + i);

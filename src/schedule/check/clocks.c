@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Vector clocks over the ranks' local steps.
  *
- * A rank learns of others only where it waits or receives. So a row of the clock, one number per
- * rank, is made where a node joins what it did not know; the local steps that follow share it. How
- * far a rank's own local lane has come its nodes know by their place in it. Ranks that wait for the
- * same signal of all others share one row, which is made once.
+ * A rank learns about other ranks only where it waits or receives. So a row of the clock, one
+ * number per rank, is made where a node learns something new; the local steps that follow share it.
+ * A node knows how far its own rank's local lane has come by its position in the lane. Ranks that
+ * wait for the same signal of all others share one row, which is made once.
  */
 #include "schedule/check/model.h"
 
@@ -20,8 +20,8 @@ static uint32_t *row_at(const struct check *check, uint32_t row)
     return check->clock_rows + (size_t)row * check->nranks;
 }
 
-/* The rank whose local step, or run, a node begins or ends, and how many local steps of its own are
- * complete there; NONE for two-sided steps. */
+/* The rank whose local step, or run, a node begins or ends, and how many local steps of this rank
+ * are complete there. NONE for two-sided steps. */
 static uint32_t local_rank(const struct check *check, uint32_t node, uint32_t *ret_complete)
 {
     uint32_t run = 0, rank;
@@ -74,7 +74,8 @@ static void join(uint32_t *restrict row, const uint32_t *restrict other, uint32_
         row[i] = row[i] > other[i] ? row[i] : other[i];
 }
 
-/* Do all nodes before `node` share a row that says what they know of their own ranks? */
+/* True if all predecessors of `node` have this row, and the row includes what they know of their
+ * own ranks. */
 static bool is_row_shared(const struct check *check, uint32_t node, uint32_t row)
 {
     uint32_t complete, own_complete, own = local_rank(check, node, &own_complete);
@@ -89,7 +90,7 @@ static bool is_row_shared(const struct check *check, uint32_t node, uint32_t row
     return true;
 }
 
-/* Let a row know how far the rank of `node` has come there. */
+/* Update a row with how far the rank of `node` has come there. */
 static void raise_own(struct check *check, uint32_t row, uint32_t node)
 {
     uint32_t complete, rank = local_rank(check, node, &complete), *own = row_at(check, row);
@@ -116,7 +117,7 @@ static bool knows(const struct check *check, uint32_t row, uint32_t other)
     return nlacking == 0;
 }
 
-/* The row of who has signal `number` of all ranks in a run. */
+/* The row of a node that has signal `number` of all ranks in a run. */
 static int find_common(struct check *check, uint32_t run, uint32_t number, uint32_t *ret_row)
 {
     uint32_t *common = &check->clock_common[run * check->schedules[0]->nsignals + number - 1];
@@ -128,7 +129,7 @@ static int find_common(struct check *check, uint32_t run, uint32_t number, uint3
         for (uint32_t rank = 0; rank < check->nranks; rank++) {
             uint32_t node = tutti_check_signal(check, run, rank, number);
 
-            /* Rows that are the first one are in it. */
+            /* A row that is the first one is included already. */
             if (check->clock_row[node] != first)
                 join(row_at(check, *common), row_at(check, check->clock_row[node]), check->nranks);
             raise_own(check, *common, node);
@@ -138,8 +139,8 @@ static int find_common(struct check *check, uint32_t run, uint32_t number, uint3
     return TUTTI_OK;
 }
 
-/* Does `node` wait for signal *ret_number of all ranks in *ret_run, its own among them? Then
- * *ret_before is what else is before it. */
+/* True if `node` waits for signal *ret_number of all ranks in *ret_run, including its own rank's.
+ * *ret_before is then its only other predecessor. */
 static bool waits_for_all(const struct check *check, uint32_t node, uint32_t *ret_run,
                           uint32_t *ret_number, uint32_t *ret_before)
 {

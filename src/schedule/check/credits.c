@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many credits it takes: plays with more and more of them, since what ends with some ends with
- * more; and, where none is enough, who waits for whom. */
+ * Finds how many credits are enough, by bisection over plays: a play that ends with some credits
+ * also ends with more. If no number is enough, reports which step waits for which.
+ */
 #include "schedule/check/play.h"
 
 #include "base/result.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define NONE TUTTI_CHECK_NONE
-#define MOST_TOLD 8 /* steps of a circle */
+#define MOST_TOLD 8 /* steps of a cycle that are reported */
 
 /* ---- who waits for whom ---------------------------------------------------------- */
 
@@ -24,13 +25,13 @@ static bool is_stuck(const struct check_play *play, uint32_t half)
            (before == NONE || play->done[before]);
 }
 
-/* The half of step `at` that is not done. */
+/* The half of step `at` that is not done yet. */
 static uint32_t undone_half(const struct check_play *play, uint32_t at)
 {
     return play->done[2 * at] && check_is_fused(check_step(play->check, at)) ? 2 * at + 1 : 2 * at;
 }
 
-/* The local step at which `rank` stands; NONE: it stands between two runs. */
+/* The local step that `rank` has reached; NONE if it is between two runs. */
 static uint32_t local_half(const struct check_play *play, uint32_t rank)
 {
     const struct check *check = play->check;
@@ -58,7 +59,7 @@ static uint32_t find_signaller(const struct check_play *play, uint32_t at)
     return NONE;
 }
 
-/* What a half that is not done waits for. */
+/* The half that an unfinished half waits for. */
 static uint32_t find_blocker(const struct check_play *play, uint32_t half)
 {
     const struct check *check = play->check;
@@ -123,7 +124,7 @@ static void tell_step(const struct check *check, struct text *text, uint32_t hal
     tell(text, ")");
 }
 
-/* Go from each to what it waits for, until somebody is met again. */
+/* Follow each half to the one it waits for, until one comes up again. */
 static int tell_circle(struct check_play *play, uint32_t half, struct text *text)
 {
     struct check *check = play->check;
@@ -133,7 +134,7 @@ static int tell_circle(struct check_play *play, uint32_t half, struct text *text
     for (uint32_t i = 1; half != NONE && place[half] == 0; i++) {
         place[half] = i;
         next = find_blocker(play, half);
-        /* A step that waits for its own other half is told once. */
+        /* A step that waits for its own other half is reported once. */
         if (told < MOST_TOLD && (next == NONE || next / 2 != half / 2)) {
             if (told > 0)
                 tell(text, told == 1 ? " waits for " : ", which waits for ");
@@ -159,7 +160,8 @@ static int report_deadlock(struct check_play *play)
     struct text text = {circle, sizeof(circle)};
     uint32_t half = NONE, rank;
 
-    /* A wait is the likelier cause: who is late with a message may be waiting for a signal. */
+    /* Begin with a WAIT, the more likely cause: a rank that is late with a message may be waiting
+     * for a signal. */
     for (int is_wait = 1; is_wait >= 0 && half == NONE; is_wait--)
         for (uint32_t at = 0; at < check->nsteps && half == NONE; at++) {
             rank = check->step_rank[at];
@@ -182,7 +184,7 @@ static int report_deadlock(struct check_play *play)
 
 /* ---- how many -------------------------------------------------------------------- */
 
-/* Play with that many; when it stops and may not, report. */
+/* Play with this many credits. If the play stops although it must not, report a deadlock. */
 static int try(struct check *check, uint32_t credits, bool may_stop, bool *ret_is_over)
 {
     struct check_play play = {.check = check, .credits = credits};
@@ -197,7 +199,7 @@ static int try(struct check *check, uint32_t credits, bool may_stop, bool *ret_i
     return rc;
 }
 
-/* Messages of the longest lane: more credits than these change nothing. */
+/* Messages of the longest lane; more credits than these change nothing. */
 static uint32_t longest_lane(const struct check *check)
 {
     uint32_t longest = 0;
@@ -236,6 +238,6 @@ int tutti_check_credits(struct check *check)
             stops = middle;
     }
     check->report->credits = ends;
-    /* The log must be one of a play that ended. */
+    /* Play again, because the log must come from a play that ended. */
     return try(check, ends, false, &is_over);
 }

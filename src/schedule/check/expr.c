@@ -14,7 +14,7 @@ struct node {
     uint32_t contributors, lowest;
 };
 
-/* Exact: what a node is made of, for finding it again. */
+/* Exact form: the operands of a node, to find it again. */
 struct key {
     uint32_t a, b, is_ordered;
 };
@@ -22,14 +22,14 @@ struct key {
 struct check_exprs {
     uint32_t nranks;
     bool is_hashed;
-    uint32_t nwords;     /* of `sets` per node: the bits of the ranks in it, or, hashed, two sums */
+    uint32_t nwords;     /* words of `sets` per node: a bit per rank, or, hashed, two sums */
     uint32_t nnodes, capacity;
-    struct node *nodes;  /* the leaves first; value v is nodes[v - 1] */
+    struct node *nodes;  /* the leaves come first; value v is nodes[v - 1] */
     uint64_t *sets;
     struct key *keys;
-    uint32_t *table;     /* open addressing; value, 0: free */
+    uint32_t *table;     /* hash table with open addressing: a value, or 0 if free */
     uint32_t table_size;
-    uint64_t whole[2];   /* hashed: the sums over all ranks */
+    uint64_t whole[2];   /* hashed form: the sums over all ranks */
 };
 
 /* The finalizer of SplitMix64 (Steele et al. 2014). */
@@ -87,7 +87,7 @@ static int grow_table(struct check_exprs *exprs)
     return TUTTI_OK;
 }
 
-/* `capacity`: a power of two. */
+/* `capacity` is a power of two. */
 static int grow(struct check_exprs *exprs, uint32_t capacity)
 {
     struct node *nodes = realloc(exprs->nodes, capacity * sizeof(*nodes));
@@ -158,7 +158,8 @@ bool tutti_check_is_whole(const struct check_exprs *exprs, uint32_t value)
 {
     const uint64_t *set = set_of(exprs, value);
 
-    /* Exact, nothing is counted twice: combine was asked for no common ranks. */
+    /* In the exact form nothing is counted twice, because combine is only called without common
+     * ranks. */
     return node_of(exprs, value)->contributors == exprs->nranks &&
            (!exprs->is_hashed || (set[0] == exprs->whole[0] && set[1] == exprs->whole[1]));
 }

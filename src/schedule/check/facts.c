@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What else is told of schedules that are right: how much they send, and how long the longest chain
- * of messages is. */
+ * Facts about schedules that are correct: how much they send, and how long the longest chain of
+ * messages is.
+ */
 #include "schedule/check/model.h"
 
 #include "base/result.h"
@@ -57,8 +58,8 @@ static uint32_t rank_of(const struct check *check, uint32_t node)
     return node < halves_end ? check->step_rank[node / 4] : (node - halves_end) / 2;
 }
 
-/* A path through happens-before follows another message where it goes from rank to rank, and where
- * it goes on in a lane of messages. */
+/* True if the path from `before` to `node` follows another message: if it goes from rank to rank,
+ * or continues in a lane of messages. */
 static bool is_next_message(const struct check *check, uint32_t before, uint32_t node)
 {
     bool is_same_rank = rank_of(check, before) == rank_of(check, node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Following values: the steps are run once, on symbols, in the logged order.
- * Where nothing races, every timing moves the same values. At the end each
- * output chunk must hold what the collective promises (promise.c).
+ * Follows values: the steps are run once, on symbols, in the logged order. Without races, every
+ * timing moves the same values. At the end each output chunk must hold what the collective promises
+ * (promise.c).
  */
 #include "schedule/check/flow.h"
 
@@ -25,7 +25,7 @@ struct piece tutti_check_piece(const struct check_flow *flow, uint32_t owner,
                           .count = left < span.count - i ? left : span.count - i};
 }
 
-/* Read what lies at chunk i of a span, for step `at`. */
+/* Read the contents from chunk i of a span on, for step `at`. */
 static int load(struct check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
                 uint32_t i, struct piece *ret_piece)
 {
@@ -89,7 +89,7 @@ static int store(struct check_flow *flow, uint32_t at, uint32_t owner, struct tu
                              owner);
 }
 
-/* a = a op b, over as many chunks as both have. */
+/* a = a op b, for as many chunks as both have. */
 static int combine(struct check_flow *flow, uint32_t at, struct piece *a, const struct piece *b,
                    bool is_ordered)
 {
@@ -113,7 +113,7 @@ static int combine(struct check_flow *flow, uint32_t at, struct piece *a, const 
 
 /* ---- steps -------------------------------------------------------------------- */
 
-/* Note a piece of the message that step `at` sends. */
+/* Append a piece to the message that step `at` sends. */
 static int put_in_message(struct check_flow *flow, uint32_t at, const struct piece *piece)
 {
     if (flow->npieces == flow->pieces_capacity) {
@@ -145,7 +145,8 @@ static int run_send(struct check_flow *flow, uint32_t at)
     return TUTTI_OK;
 }
 
-/* `message` comes to chunk i of a receiving step; as much of it as has one value there. */
+/* Receive a message at chunk i of a receiving step, as much of it as combines with one value
+ * there. */
 static int receive_piece(struct check_flow *flow, uint32_t at, uint32_t i,
                          const struct piece *message, struct piece *ret_piece)
 {
@@ -197,7 +198,8 @@ static int run_gather_reduce(struct check_flow *flow, uint32_t at)
             struct piece *into = m == 0 ? &sum : &next;
 
             TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, into));
-            /* Of two, either may come first; more are added up from the left and rounded once. */
+            /* Two operands may come in either order; more are added up from the left and rounded
+             * once. */
             if (m > 0)
                 TUTTI_TRY(combine(flow, at, &sum, &next, among.count > 2));
         }
@@ -272,7 +274,7 @@ static int run_half(struct check_flow *flow, uint32_t half)
     case TUTTI_STEP_GATHER_REDUCE:
         return run_gather_reduce(flow, at);
     default:
-        return TUTTI_OK; /* a signal, a wait, or the sending half of what was received */
+        return TUTTI_OK; /* a signal, a wait, or the sending half of a fused step */
     }
 }
 
@@ -312,7 +314,7 @@ static int run_flow(struct check_flow *flow)
     for (uint32_t i = 0; i < check->nlog; i++) {
         uint32_t node = check->log[i];
 
-        if (node < 4 * check->nsteps && (node & 1)) /* ends of the first run */
+        if (node < 4 * check->nsteps && (node & 1)) /* ends of halves in the first run */
             TUTTI_TRY(run_half(flow, node / 2));
     }
     TUTTI_TRY(tutti_check_promise(flow));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values on their way through memory: flow.c moves them, promise.c looks at what came
- * out. Inside check*.c only. */
+ * Values on their way through memory: flow.c moves them, promise.c checks the result. For check*.c
+ * only.
+ */
 #ifndef TUTTI_SCHEDULE_CHECK_FLOW_H
 #define TUTTI_SCHEDULE_CHECK_FLOW_H
 
 #include "schedule/check/expr.h"
 #include "schedule/check/model.h"
 
-/* A stretch of memory: the same expression, of the ranks' input chunks from `chunk` on. */
+/* The contents of a stretch of memory: one expression, over the ranks' input chunks from `chunk`
+ * on. */
 struct content {
     uint32_t value, chunk;
 };
@@ -22,7 +24,7 @@ struct check_flow {
     struct check_exprs *exprs;
     bool is_overlaid;
     struct content *contents; /* per stretch */
-    /* Messages as they were sent, per step; and what they are made of. */
+    /* Messages as they were sent: per sending step, the range of `pieces` that it consists of. */
     uint32_t *message_first, *message_count;
     struct piece *pieces;
     uint32_t npieces, pieces_capacity;
@@ -33,13 +35,14 @@ static inline const char *tutti_check_form(const struct check_flow *flow)
     return flow->is_overlaid ? "in place" : "out of place";
 }
 
-/* What lies at chunk i of a span, as much of it as has one value. */
+/* The contents from chunk i of a span on, as far as it has one value. */
 struct piece tutti_check_piece(const struct check_flow *flow, uint32_t owner,
                                struct tutti_span span, uint32_t i);
 
-/* Every output holds what the collective promises, and all ranks the same expression. */
+/* Check that every output holds what the collective promises, and that all ranks have the same
+ * expression. */
 int tutti_check_promise(struct check_flow *flow);
-/* Fills the report's orders. */
+/* Set `orders` and `order_hash` of the report. */
 int tutti_check_orders(struct check_flow *flow);
 
 #endif

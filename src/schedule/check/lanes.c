@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sorting halves into lanes, and pairing sends with receives: the k-th of a
- * (sender, receiver, channel) with the k-th, equally many chunks, equal sizes. */
+ * Sorts halves into lanes and pairs sends with receives: the k-th send of a (sender, receiver,
+ * channel) with its k-th receive. The two must have the same number of chunks and equal sizes.
+ */
 #include "schedule/check/model.h"
 
 #include "base/result.h"
@@ -9,17 +10,18 @@
 
 #define NONE TUTTI_CHECK_NONE
 
-/* The two ends of a connection on one channel: sends of one rank, receives of another. */
+/* The two ends of a connection on one channel: the sends of one rank and the receives of
+ * another. */
 struct lane {
     uint32_t from, to, channel;
     uint32_t first_send, last_send, first_recv, last_recv;
 };
 
-/* Lanes by (from, to, channel), in the order in which they are first named. */
+/* Lanes by (from, to, channel), in the order in which steps first use them. */
 struct lanes {
     struct lane *lanes;
     uint32_t count;
-    uint32_t *table; /* open addressing; lane + 1, 0: free */
+    uint32_t *table; /* hash table with open addressing: lane + 1, or 0 if free */
     size_t table_size;
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where chunks lie in the checker's memory, and which of them a half touches. */
+ * Positions of chunks in the checker's memory, and which of them a half touches.
+ */
 #include "schedule/check/model.h"
 
 #include "base/result.h"
 
 #include <stdlib.h>
 
-/* Cells of INPUT and OUTPUT; they come first in a rank's cells. */
+/* Cells of INPUT and OUTPUT, which are the first of a rank's cells. */
 static uint32_t user_cells(const struct tutti_cells *cells)
 {
     return cells->count - cells->chunks[TUTTI_BUF_SCRATCH] - cells->chunks[TUTTI_BUF_WINDOW];
@@ -105,7 +106,7 @@ uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
         return tutti_step_accesses(step, accesses);
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         return 0;
-    /* What was stored is sent on from there. */
+    /* The sending half reads what the receiving half has stored. */
     accesses[0] = (struct tutti_touch){.rank = TUTTI_NO_RANK, .span = step->dst};
     return 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Happens-before: its edges, and searches along them where clocks (clocks.c) do not reach:
- * two-sided steps.
+ * Happens-before: its edges, and searches along them for two-sided steps, which clocks (clocks.c)
+ * do not cover.
  *
  *   begin of a half   after the begin of its run, the end of the half before it in its lane, and
  *                     the ends of all halves of the steps that it depends on;
@@ -12,7 +12,7 @@
  *   begin of a run    after the rank's last run, and the first signals of the others in it
  *   end of a run      after the ends of all its halves
  *
- * A signal that a rank does not give is given by the end of its last local step.
+ * A signal that a rank does not give counts as given at the end of its last local step.
  */
 #include "schedule/check/model.h"
 
@@ -58,12 +58,12 @@ static int add_before_run_end(struct check *check, uint32_t run, uint32_t rank)
     TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
     for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++)
         for (uint32_t half = 2 * at; half <= 2 * at + check_is_fused(check_step(check, at)); half++)
-            if (check->lane_after[half] == NONE) /* the lane has the others */
+            if (check->lane_after[half] == NONE) /* the lane orders the others before its last */
                 TUTTI_TRY(add(check, check_end(check, run, half)));
     return TUTTI_OK;
 }
 
-/* `half` receives, and from a send of its own. */
+/* True if `half` receives from a separate send. */
 static bool has_sender(const struct check *check, uint32_t half)
 {
     return (half & 1) == 0 && tutti_access_receives(check_step(check, half / 2));
@@ -75,7 +75,7 @@ static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
     uint32_t rank = check->step_rank[half / 2];
     const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
-    /* What its lane has anyhow need not be said again. */
+    /* The lane already gives what comes before in it, the begin of the run included. */
     if (check->lane_before[half] != NONE)
         TUTTI_TRY(add(check, check_end(check, run, check->lane_before[half])));
     else
@@ -129,7 +129,7 @@ int tutti_check_preds(struct check *check, uint32_t node)
                                    : add_before_run(check, run, rank);
 }
 
-/* Start a search: `count` items not yet seen, an empty stack. */
+/* Start a search: no node is seen yet, and the stack is empty. */
 static int start_search(struct check *check)
 {
     if (check->seen == NULL)
@@ -146,7 +146,8 @@ static int visit(struct check *check, uint32_t *depth, uint32_t item)
     return tutti_check_push(&check->stack, depth, &check->stack_capacity, item);
 }
 
-/* Within one rank's run, along its lanes and dependencies only: quick, and nearly always enough. */
+/* Search within one rank's run, along its lanes and dependencies only. This is quick, and nearly
+ * always enough. */
 static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t half_b, bool *ret_is)
 {
     uint32_t rank = check->step_rank[half_b / 2], depth = 0;
@@ -173,7 +174,7 @@ static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t hal
                     TUTTI_TRY(visit(check, &depth, 2 * on + 1));
             }
         }
-        /* A sending half that is over has its receiving half behind it. */
+        /* When a sending half is over, its receiving half is over as well. */
         if (before != NONE && (before == half_a || ((before & 1) && before - 1 == half_a))) {
             *ret_is = true;
             return TUTTI_OK;
@@ -231,7 +232,7 @@ int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a,
 int tutti_check_barrier(struct check *check)
 {
     uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64;
-    uint64_t *started; /* per node of the first run: the ranks whose begin is before it */
+    uint64_t *started; /* per node of the first run: the ranks whose begin happens before it */
     int rc = TUTTI_OK;
 
     TUTTI_TRY(tutti_check_alloc(&started, (size_t)check_run_nodes(check) * nwords,

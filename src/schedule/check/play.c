@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Playing the schedules of all ranks with a number of credits. With none, a slice moves only when
- * both halves of its message are at the head of their lanes and started. With c, the first c
- * messages of a lane that are not yet received lie in it, and each later one waits for the receive
- * of the c-th before it.
+ * Plays the schedules of all ranks with a given number of credits. With none, a slice moves only
+ * when both halves of its message are at the head of their lanes and have started. With c credits,
+ * a lane holds the first c messages that are not yet received. Each later message waits for the
+ * receive of the one c before it.
  *
- * What can move never loses that by something else moving, so one greedy play
- * is as good as all: if it ends, every timing ends; if it stops, every timing
- * stops there. The nodes are logged as they happen, in an order that respects
- * happens-before. Runs follow each other under the executor's reuse rule: a
- * rank starts run e when it has finished run e - 1 and every other rank has
- * given its first signal of run e - 1. No message is sent to a rank that is in another run.
+ * A move that is possible stays possible whatever else moves. So one greedy play is as good as all:
+ * if it ends, every timing ends; if it stops, every timing stops there. Nodes are logged as they
+ * happen, in an order that respects happens-before. Runs follow one another under the executor's
+ * reuse rule: a rank starts run e when it has finished run e - 1 and every other rank has given its
+ * first signal of run e - 1. No message is sent to a rank that is in another run.
  */
 #include "schedule/check/play.h"
 
@@ -36,7 +35,7 @@ static int push_waiting(struct check_play *play, uint32_t what)
     return tutti_check_push(&play->waiting, &play->nwaiting, &play->waiting_capacity, what);
 }
 
-/* Everything that waits for signals looks again. */
+/* Everything that waits for signals is tried again. */
 static int wake(struct check_play *play)
 {
     while (play->nwaiting > 0)
@@ -71,7 +70,8 @@ bool tutti_check_play_is_given(const struct check_play *play, uint32_t rank, uin
     return play->given[number] + (play->signals[rank] < number) == play->check->nranks;
 }
 
-/* Has every other rank given its first signal of the run before, so that this one may start? */
+/* True if every other rank has given its first signal of the run before, so that this run may
+ * start. */
 static bool may_begin_run(const struct check_play *play, uint32_t rank)
 {
     uint32_t run = play->run[rank];
@@ -94,7 +94,7 @@ static int raise_signals(struct check_play *play, uint32_t rank, uint32_t number
     return wake(play);
 }
 
-/* When its local steps are over a rank counts as having given all signals of the run. */
+/* When its local steps are over, a rank counts as having given all signals of the run. */
 static int end_local(struct check_play *play, uint32_t rank)
 {
     return raise_signals(play, rank,
@@ -197,7 +197,7 @@ static bool may_give(const struct check_play *play, uint32_t send, uint32_t recv
     const struct check *check = play->check;
     uint32_t sender = check->step_rank[send / 2], receiver = check->step_rank[recv / 2];
 
-    /* One of them may be a run ahead, or not have begun this one. */
+    /* The sender and the receiver may be in different runs, or one may not have begun this run. */
     if (play->run[sender] != play->run[receiver] || play->steps_left[sender] == NONE ||
         play->steps_left[receiver] == NONE)
         return false;
@@ -209,7 +209,7 @@ static bool may_give(const struct check_play *play, uint32_t send, uint32_t recv
     return play->credit_mate[send] == NONE || play->done[play->credit_mate[send]];
 }
 
-/* One slice goes into the lane. */
+/* Move one slice into the lane. */
 static int give(struct check_play *play, uint32_t send, uint32_t recv)
 {
     struct check *check = play->check;
@@ -226,13 +226,13 @@ static int give(struct check_play *play, uint32_t send, uint32_t recv)
     if (play->moved[send] < SLICES)
         return TUTTI_OK;
     log_node(play, check_end(check, run, send));
-    /* The last slice that a step without a store took is gone: now its receive half is over too. */
+    /* A step without a store ends its receiving half only when its last slice has been sent on. */
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         TUTTI_TRY(complete_half(play, send ^ 1));
     return complete_half(play, send);
 }
 
-/* One slice comes out of the lane. */
+/* Move one slice out of the lane. */
 static int take(struct check_play *play, uint32_t recv)
 {
     struct check *check = play->check;
@@ -299,7 +299,8 @@ static int index_dependents(struct check_play *play)
     TUTTI_TRY(tutti_check_alloc(&play->dependents_first, check->nsteps + 2, sizeof(uint32_t), 0));
     TUTTI_TRY(tutti_check_alloc(&play->dependents, total, sizeof(uint32_t), 0));
 
-    /* Counted two places up; writing them down moves the starts one up, to where they belong. */
+    /* Counts are kept two places up. Writing the entries moves each start one place up, to where it
+     * belongs. */
     first = play->dependents_first;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t at = 0; at < check->nsteps; at++) {
@@ -322,7 +323,7 @@ static int index_dependents(struct check_play *play)
     return TUTTI_OK;
 }
 
-/* The c-th receive of a lane gives its credit to the send c later. */
+/* The receive of a lane's message i gives its credit to the send of message i + credits. */
 static void index_credits(struct check_play *play)
 {
     const struct check *check = play->check;

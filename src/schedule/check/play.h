@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One play of all ranks with a number of credits: play.c moves it, credits.c asks for
- * it and tells why it stopped. Inside check*.c only. */
+ * One play of all ranks with a given number of credits. play.c plays it; credits.c starts it and
+ * explains why it stopped. For check*.c only.
+ */
 #ifndef TUTTI_SCHEDULE_CHECK_PLAY_H
 #define TUTTI_SCHEDULE_CHECK_PLAY_H
 
@@ -11,21 +12,22 @@
 struct check_play {
     struct check *check;
     uint32_t credits;
-    /* Per half. `moved`: slices that it has sent or taken; `arrived`, of a receive: those sent to
+    /* Per half. `moved`: slices that it has sent or taken. `arrived`: of a receive, slices sent to
      * it. */
     uint8_t *started, *done, *moved, *arrived;
-    /* Per half, NONE where there is none: of a send the receive that gives it its credit when it is
-     * complete, of a receive the send that it gives one to. */
+    /* Per half, NONE where there is none. Of a send: the receive that gives it its credit when it
+     * is complete. Of a receive: the send that it gives a credit to. */
     uint32_t *credit_mate;
-    uint32_t *waits_left; /* per step: dependencies that are not complete */
+    uint32_t *waits_left; /* per step: number of dependencies that are not complete */
     uint32_t *dependents_first, *dependents;
-    uint32_t *steps_left; /* per rank, in its run; NONE: not begun */
-    uint32_t *run;        /* per rank; nruns when all are over */
-    uint32_t *signals;    /* per rank, through all runs */
+    uint32_t *steps_left; /* per rank, in its current run; NONE: not begun */
+    uint32_t *run;        /* per rank: its current run; nruns after the last one */
+    uint32_t *signals;    /* per rank: signals given, through all runs */
     uint32_t *given;      /* per signal number, through all runs: ranks that have given it */
     uint32_t *agenda;     /* halves to try to start, or whose message may move */
     uint32_t nagenda, agenda_capacity;
-    /* Halves of WAIT steps; NONE - 1 - rank: that rank, before its next run. */
+    /* What waits for signals: halves of WAIT steps, and NONE - 1 - rank for a rank before its next
+     * run. */
     uint32_t *waiting;
     uint32_t nwaiting, waiting_capacity;
 };
@@ -34,13 +36,14 @@ struct check_play {
 int tutti_check_play_all(struct check_play *play);
 void tutti_check_play_fini(struct check_play *play);
 
-/* Is it over for all ranks? */
+/* True if all ranks have finished all runs. */
 bool tutti_check_play_is_over(const struct check_play *play);
-/* Slices that a sending half could give by now. */
+/* Number of slices that a sending half could have sent by now. */
 uint32_t tutti_check_play_at_hand(const struct check_play *play, uint32_t send);
-/* Could a receiving half take another slice? Without a store, only when the last one went on. */
+/* True if a receiving half could take another slice. Without a store it can only after it has sent
+ * the last one on. */
 bool tutti_check_play_has_room(const struct check_play *play, uint32_t recv);
-/* Has every rank but `rank` given the signal of that number through all runs? */
+/* True if every rank except `rank` has given the signal of that number, through all runs. */
 bool tutti_check_play_is_given(const struct check_play *play, uint32_t rank, uint32_t number);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What came out: does each output hold what the collective promises, and in which orders were the
- * elements summed? */
+ * Checks the result: whether each output holds what the collective promises, and in which orders
+ * the elements are summed.
+ */
 #include "schedule/check/flow.h"
 
 #include "base/result.h"
@@ -9,7 +10,8 @@
 
 #define NONE TUTTI_CHECK_NONE
 
-/* Output chunk c of `rank` holds whose input chunk? Rank NONE: the sum of all. */
+/* Find the rank and the input chunk that output chunk c of `rank` must hold. Rank NONE: the sum
+ * over all ranks. */
 static void find_promise(const struct check *check, uint32_t rank, uint32_t c, uint32_t *ret_rank,
                          uint32_t *ret_chunk)
 {
@@ -51,7 +53,7 @@ static struct tutti_span output_of(const struct check_flow *flow, uint32_t rank)
                                .count = tutti_buffer_chunks(schedule, rank, TUTTI_BUF_OUTPUT)};
 }
 
-/* The sum of all ranks, chunk by chunk its own? */
+/* Check that a piece is the sum over all ranks. */
 static int check_sum(struct check_flow *flow, uint32_t rank, uint32_t c, const struct piece *piece)
 {
     struct check *check = flow->check;
@@ -92,7 +94,7 @@ static int check_piece(struct check_flow *flow, uint32_t rank, uint32_t c,
     return from == NONE ? check_sum(flow, rank, c, piece) : TUTTI_OK;
 }
 
-/* Is it the expression that rank 0 has? */
+/* Check that a rank's outputs are the same expressions as those of rank 0. */
 static int check_agreement(struct check_flow *flow, uint32_t rank)
 {
     struct tutti_span output = output_of(flow, rank);
@@ -131,7 +133,8 @@ int tutti_check_promise(struct check_flow *flow)
 
 /* ---- orders --------------------------------------------------------------------- */
 
-/* Elements from `at` on, of as many as there are, are summed in one order. */
+/* The elements from `at` on, up to the next stretch, are summed in one order. `at` counts
+ * chunks. */
 struct stretch {
     uint64_t order;
     uint64_t at;
@@ -171,7 +174,8 @@ static uint64_t divisor(uint64_t a, uint64_t b)
     return b == 0 ? a : divisor(b, a % b);
 }
 
-/* Where an order begins counts as a part of the whole, so that chunks do not matter. */
+/* The start of an order is hashed as a fraction of the whole, so that the size of chunks does not
+ * matter. */
 static uint64_t hash_orders(const struct orders *orders)
 {
     uint64_t hash = orders->stretches[0].order;
@@ -199,7 +203,8 @@ int tutti_check_orders(struct check_flow *flow)
                                 (size_t)schedule->chunks_per_block *
                                     (is_scattered ? check->nranks : 1),
                                 sizeof(*orders.stretches), 0));
-    /* All ranks of an all-reduce agree; the blocks of a reduce-scatter follow one another. */
+    /* All ranks of an all-reduce agree, so one is enough; the blocks of a reduce-scatter follow one
+     * another. */
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         if (is_scattered ||
             rank == (schedule->collective == TUTTI_REDUCE ? schedule->root : 0))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding races: as the log goes by, each stretch of memory remembers who wrote it last and
- * who has read it since; whoever touches it next must be ordered after these.
+ * Finds races. Along the log, each stretch of memory remembers which half wrote it last and which
+ * have read it since. The next half that touches it must be ordered after these.
  *
- * A peer may touch a rank's INPUT and OUTPUT only between that rank's first
- * signal and its end of the run: before it the caller may not have called, and
- * afterwards the memory is the caller's again.
+ * A peer may touch a rank's INPUT and OUTPUT only between that rank's first signal and its end of
+ * the run. Before that the caller may not have made the call, and afterwards the memory is the
+ * caller's again.
  */
 #include "schedule/check/model.h"
 
@@ -12,14 +12,15 @@
 
 #include <stdlib.h>
 
-/* Who touched: run * halves + half + 1, so that 0 is nobody. */
+/* `who` is the half that read: run * halves + half + 1, so that 0 means none. */
 struct reader {
     uint32_t who, next;
 };
 
 struct history {
     uint32_t writer;
-    uint32_t readers; /* index into `pool` + 1; stretches that were one share the older ones */
+    /* Index into `pool` + 1; stretches that were once one share the tail of the list. */
+    uint32_t readers;
 };
 
 struct races {
@@ -31,12 +32,12 @@ struct races {
     uint32_t npool, pool_capacity;
 };
 
-/* The half at hand, and the memory it is about to touch. */
+/* The current half, and the memory that it is about to touch. */
 struct touch {
     uint32_t run, half, owner;
     struct tutti_span span;
     bool is_write;
-    uint32_t ordered; /* who is known to be before it */
+    uint32_t ordered; /* the half that is known to happen before it */
 };
 
 static const char *form(const struct races *races)
@@ -44,8 +45,8 @@ static const char *form(const struct races *races)
     return races->is_overlaid ? "in place" : "out of place";
 }
 
-/* Tells of the step that should have waited: of two of one rank the later one, else the one that
- * reaches into the other's memory. */
+/* Report the step that should have waited: of two steps of one rank the later one, otherwise the
+ * one that reaches into the other rank's memory. */
 static int report_race(struct races *races, uint32_t run, uint32_t half, const struct touch *touch,
                        uint32_t chunk)
 {
@@ -122,7 +123,7 @@ static int touch_stretch(struct races *races, struct touch *touch, uint32_t stre
     return TUTTI_OK;
 }
 
-/* A peer's caller has called, and is not gone yet. */
+/* Check that the owner's caller has made the call and has not returned yet. */
 static int check_presence(struct races *races, const struct touch *touch)
 {
     struct check *check = races->check;
@@ -169,7 +170,7 @@ static int touch_span(struct races *races, struct touch *touch)
     return TUTTI_OK;
 }
 
-/* Within one step a destination may be a source exactly, or lie apart from it. */
+/* Within one step a destination must be exactly a source, or not overlap it. */
 static int check_overlap(struct races *races, uint32_t half, uint32_t owner,
                          const struct tutti_touch *read, const struct tutti_touch *write)
 {
@@ -202,7 +203,7 @@ static int check_overlaps(struct races *races, uint32_t half, uint32_t owner,
     return TUTTI_OK;
 }
 
-/* A copy of chunks onto themselves, which the executor leaves out (step.h)? */
+/* True for a copy of chunks onto themselves, which the executor skips (step.h). */
 static bool is_idle(const struct races *races, uint32_t half)
 {
     const struct tutti_step *step = check_step(races->check, half / 2);

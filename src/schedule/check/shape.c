@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checking each schedule alone: numbers in range, spans inside buffers, sizes
- * that fit, memory that may be touched; and that all ranks mean the same. The
- * later parts of the checker rely on what is refused here. */
+ * Checks each schedule alone: numbers in range, spans inside buffers, matching sizes, and memory
+ * that the step may touch. Also checks that the heads of all ranks agree. The later parts of the
+ * checker rely on what is refused here.
+ */
 #include "schedule/check/model.h"
 
 #include "base/result.h"
 
-#define MOST_CHUNKS (UINT32_C(1) << 30) /* that cells and blocks are numbered by */
+#define MOST_CHUNKS (UINT32_C(1) << 30) /* limit for numbers of cells and blocks */
 
-/* Later parts multiply and add these. */
+/* Later parts multiply and add these numbers, so they must not overflow. */
 static int check_sums(struct check *check)
 {
     const struct tutti_schedule *first = check->schedules[0];
@@ -66,7 +67,8 @@ static int check_heads(struct check *check)
     return check_sums(check);
 }
 
-/* All spans of a step must have the same sizes, chunk for chunk, where they have their own. */
+/* All spans of a step must have the same sizes, chunk for chunk, if they have sizes of their
+ * own. */
 static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const uint32_t ranks[],
                        const struct tutti_touch accesses[], uint32_t naccesses)
 {
@@ -91,7 +93,7 @@ static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const ui
     return TUTTI_OK;
 }
 
-/* May this step touch that memory at all? */
+/* Check that this step may touch that memory at all. */
 static int check_right(struct check *check, uint32_t rank, uint32_t at,
                        const struct tutti_touch *access)
 {
@@ -156,7 +158,7 @@ static int check_spans(struct check *check, uint32_t rank, uint32_t at)
     return check_sizes(check, rank, at, ranks, accesses, naccesses);
 }
 
-/* Spans that the kind of step cannot do without. */
+/* True if the step has the spans that its kind requires. */
 static bool has_its_spans(const struct tutti_step *step)
 {
     bool src = step->src.buffer != TUTTI_BUF_NONE && step->src.count > 0;
@@ -206,7 +208,7 @@ static int check_peers(struct check *check, uint32_t rank, uint32_t at)
     return TUTTI_OK;
 }
 
-/* Those that a step goes by instead of all. */
+/* Check the ranks that a step addresses instead of all. */
 static int check_among(struct check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a trace to schedules: what the program's ops do becomes steps, in the order of the trace, on
- * the places where the cells are kept. What must wait for what is derived from these by the
- * builder.
+ * From a trace to schedules. The program's ops become steps, in the order of the trace, on the
+ * places where the cells are kept. The builder derives from these which steps must wait for which.
  *
  * Both ends of a message are emitted at the same moment. So all ranks' steps together have an order
- * in which each message can be handed over from hand to hand: no timing can deadlock, with no
- * credits at all. A message of a queue is handed over when it is received, if what was sent is
- * still there then (event.is_direct); else when it is sent, into SCRATCH, which is what its buffer
- * was in the program.
+ * in which each message can be passed on directly: no timing can deadlock, even without any
+ * credits. A message of a queue is passed on when it is received, if the data sent is still there
+ * then (event.is_direct). Otherwise it is passed on when it is sent, into SCRATCH, which takes the
+ * role of the program's buffer.
  */
 #include "schedule/import/emit.h"
 
@@ -20,7 +19,7 @@
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* The places of what a ref reads. */
+/* Find the places of the cells that a ref reads. */
 static int load(struct tutti_import_emitter *emitter, uint32_t op,
                 const struct tutti_import_ref *ref, struct tutti_import_part *part,
                 uint32_t *classes)
@@ -41,7 +40,7 @@ static int load(struct tutti_import_emitter *emitter, uint32_t op,
     return TUTTI_OK;
 }
 
-/* Has what a ref reads been where it is since an earlier event? */
+/* True if what a ref reads has been in the same place since an earlier event. */
 static bool lies_since(const struct tutti_import_emitter *emitter,
                        const struct tutti_import_ref *ref, uint32_t event)
 {
@@ -51,7 +50,7 @@ static bool lies_since(const struct tutti_import_emitter *emitter,
     return true;
 }
 
-/* Does the event read `cell` as another than the i-th chunk of a part? */
+/* True if the op reads `cell` as any other chunk of a part than the i-th. */
 static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
                             const struct tutti_import_op *op, uint32_t cell, uint32_t i)
 {
@@ -66,8 +65,8 @@ static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
     return false;
 }
 
-/* Chunk `output` of OUTPUT is about to be written, which in place is one of INPUT: if that is still
- * to be read, it moves to SCRATCH. */
+/* Chunk `output` of OUTPUT is about to be written. An in-place call overlays it with a chunk of
+ * INPUT; if that chunk is still to be read, move it to SCRATCH. */
 static int save_input(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                       uint32_t rank, uint32_t output, uint32_t cell, uint32_t i, bool is_first)
 {
@@ -78,7 +77,7 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
 
     if (input == NOWHERE || input == cell)
         return TUTTI_OK;
-    /* A copy of it onto itself changes nothing. */
+    /* Copying the chunk onto itself changes nothing. */
     if (op->kind == TUTTI_IMPORT_MOVE && op->nsrcs == 1 &&
         tutti_import_ref_cell(emitter->program, &emitter->program->refs[op->first_ref], i) == input)
         return TUTTI_OK;
@@ -95,7 +94,7 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
     return TUTTI_OK;
 }
 
-/* The places where a ref's chunks go. */
+/* Choose the places that a ref's chunks go to. */
 static int choose(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                   const struct tutti_import_ref *ref, struct tutti_import_part *part,
                   const uint32_t *classes, bool is_first)
@@ -127,7 +126,7 @@ static void store(struct tutti_import_emitter *emitter, const struct tutti_impor
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* The destinations' places come before the sources', for saving an input moves these. */
+/* Destinations are placed before sources are read, because saving an input moves sources. */
 static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, const struct tutti_import_event *event, uint32_t *classes)
 {
@@ -155,7 +154,7 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
         struct tutti_import_part *part = tutti_import_new_part(emitter, dsts[0].rank, count);
 
         memcpy(part->places, from, count * sizeof(*from));
-        part->lowest = from[count].chunk; /* see emit_send */
+        part->lowest = from[count].chunk; /* stored by emit_send */
         for (uint32_t i = 0; i < count; i++)
             classes[i] = from[i].chunk % emitter->program->chunks;
     }
@@ -165,7 +164,7 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
         dst = d == 0 ? first : tutti_import_new_part(emitter, dsts[d].rank, count);
         TUTTI_TRY(choose(emitter, op, &dsts[d], dst, classes, d == 0));
     }
-    /* Where the sources are now. */
+    /* Load again, because saving inputs may have moved the sources. */
     for (uint32_t s = 0; s < op->nsrcs; s++)
         TUTTI_TRY(load(emitter, at, &srcs[s], &parts[s], classes));
     for (uint32_t s = 0; s < nparts; s++)
@@ -180,8 +179,8 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
     return TUTTI_OK;
 }
 
-/* A message that cannot wait: into SCRATCH of the receiver. One place more tells the lowest rank.
- */
+/* Emit a message that cannot wait, into SCRATCH of the receiver. One additional place holds the
+ * lowest rank. */
 static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, uint32_t *classes)
 {
@@ -207,7 +206,7 @@ static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_im
     return tutti_import_add(emitter, count, part, NULL, dst);
 }
 
-/* Steps of other ranks than the one that sends are where they belong. */
+/* Steps of ranks other than the sender already are where they belong. */
 static int note_steps(struct tutti_import_emitter *emitter, const struct tutti_import_op *op)
 {
     for (uint32_t i = 0; i < (uint32_t)op->nsrcs + op->ndsts; i++) {
@@ -231,7 +230,7 @@ static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
         TUTTI_TRY(emit_send(emitter, op, event->op, classes));
     else
         TUTTI_TRY(emit_move(emitter, op, event->op, event, classes));
-    /* The receiver of a message that goes into a buffer is none of the op's own ranks. */
+    /* The receiver of a message that goes into a buffer is not among the op's own ranks. */
     if (op->kind == TUTTI_IMPORT_SEND)
         TUTTI_TRY(
             note_steps(emitter, &emitter->program->ops[emitter->trace->events[event->mate].op]));
@@ -250,7 +249,7 @@ static void note_read(struct tutti_import_emitter *emitter, const struct tutti_i
     }
 }
 
-/* When every cell is read last, and how large the largest event is. */
+/* Find out which event reads each cell last, and how large the largest event is. */
 static void survey(struct tutti_import_emitter *emitter, uint32_t *ret_parts, uint32_t *ret_count)
 {
     *ret_parts = *ret_count = 0;
@@ -284,7 +283,7 @@ static int begin(struct tutti_import_emitter *emitter)
     return TUTTI_OK;
 }
 
-/* Output that was never written, for in place it is there from the beginning. */
+/* Copy output that was never written: in an in-place call it is there from the start. */
 static int fill_outputs(struct tutti_import_emitter *emitter, uint32_t rank)
 {
     const struct tutti_import_program *program = emitter->program;

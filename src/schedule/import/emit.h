@@ -8,13 +8,14 @@
 #include "schedule/import/order.h"
 #include "schedule/import/places.h"
 
-/* A part of a sum, or where it goes: `count` chunks of one rank, not always one behind the other.
- */
+/* A part of a sum, or the destination of one: `count` chunks of one rank, which need not be
+ * contiguous. */
 struct tutti_import_part {
     uint32_t rank;
     struct tutti_import_place *places;
+    /* Lowest rank whose input is in it. */
     uint32_t lowest;
-    uint32_t event; /* where a step that sends it belongs */
+    uint32_t event; /* the event in whose place a step that sends it belongs */
 };
 
 struct tutti_import_emitter {
@@ -23,10 +24,11 @@ struct tutti_import_emitter {
     struct tutti_import_places places;
     struct tutti_build *builds;        /* per rank */
     struct tutti_import_order *orders; /* per rank */
-    uint32_t *last_read;               /* per cell: 1 + event; 0: never */
+    /* Per cell: 1 + the event that reads it last; 0: it is never read. */
+    uint32_t *last_read;
     struct tutti_import_place *
-        *buffered; /* per SEND's event: its message, where it is not direct */
-    /* Of the event at hand. */
+        *buffered; /* per event of a SEND: its message, if it is not direct */
+    /* Of the current event. */
     uint32_t event;
     struct tutti_import_part *parts;
     uint32_t nparts;
@@ -39,17 +41,18 @@ static inline struct tutti_span tutti_import_span(struct tutti_import_place plac
     return tutti_span((enum tutti_buffer)place.buffer, place.chunk, count);
 }
 
-/* Parts of the event at hand come from one pool, which is large enough for its refs. */
+/* A new part of the current event. Its places come from one pool, which is large enough for the
+ * refs of any event. */
 struct tutti_import_part *tutti_import_new_part(struct tutti_import_emitter *emitter, uint32_t rank,
                                                 uint32_t count);
 
-/* `dst` = the sum of `a` and `b`, or `a` where b is NULL: `count` chunks each. If there are two, at
- * most one of them is another rank's than dst. */
+/* Emit `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL: `count` chunks each. If there
+ * are two, at most one of them may belong to another rank than dst. */
 int tutti_import_add(struct tutti_import_emitter *emitter, uint32_t count,
                      const struct tutti_import_part *a, const struct tutti_import_part *b,
                      const struct tutti_import_part *dst);
 
-/* `dst` = the sum of all parts, which are sorted; chunk i has the size of classes[i]. */
+/* Emit `dst` = the sum of all parts, which are sorted here; chunk i has the size of classes[i]. */
 int tutti_import_sum(struct tutti_import_emitter *emitter, uint32_t count,
                      struct tutti_import_part *parts, uint32_t nparts,
                      const struct tutti_import_part *dst, const uint32_t *classes);

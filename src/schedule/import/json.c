@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading execution plans of MSCCL++: gpus, their channels and threadblocks.
+ * Reads execution plans of MSCCL++: gpus, their channels and threadblocks.
  *
- * A plan puts data into other gpus' memory and signals; here a put becomes a message to where it
- * goes. That is the same: where the plan has no races (play.c), who touches a chunk before and
- * after a put is told by its signals, barriers and threadblocks, and the receive stands at the
- * put's place in the order of all that touch the chunk. So the steps run over any transport.
+ * A plan puts data into other gpus' memory and signals; here a put becomes a message to its
+ * destination. The two are equivalent. If the plan has no races (play.c), its signals, barriers and
+ * threadblocks order every access to a chunk before or after the put. The receive takes the put's
+ * place in that order. So the steps run over any transport.
  *
- * The size of the slices of a pipeline is a matter of speed: a plan is read as for messages that
- * are no longer than one slice, and the executor makes its own.
+ * The slice size of a pipeline only affects speed. A plan is read as if messages were no longer
+ * than one slice, and the executor makes slices of its own.
  */
 #include "schedule/import/json.h"
 
@@ -162,7 +162,7 @@ static int read_head(struct tutti_json_plan *plan, const json_t *root,
     return TUTTI_OK;
 }
 
-/* Which entry is which gpu. */
+/* Find the entry of each gpu by its id. */
 static int find_gpus(struct tutti_json_plan *plan, const json_t *root)
 {
     json_t *gpus;
@@ -187,7 +187,7 @@ static int find_gpus(struct tutti_json_plan *plan, const json_t *root)
     return TUTTI_OK;
 }
 
-/* How finely must chunks be cut, so that groups of threadblocks can share them? */
+/* Find out how finely chunks must be cut so that groups of threadblocks can divide them. */
 static int find_refined(struct tutti_json_plan *plan)
 {
     uint32_t refined = 1;
@@ -212,7 +212,7 @@ static int find_refined(struct tutti_json_plan *plan)
     return TUTTI_OK;
 }
 
-/* Chunks of a block, from the buffers of all gpus, which must agree. */
+/* Read the number of chunks per block from the buffers of all gpus, which must agree. */
 static int read_chunks(struct tutti_json_plan *plan)
 {
     struct tutti_import_program *program = &plan->program;
@@ -270,7 +270,7 @@ static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_typ
     return TUTTI_OK;
 }
 
-/* The n-th channel from a to b meets the n-th of its type from b to a. */
+/* The n-th channel from a to b is connected to the n-th of its type from b to a. */
 static int read_channels(struct tutti_json_plan *plan)
 {
     uint32_t *ordinals =
@@ -380,7 +380,8 @@ int tutti_import_json(const char *name, const char *text, size_t size_bytes,
     struct tutti_json_plan plan = {.program = {.file = name}};
     struct tutti_ensemble limits = {.nranks = 0};
     json_error_t error;
-    /* As reals, for the usual largest size is one more than fits jansson's integers. */
+    /* Read numbers as reals, because the usual largest size is one more than jansson's integers can
+     * hold. */
     json_t *root =
         json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
     int rc;

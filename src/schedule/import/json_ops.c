@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the ops of a JSON plan. A table says of each name what it moves, and how it meets others.
+ * Reads the ops of a JSON plan. A table lists, for each name, what it moves and how it
+ * synchronizes.
  */
 #include "schedule/import/json.h"
 
@@ -9,12 +10,12 @@
 
 enum { REFS_MAX = 1024, GROUP_MAX = 1024 };
 
-/* How sources and destinations of an op belong together. */
+/* How the sources and destinations of an op are related. */
 enum shape {
-    NOTHING, /* nothing is moved, nobody is met */
+    NOTHING, /* moves nothing and synchronizes with nothing */
     PAIRS,   /* each source to its own destination */
-    SUM,     /* all sources, added up, to all destinations */
-    SIGNALS, /* on channels */
+    SUM,     /* the sum of all sources goes to all destinations */
+    SIGNALS, /* gives or takes signals on channels */
     SEMAPHORES,
     GATE,
     PIPELINE,
@@ -22,8 +23,8 @@ enum shape {
 };
 
 enum {
-    SOURCE_PACKETS = 1, /* the sources are packets: of a SUM, all but the first */
-    TARGET_PACKETS = 2, /* the destinations are packets: of a SUM, all but the first */
+    SOURCE_PACKETS = 1, /* the sources are packets; in a SUM, all but the first */
+    TARGET_PACKETS = 2, /* the destinations are packets; in a SUM, all but the first */
     POSTS = 8,
     WAITS = 16,
     RELAXED = 32,
@@ -33,7 +34,7 @@ static const struct op {
     const char *name;
     enum shape shape;
     int traits;
-    uint32_t least_dsts; /* of a SUM */
+    uint32_t least_dsts; /* least number of destinations of a SUM */
 } ops[] = {
     {"nop", NOTHING, 0, 0},
     {"flush", NOTHING, 0, 0},
@@ -78,10 +79,9 @@ static const struct op *find_op(const json_t *json)
     return NULL;
 }
 
-/* ---- references to chunks
- * ------------------------------------------------------------------------ */
+/* ---- references to chunks ---------------------------------------------------------------- */
 
-/* The list, of those that the block has by type of channel, that ops of that type count in. */
+/* A block has a list per type of channel. Find the one whose indices ops of that type use. */
 static int find_list(const struct tutti_json_plan *plan, const char *lists_name,
                      const char *type_name, const char *list_name,
                      enum tutti_json_channel_type type, json_t **ret_list)
@@ -112,7 +112,8 @@ static int find_buffer(const struct tutti_json_plan *plan, const json_t *json,
     return TUTTI_OK;
 }
 
-/* buffer_id counts in the block's list, that in the gpu's. */
+/* The member buffer_id is an index of the block's list, whose entries are indices of the gpu's
+ * list. */
 static int find_remote(const struct tutti_json_plan *plan, const json_t *op, const json_t *json,
                        struct tutti_import_ref *ref)
 {
@@ -139,7 +140,7 @@ static int find_remote(const struct tutti_json_plan *plan, const json_t *op, con
     return find_buffer(plan, json_array_get(buffers, id), ref);
 }
 
-/* Which part of the op's chunks is this threadblock's? */
+/* Find out which part of the op's chunks belongs to this threadblock. */
 static int read_group(const struct tutti_json_plan *plan, const json_t *op, uint32_t *ret_part,
                       uint32_t *ret_parts)
 {
@@ -173,7 +174,7 @@ static int read_ref(const struct tutti_json_plan *plan, const json_t *op, const 
     TUTTI_TRY(tutti_json_count(plan, json, "index", -1, most, &index));
     TUTTI_TRY(tutti_json_count(plan, json, "size", -1, most, &size));
     TUTTI_TRY(read_group(plan, op, &part, &parts));
-    /* plan->refined is such that this divides without rest. */
+    /* The refinement plan->refined was chosen so that this divides without remainder. */
     ref.count = (uint32_t)((uint64_t)size * plan->refined / parts);
     ref.first = index * plan->refined + part * ref.count;
     *ret_ref = ref;
@@ -199,7 +200,7 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
 
     TUTTI_TRY(tutti_json_array(plan, op, "ops", &nested));
     for (size_t i = 0; i < json_array_size(nested); i++) {
-        /* No deeper: that is refused when it is read. */
+        /* Deeper nesting is refused when it is read. */
         if (json_object_get(json_array_get(nested, i), "ops") == NULL)
             TUTTI_TRY(tutti_json_refine(plan, json_array_get(nested, i), refined));
     }
@@ -215,14 +216,13 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
             needed = parts / greatest_divisor(size, parts);
             *refined = *refined / greatest_divisor(*refined, needed) * needed;
             if (*refined > 1u << 20)
-                return TUTTI_OK; /* which is refused by the caller */
+                return TUTTI_OK; /* the caller refuses it */
         }
     }
     return TUTTI_OK;
 }
 
-/* ---- ops
- * ----------------------------------------------------------------------------------------- */
+/* ---- ops --------------------------------------------------------------------------------- */
 
 static int add_move(struct tutti_json_plan *plan, const struct op *op)
 {

@@ -43,7 +43,8 @@ static int compare(const void *a, const void *b)
     return (one->index > other->index) - (one->index < other->index);
 }
 
-/* Which peers' sends would change places: those stay where they were emitted. */
+/* Find the peers to which sends would change their order; those sends stay where they were
+ * emitted. */
 static void find_swaps(const struct tutti_import_order *order,
                        const struct tutti_schedule *schedule, uint32_t *last, bool *swaps)
 {

@@ -10,9 +10,9 @@
 
 #define NONE TUTTI_IMPORT_NONE
 
-/* What one object has been given so far. */
+/* A message, signal or release that an object has been given. */
 struct post {
-    uint32_t event; /* of a SEND */
+    uint32_t event; /* the event of a SEND */
     uint32_t *clock;
     uint32_t next;
 };
@@ -20,10 +20,11 @@ struct post {
 struct state {
     uint32_t nposts, ntaken;
     uint32_t first, last;   /* posts not yet taken; of a semaphore, all posts */
-    uint32_t total;         /* posts that the whole program has */
-    uint32_t poster, taker; /* block; NONE: none yet, MANY: several */
+    uint32_t total;         /* posts in the whole program */
+    /* The block that posts, and the one that takes; NONE: none yet, MANY: several. */
+    uint32_t poster, taker;
     uint32_t last_poster, last_post_time, last_taker, last_take_time;
-    uint32_t members, arrived, round; /* of a barrier */
+    uint32_t members, arrived, round; /* for barriers */
 };
 
 #define MANY (UINT32_MAX - 1)
@@ -35,10 +36,10 @@ struct play {
     struct state *states; /* per object */
     struct post *posts;
     uint32_t nposts, post_capacity;
-    uint32_t *done;       /* per block: ops */
+    uint32_t *done;       /* per block: number of ops done */
     uint32_t *entered;    /* per block: 1 + the round of the barrier that it is in */
-    uint32_t **op_clocks; /* per op that others wait for: its block's clock after it */
-    bool *is_awaited;     /* per op */
+    uint32_t **op_clocks; /* per op that others wait for: the clock of its block after it */
+    bool *is_awaited;     /* per op: true if others wait for it */
 };
 
 static uint32_t *clock_of(struct play *play, uint32_t block)
@@ -53,7 +54,7 @@ static void count_block(uint32_t *who, uint32_t block)
     *who = *who == NONE || *who == block ? block : MANY;
 }
 
-/* Of which op waits for which, and who uses what. */
+/* Find out which ops are waited for, and which blocks use which objects. */
 static int survey(struct play *play)
 {
     const struct tutti_import_program *program = play->program;
@@ -87,7 +88,8 @@ static int survey(struct play *play)
     return TUTTI_OK;
 }
 
-/* Who posts, and who takes, must be in some order: else which of them meets whom is chance. */
+/* The posts to an object must be ordered, and so must the takes; otherwise it would be random which
+ * post meets which take. */
 static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t time,
                        uint32_t *last, uint32_t *last_time)
 {
@@ -134,13 +136,13 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
     return TUTTI_OK;
 }
 
-/* The k-th one taken is the k-th one posted. */
+/* Take the first post that is left: the k-th take matches the k-th post. */
 static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_event)
 {
     struct state *state = &play->states[play->program->ops[op].object];
     struct post *first = &play->posts[state->first];
 
-    /* The op that takes is not over yet. */
+    /* The op that takes is not over yet, so its time is one later. */
     TUTTI_TRY(check_turns(play, block, op, clock_of(play, block)[block] + 1, &state->last_taker,
                           &state->last_take_time));
     if (first->clock != NULL && !play->program->ops[op].is_relaxed)
@@ -153,9 +155,9 @@ static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_ev
     return TUTTI_OK;
 }
 
-/* Which releases are known to be over when a semaphore has been acquired? With one to release it,
- * as many as were needed; with one to acquire it, all when all were needed; else none in
- * particular. */
+/* Join the clocks of the releases that are known to be over after a semaphore has been acquired. If
+ * one block releases it, these are as many as were needed. If one block acquires it, they are all,
+ * if all were needed. Otherwise no particular release is known to be over. */
 static void acquire(struct play *play, uint32_t block, uint32_t object)
 {
     struct state *state = &play->states[object];
@@ -172,7 +174,8 @@ static void acquire(struct play *play, uint32_t block, uint32_t object)
         tutti_import_clock_join(&play->races, clock, play->posts[i].clock);
 }
 
-/* All arrive, then all go on, knowing of each other. */
+/* All blocks arrive; then all continue, and each knows what the others knew. Returns true if this
+ * block may continue. */
 static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
     const struct tutti_import_program *program = play->program;
@@ -208,7 +211,7 @@ static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_i
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-/* Are all packets there that the op reads? */
+/* True if all packets that the op reads have been written. */
 static bool has_packets(const struct play *play, const struct tutti_import_op *op)
 {
     const struct tutti_import_ref *srcs = play->program->refs + op->first_ref;
@@ -252,7 +255,7 @@ static bool is_ready(struct play *play, uint32_t block, const struct tutti_impor
     }
 }
 
-/* Is what the send read still there, unchanged? */
+/* True if what the send read is still there, unchanged. */
 static bool is_kept(const struct play *play, uint32_t sent)
 {
     const struct tutti_import_op *send = &play->program->ops[play->trace.events[sent].op];
@@ -342,7 +345,8 @@ static int report_wait(const struct play *play, uint32_t at)
     }
 }
 
-/* The first block that stands still; rather one that does not wait for another of its gpu. */
+/* Report the first block that is stuck, preferably one that does not wait for another block of its
+ * gpu. */
 static int report_standstill(const struct play *play)
 {
     const struct tutti_import_program *program = play->program;
@@ -383,7 +387,8 @@ static int play_all(struct play *play)
             uint32_t at = program->blocks[b].first_op + play->done[b];
             bool moves_data = false;
 
-            /* One op that moves data in a turn, so that the order is much like a run of all. */
+            /* Each turn moves data with one op only, so that the order resembles a concurrent
+             * run. */
             while (!moves_data && play->done[b] < program->blocks[b].nops &&
                    is_ready(play, b, &program->ops[at])) {
                 moves_data = program->ops[at].kind <= TUTTI_IMPORT_RECV;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two halves of playing a program share: clocks and cells (races.c), blocks and objects
- * (play.c).
+ * Shared parts of the two halves of playing a program: clocks and cells (races.c), and blocks and
+ * objects (play.c).
  *
- * A clock says of each block how many of its ops are known to be over. Every block has one; what
- * blocks leave for each other (messages, signals, flags) carries a copy of the sender's.
+ * A clock holds, for each block, how many of its ops are known to be over. Every block has one.
+ * What blocks leave for each other (messages, signals, flags) carries a copy of the sender's clock.
  */
 #ifndef TUTTI_SCHEDULE_IMPORT_PLAY_H
 #define TUTTI_SCHEDULE_IMPORT_PLAY_H
@@ -13,10 +13,11 @@
 #define TUTTI_IMPORT_NONE UINT32_MAX
 
 struct tutti_import_cell {
-    uint32_t writer, writer_time; /* block, NONE at first, and its own clock after the op */
-    uint32_t readers;             /* since, in the pool */
-    uint32_t event;               /* by which it was written */
-    uint32_t packets_op;          /* that wrote packets into it; NONE */
+    /* The block that wrote it last, NONE at first, and that block's own time after the op. */
+    uint32_t writer, writer_time;
+    uint32_t readers;             /* blocks that have read it since: a list in the pool */
+    uint32_t event;               /* the event that wrote it */
+    uint32_t packets_op;          /* the op that wrote packets into it, or NONE */
 };
 
 struct tutti_import_reader {
@@ -29,7 +30,7 @@ struct tutti_import_races {
     struct tutti_import_cell *cells;
     struct tutti_import_reader *pool;
     uint32_t npool, pool_capacity;
-    size_t clock_bytes; /* of all clocks alive */
+    size_t clock_bytes; /* bytes of all clocks in use */
 };
 
 int tutti_import_races_init(struct tutti_import_races *races,
@@ -41,14 +42,16 @@ static inline uint32_t *tutti_import_clock(const struct tutti_import_races *race
     return races->clocks + (size_t)block * races->program->nblocks;
 }
 
-/* A copy of the clock of `block`, for others to join. */
+/* Copy the clock of `block`, for others to join; free it with tutti_import_clock_drop.
+ * TUTTI_ERR_ARGUMENT: clocks take too much memory. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_import_clock_copy(struct tutti_import_races *races, uint32_t block, uint32_t **ret_clock);
 void tutti_import_clock_drop(struct tutti_import_races *races, uint32_t *clock);
+/* Raise `clock` to include all that `other` knows. */
 void tutti_import_clock_join(const struct tutti_import_races *races, uint32_t *clock,
                              const uint32_t *other);
 
-/* The op of `block` touches its refs, as event `event`; it must be ordered after who touched them
- * before. TUTTI_ERR_ARGUMENT: it is not. */
+/* Record that an op of `block` touches its refs, as event `event`. TUTTI_ERR_ARGUMENT: the accesses
+ * to the same cells before it are not all ordered before it. */
 int tutti_import_touch(struct tutti_import_races *races, uint32_t block, uint32_t op,
                        uint32_t event);
 

@@ -51,7 +51,7 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    /* The last block that begins at or before the op, and has any. */
+    /* Find the last block that begins at or before the op. */
     while (low + 1 < high) {
         uint32_t middle = low + (high - low) / 2;
 
@@ -65,7 +65,7 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
                          block->id, program->ops[op].step, program->ops[op].word, what);
 }
 
-/* Room for one more item. */
+/* Make room for one more item. */
 static int grow(void *array, uint32_t *capacity, uint32_t count, size_t size)
 {
     void *old, *grown;
@@ -151,7 +151,7 @@ int tutti_import_object(struct tutti_import_program *program, enum tutti_import_
     struct tutti_import_object object = {.kind = (uint8_t)kind};
 
     memcpy(object.key, key, sizeof(object.key));
-    /* The latest ones are asked for again first. */
+    /* Search backwards, because the latest objects are looked up most often. */
     for (uint32_t i = program->nobjects; i-- > 0;)
         if (program->objects[i].kind == kind &&
             memcmp(program->objects[i].key, key, sizeof(object.key)) == 0) {
@@ -218,7 +218,7 @@ int tutti_import_finish(struct tutti_import_program *program)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Fused boldly; where that deadlocks, as is right anyhow. */
+/* Emit boldly fused schedules; if these deadlock, safely fused ones. */
 static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
                 struct tutti_ensemble *ret_ensemble)
 {
@@ -237,7 +237,7 @@ static int emit(const struct tutti_import_program *program, const struct tutti_i
     return tutti_import_emit(program, trace, false, ret_ensemble);
 }
 
-/* Emit as if `root` were it, and see whether that is right. */
+/* Emit with `root` as the root, and find out whether the result is correct. */
 static int try_root(struct tutti_import_program *program, const struct tutti_import_trace *trace,
                     uint32_t root, struct tutti_ensemble *ret_ensemble, bool *ret_is_right)
 {

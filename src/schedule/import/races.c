@@ -159,7 +159,7 @@ static int write_cells(struct tutti_import_races *races, uint32_t block, uint32_
     return TUTTI_OK;
 }
 
-/* A destination is a source chunk for chunk, or lies apart from it. */
+/* Check that a destination is exactly a source, or does not overlap it. */
 static int check_overlap(const struct tutti_import_program *program, uint32_t op,
                          const struct tutti_import_ref *src, const struct tutti_import_ref *dst,
                          bool may_be_same)

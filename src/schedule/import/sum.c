@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps that move chunks from where they lie to where they go, and sums of several.
+ * Steps that move chunks from their places to their destinations, and sums of several parts.
  *
  * A sum is added up in the order of the lowest ranks in its parts, so that all ranks that add up
  * the same parts get the same bits.
@@ -34,8 +34,8 @@ static bool follows(const struct tutti_import_place *places, uint32_t i)
     return places[i].buffer == places[i - 1].buffer && places[i].chunk == places[i - 1].chunk + 1;
 }
 
-/* `dst` = the sum of `a` and `b`, or `a` where b is NULL: `count` chunks that lie one behind the
- * other in each. At most one of them is another rank's, if there are two. */
+/* Emit `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL: `count` chunks, contiguous in
+ * each. If there are two, at most one of them belongs to another rank. */
 static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t count,
                    const struct tutti_import_part *a, const struct tutti_import_part *b,
                    const struct tutti_import_part *dst)
@@ -57,7 +57,7 @@ static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t c
         TUTTI_TRY(send_run(emitter, at, count, b, dst->rank));
         return tutti_build_recv_reduce(build, b->rank, tutti_import_span(a->places[at], count), to);
     }
-    /* Of two in one memory, the one that lies where the sum goes is added to. */
+    /* If both are in the same memory, the other one is added to the one at the destination. */
     if (b != NULL &&
         (is_same(b->places[at], dst->places[at]) ||
          tutti_import_is_overlay(&emitter->places, dst->rank, b->places[at], dst->places[at]))) {
@@ -86,8 +86,7 @@ int tutti_import_add(struct tutti_import_emitter *emitter, uint32_t count,
     return TUTTI_OK;
 }
 
-/* ---- sums
- * ---------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------- */
 
 struct tutti_import_part *tutti_import_new_part(struct tutti_import_emitter *emitter, uint32_t rank,
                                                 uint32_t count)
@@ -107,7 +106,7 @@ static int compare_parts(const void *a, const void *b)
     return (one->lowest > other->lowest) - (one->lowest < other->lowest);
 }
 
-/* Does a part lie, anywhere, where the sum goes? */
+/* True if any chunk of a part is at the destination of the sum. */
 static bool is_at_home(const struct tutti_import_emitter *emitter,
                        const struct tutti_import_part *part, const struct tutti_import_part *dst,
                        uint32_t count)
@@ -121,7 +120,8 @@ static bool is_at_home(const struct tutti_import_emitter *emitter,
     return false;
 }
 
-/* A place for a sum that may not yet go where it belongs, for a part is still there. */
+/* Make a temporary part for a sum that may not go to its destination yet, because a part is still
+ * there. */
 static int make_aside(struct tutti_import_emitter *emitter, const struct tutti_import_part *dst,
                       const uint32_t *classes, uint32_t count, struct tutti_import_part **ret_part)
 {

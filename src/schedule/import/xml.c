@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading MSCCL's XML: algo > gpu > tb > step, all in attributes.
+ * Reads MSCCL's XML: algo > gpu > tb > step, with all data in attributes.
  *
  *   <algo name="ring" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce"
  *         inplace="1">
@@ -8,8 +8,9 @@
  *         <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"
  *               depid="-1" deps="-1" hasdep="0"/>
  *
- * A step that receives and sends becomes two ops, one that waits for another block has an AFTER
- * before it. Blocks may name blocks that come later, so what is waited for is looked up in the end.
+ * A step that receives and sends becomes two ops. A step that waits for another block has an AFTER
+ * op before it. It may name a block that comes later in the file, so these references are resolved
+ * at the end.
  */
 #include "schedule/import/import.h"
 
@@ -23,17 +24,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTHING UINT32_MAX /* for a nop to wait for */
+#define NOTHING UINT32_MAX /* object of a nop that waits for no block */
 enum { BLOCKS_MAX = 1024, STEPS_MAX = 65536, BUFFER_CHUNKS_MAX = 1 << 20 };
-#define NO_BYTES_MAX (UINT64_C(128) << 20) /* of files that do not say */
+#define NO_BYTES_MAX (UINT64_C(128) << 20) /* largest call if the file does not tell */
 
 struct reader {
     XML_Parser parser;
     struct tutti_import_program program;
     struct tutti_ensemble limits; /* least_bytes, most_bytes */
-    int depth;                    /* elements that are open */
-    bool *seen;                   /* per rank */
-    /* Of the gpu and tb at hand. */
+    int depth;                    /* number of open elements */
+    bool *seen;                   /* per rank: true if the file has had it */
+    /* Of the current gpu and tb. */
     uint32_t rank, first_block, step;
     int64_t send_peer, recv_peer;
     uint32_t send_queue, recv_queue;
@@ -43,7 +44,7 @@ struct reader {
 static void record(const struct reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
-/* A macro for the reason that tutti_fail is one. */
+/* It is a macro for the same reason as tutti_fail. */
 #define refuse(reader, ...) \
     tutti_recorded((record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
@@ -70,8 +71,8 @@ static const char *find(const char **attributes, const char *name)
     return NULL;
 }
 
-/* A number of at least -1; `fallback` where the attribute is missing, or an error if that is < -1.
- */
+/* Read a number of at least -1. If the attribute is missing: `fallback`, or an error if `fallback`
+ * is less than -1. */
 static int number(const struct reader *reader, const char **attributes, const char *name,
                   int64_t fallback, int64_t most, int64_t *ret_value)
 {
@@ -125,7 +126,7 @@ static int read_collective(struct reader *reader, const char **attributes)
                   text);
 }
 
-/* Where the file does not say: what it is good for. */
+/* Read the calls that the algorithm is made for, with defaults where the file does not tell. */
 static int read_limits(struct reader *reader, const char **attributes)
 {
     static const char *const names[] = {"outofplace", "minBytes", "maxBytes"};
@@ -145,7 +146,8 @@ static int read_limits(struct reader *reader, const char **attributes)
         }
     if (most < 1 || least > most)
         return refuse(reader, "minBytes is more than maxBytes, or that is 0");
-    /* What is right with memory of its own is right in place, too: emit.c sees to that. */
+    /* A program that is correct out of place is also correct in place, because emit.c saves
+     * inputs. */
     reader->program.is_in_place = in_place == 1 && out_of_place != 1;
     reader->limits.least_bytes = least > 0 ? (uint64_t)least : 0;
     reader->limits.most_bytes = (uint64_t)most;
@@ -194,8 +196,7 @@ static int begin_algo(struct reader *reader, const char **attributes)
     return tutti_import_init(program);
 }
 
-/* ---- gpu and tb
- * ---------------------------------------------------------------------------------- */
+/* ---- gpu and tb -------------------------------------------------------------------------- */
 
 static int begin_gpu(struct reader *reader, const char **attributes)
 {
@@ -251,10 +252,9 @@ static int begin_block(struct reader *reader, const char **attributes)
     return tutti_import_add_block(program, reader->rank, id);
 }
 
-/* ---- step
- * ------------------------------------------------------------------------------------------ */
+/* ---- step -------------------------------------------------------------------------------- */
 
-/* What a type of step does; bits. */
+/* Bits: what a type of step does. */
 enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
 
 static const struct {
@@ -341,7 +341,7 @@ static int begin_step(struct reader *reader, const char **attributes)
         return refuse(reader, "type %s in a tb with send=\"-1\"", text);
     if ((types[i].does & RECEIVES) && reader->recv_peer < 0)
         return refuse(reader, "type %s in a tb with recv=\"-1\"", text);
-    /* Looked up when all blocks are known. */
+    /* The reference is resolved when all blocks are known. */
     if ((block >= 0 && after >= 0) || types[i].does == 0)
         TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_AFTER, types[i].name, step,
                                       block >= 0 && after >= 0 ? (uint32_t)block : NOTHING,
@@ -365,8 +365,7 @@ static int begin_step(struct reader *reader, const char **attributes)
     return TUTTI_OK;
 }
 
-/* ---- the file
- * -------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------- */
 
 static int begin_element(struct reader *reader, const char *name, const char **attributes)
 {
@@ -405,7 +404,7 @@ static void on_end(void *context, const char *name)
     reader->depth--;
 }
 
-/* Entities may blow up a few bytes to gigabytes; these files have none. */
+/* Entities may expand a few bytes to gigabytes; these files have none. */
 static void on_doctype(void *context, const char *name, const char *system, const char *public,
                        int has_subset)
 {
@@ -416,7 +415,7 @@ static void on_doctype(void *context, const char *name, const char *system, cons
     XML_StopParser(reader->parser, XML_FALSE);
 }
 
-/* From (tb, step) to (block, ops that are over when the step is). */
+/* Resolve an AFTER: from (tb, step) to (block, number of ops that are over when the step is). */
 static int resolve(struct tutti_import_program *program, uint32_t block, uint32_t at)
 {
     struct tutti_import_op *op = &program->ops[at];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A cluster's life: records, texts, hosts and domains. */
+ * Opens and destroys a cluster, and manages its records, texts, hosts and domains. */
 #include "topology/cluster/cluster.h"
 
 #include "base/result.h"
@@ -11,10 +11,10 @@
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Number keys in the order in which they first appear. Open addressing; keys are mixed, for bus ids
- * and host numbers tend to be regular. */
+/* Numbers keys in the order in which they first appear. Uses open addressing; keys are mixed,
+ * because bus ids and host numbers tend to be regular. */
 struct table {
-    uint32_t *number, *first; /* per place: the number and one more; who has that key */
+    uint32_t *number, *first; /* per place: the key's number plus one; its first record */
     uint32_t mask, count;
 };
 
@@ -112,7 +112,7 @@ static int list_texts(struct tutti_cluster *cluster)
     return rc;
 }
 
-/* A host's fabric is that of its first rank that has one. */
+/* A host's fabric is that of the first of its ranks that has one. */
 static void number_domains(struct tutti_cluster *cluster, uint64_t *fabric, uint32_t *first_host)
 {
     for (uint32_t rank = 0; rank < cluster->nranks; rank++) {
@@ -121,7 +121,7 @@ static void number_domains(struct tutti_cluster *cluster, uint64_t *fabric, uint
         if (fabric[host] == 0)
             fabric[host] = cluster->record[rank].fabric;
     }
-    /* Fabrics are few where there are any; hosts without one are looked at once. */
+    /* The inner loop is short: there are few fabrics, and hosts without one skip it. */
     for (uint32_t host = 0; host < cluster->nhosts; host++) {
         uint32_t domain = cluster->ndomains;
 

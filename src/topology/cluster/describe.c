@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a rank says of its host. */
+ * What a rank tells other ranks about its host. */
 #include "topology/cluster/cluster.h"
 
 #include "base/result.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GUIDs tell which ports are of one card; their order of appearance tells it as well. */
+/* GUIDs show which ports belong to the same card. Numbers in order of appearance show it just as
+ * well, and are equal on equal hosts. */
 static void number_guids(struct tutti_inventory *inventory)
 {
     uint32_t first = TUTTI_NO_DEVICE;
@@ -20,7 +21,7 @@ static void number_guids(struct tutti_inventory *inventory)
         int64_t guid = tutti_device_number(inventory, first, TUTTI_PROPERTY_GUID, 0);
 
         if (!tutti_device_has(inventory, first, TUTTI_PROPERTY_GUID) || guid < 0)
-            continue; /* numbered already: those below 0 */
+            continue; /* negative numbers are already replaced GUIDs */
         number--;
         for (uint32_t net = first; net != TUTTI_NO_DEVICE;
              net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET))

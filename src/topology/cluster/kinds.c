@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which domains are alike, and the graph of each kind. A domain's signature lists, host by host,
- * the texts that its ranks have given and the gpus that they use; domains of one signature are of
- * one kind, and share a graph in which gpus are told apart by host and bus id.
+ * Finds out which domains are alike, and builds the graph of each kind. The signature of a domain
+ * lists, host by host, the texts of its ranks and the gpus that they use. Domains with the same
+ * signature have the same kind and share one graph, in which gpus are identified by host and bus
+ * id.
  */
 #include "topology/cluster/kinds.h"
 
@@ -12,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank adds to the signature of its domain. */
+/* The part that a rank contributes to the signature of its domain. */
 struct entry {
-    uint32_t domain, host; /* the host's place within its domain */
+    uint32_t domain, host; /* host: index within its domain */
     uint32_t text;
     int64_t gpu;
 };
@@ -34,8 +35,8 @@ static int compare(const void *a, const void *b)
 
 struct listing {
     struct tutti_cluster *cluster;
-    struct entry *entry; /* by domain, without doubles */
-    uint32_t *begin;     /* per domain, and one more */
+    struct entry *entry; /* sorted by domain, without duplicates */
+    uint32_t *begin;     /* per domain, plus one end */
 };
 
 static uint32_t place_of(const struct tutti_cluster *cluster, uint32_t host)
@@ -98,8 +99,8 @@ static bool is_same_kind(const struct listing *listing, uint32_t a, uint32_t b)
 
 /* ---- the graph of a kind --------------------------------------------------------------------- */
 
-/* Hosts of a domain with one fabric: what they say of themselves, told apart by the host's place.
- * */
+/* Merges a host's text into the inventory of its domain. Hosts get the host_hash index + 1, and if
+ * there are several, they share one fabric. */
 static int add_text(const struct tutti_cluster *cluster, const struct entry *entry,
                     bool has_fabric, struct tutti_inventory *into)
 {
@@ -123,7 +124,7 @@ static int add_text(const struct tutti_cluster *cluster, const struct entry *ent
     return rc;
 }
 
-/* The number of a gpu, by the place of its host and its bus id. */
+/* The number of the gpu with that host index and bus id; TUTTI_NO_NODE: none. */
 static uint32_t find_gpu(const struct tutti_graph *graph, uint32_t host, int64_t busid)
 {
     const struct tutti_inventory *inventory = graph->inventory;
@@ -205,7 +206,7 @@ drop_inventory:
     return rc;
 }
 
-/* Which of its kind's gpus each rank uses. */
+/* Sets for each rank which of its kind's gpus it uses. */
 static void set_slots(struct tutti_cluster *cluster)
 {
     for (uint32_t rank = 0; rank < cluster->nranks; rank++) {

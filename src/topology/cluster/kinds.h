@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kinds of domains that a cluster has, each with its graph. */
+ * Internal part of cluster.c: frees the kinds of domains. */
 #ifndef TUTTI_TOPOLOGY_CLUSTER_KINDS_H
 #define TUTTI_TOPOLOGY_CLUSTER_KINDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees over all ranks: each kind's channels, joined from domain to domain. */
+ * Rings and trees over all ranks: joins each kind's channels from domain to domain. */
 #include "topology/cluster/cluster.h"
 
 #include "base/result.h"
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ranks of each domain, by the gpu that they use; those without one come last. */
+/* The ranks of each domain, sorted by the gpu that they use; ranks without one come last. */
 struct roll {
     const struct tutti_cluster *cluster;
     uint32_t *rank;   /* all ranks, by domain and slot */
-    uint32_t *begin;  /* per domain, and one more: in `begins` */
-    uint32_t *begins; /* per slot of each domain, one more for ranks without a gpu, and an end */
+    uint32_t *begin;  /* per domain, plus one end: index in `begins` */
+    uint32_t *begins; /* per slot of each domain: index in `rank`. The last slot of a domain is for
+                       * ranks without a gpu; one end follows. */
 };
 
 static const struct tutti_cluster_kind *kind_of(const struct tutti_cluster *cluster,
@@ -73,8 +74,8 @@ static int roll_init(struct roll *roll, const struct tutti_cluster *cluster)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* Channels of all kinds run side by side, so that channel c of one meets channel c of the other: on
- * the same rail where ports say what rail they are of. */
+/* Channels of all kinds run side by side, and channel c of one kind connects to channel c of
+ * another. So channels are sorted by rail, if ports have one, to stay on the same rail. */
 static int64_t rail_of(const struct tutti_graph *graph, const struct tutti_channel *channel)
 {
     if (channel->net_in == TUTTI_NO_NODE)
@@ -101,7 +102,7 @@ static bool has_nets(const struct tutti_graph *graph)
     return graph->count[TUTTI_NODE_NET] > 0;
 }
 
-/* One plan per kind; NULL for kinds without gpus. */
+/* Makes one plan per kind; NULL for kinds without gpus. */
 static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pattern,
                       uint32_t nchannels, struct tutti_channels **plans)
 {
@@ -119,7 +120,8 @@ static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pa
     return TUTTI_OK;
 }
 
-/* As many channels as the kind with the fewest has, as wide as those of the narrowest. */
+/* The number of channels of the kind with the fewest, and their total rate at the smallest width of
+ * any kind. */
 static void measure_plans(const struct tutti_cluster *cluster, struct tutti_channels *const *plans,
                           uint32_t *ret_nchannels, double *ret_bytes_per_s)
 {
@@ -165,12 +167,16 @@ static void join_ring(const struct roll *roll, struct tutti_channels *const *pla
 
 /* ---- trees ----------------------------------------------------------------------------------- */
 
-/* The parent of `index` in a binary tree of n whose odd places are leaves; UINT32_MAX: the root.
+/* The parent of `index` in a binary tree of n places, in which odd places are leaves; UINT32_MAX:
+ * the root. For n = 10:
  *
- *      0---------------8                 n = 10
- *                 4----+---...
- *               2--+--6
- *              1+3   5+7     9 */
+ *     0 ------------ 8
+ *                   / \
+ *                  4   9
+ *                /   \
+ *               2     6
+ *              / \   / \
+ *             1   3 5   7 */
 static uint32_t binary_parent(uint32_t index, uint32_t n)
 {
     uint32_t bit = index & (0 - index), parent;
@@ -181,8 +187,8 @@ static uint32_t binary_parent(uint32_t index, uint32_t n)
     return parent < n ? parent : index ^ bit;
 }
 
-/* Of two trees in turns: leaves of the one are inner in the other. With an even number the second
- * is the mirror image, else the first moved on by one. */
+/* Channels alternate between two trees, in which leaves of one are inner places of the other. For
+ * even n the second tree is the mirror image of the first, for odd n the first shifted by one. */
 static uint32_t domain_parent(uint32_t domain, uint32_t n, uint32_t channel)
 {
     uint32_t parent, moved = (domain + n - 1) % n;
@@ -197,7 +203,8 @@ static uint32_t domain_parent(uint32_t domain, uint32_t n, uint32_t channel)
     return parent == UINT32_MAX ? parent : (parent + 1) % n;
 }
 
-/* The first rank of a slot; of a domain without gpus its first one. */
+/* The first rank of a slot, which represents its gpu. In a domain without gpus this is the domain's
+ * first rank. */
 static uint32_t head_of(const struct roll *roll, uint32_t slot)
 {
     return roll->rank[roll->begins[slot]];
@@ -215,7 +222,8 @@ static uint32_t root_of(const struct roll *roll, const struct tutti_channels *pl
     return head_of(roll, roll->begin[domain] + gpu);
 }
 
-/* All ranks of a slot below `parent`: the first one, and the others below that. */
+/* Places the first rank of a slot below `parent`, and the other ranks of the slot below the
+ * first. */
 static void hang_slot(const struct roll *roll, uint32_t slot, uint32_t parent, int32_t *tree)
 {
     for (uint32_t i = roll->begins[slot]; i < roll->begins[slot + 1]; i++) {

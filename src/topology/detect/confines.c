@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What holds a process within its machine: CPU sets, containers, virtual machines. */
+ * The limits of a process within its machine: CPU sets, containers, virtual machines. */
 #include "topology/detect/detect.h"
 #include "topology/detect/sysfs.h"
 
@@ -24,8 +24,8 @@ static bool ask_scheduler(struct tutti_cpu_mask *ret_mask)
     return is_known;
 }
 
-/* A control group's path in /proc/self/cgroup: of the one hierarchy that version 2 has, or of
- * version 1's with CPU sets. */
+/* Finds a control group's path in /proc/self/cgroup: in the single hierarchy of version 2, or in
+ * the hierarchy for CPU sets of version 1. */
 static bool find_group(const char *root, const char *hierarchy, char ret_path[TUTTI_SYSFS_BYTES])
 {
     char text[TUTTI_SYSFS_BYTES], *line, *rest = NULL;
@@ -46,8 +46,8 @@ static bool find_group(const char *root, const char *hierarchy, char ret_path[TU
     return false;
 }
 
-/* The file of the group, or of the nearest around it: a container may see its own group as the
- * root, under another name than the path says. */
+/* Reads the file of the group, or of its nearest ancestor that has one. A container may see its own
+ * group as the root, under another name than the path gives. */
 static bool read_group(const char *root, const char *mount, char *path, const char *file,
                        struct tutti_cpu_mask *ret_mask)
 {
@@ -128,7 +128,8 @@ static bool find_container(const char *root)
            has_any(text, names, sizeof names / sizeof names[0]);
 }
 
-/* The first processor's flags are on one of the first lines, the whole file is longer. */
+/* Only the first lines are read: they hold the first processor's flags, and the whole file is
+ * long. */
 static bool has_hypervisor_flag(const char *root)
 {
     char path[TUTTI_SYSFS_BYTES], *line = NULL;
@@ -147,8 +148,8 @@ static bool has_hypervisor_flag(const char *root)
     return has_flag;
 }
 
-/* Elsewhere than on x86 the firmware's names tell; Amazon's machines without a hypervisor are
- * called so. */
+/* On other processors than x86 only the firmware's names indicate a VM. Amazon's bare-metal
+ * machines have the same vendor name as its VMs, but "metal" in the product name. */
 static bool find_vm(const char *root)
 {
     static const char *const vendors[] = {"QEMU", "VMware", "innotek", "Xen", "Parallels",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Detection: the phases in order. */
+ * Runs the phases of detection in order. */
 #include "topology/detect/detect.h"
 
 #include "base/log.h"
@@ -13,16 +13,16 @@
 struct phase {
     const char *name;
     int (*find)(const char *root, struct tutti_inventory *inventory);
-    enum tutti_source source; /* who speaks in it */
+    enum tutti_source source; /* source of the phase's values */
 };
 
-/* Drivers know this machine only. */
+/* Drivers know only this machine, so these phases do not run for another root. */
 static bool asks_drivers(const struct phase *phase)
 {
     return phase->source == TUTTI_SOURCE_NVML || phase->source == TUTTI_SOURCE_VERBS;
 }
 
-/* Those that find devices come before those that tell about them. */
+/* Phases that find devices come before phases that add values to them. */
 static const struct phase phases[] = {
     {"hwloc", tutti_detect_hwloc, TUTTI_SOURCE_HWLOC},
     {"kfd", tutti_detect_kfd, TUTTI_SOURCE_SYSFS},

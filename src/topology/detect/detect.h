@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Find out what a machine consists of. Several phases look, each where it is at home: what one says
- * of a device stays with its name, and of two that differ the better source wins (inventory.h).
+ * Detects what a machine consists of, in several phases, each of which queries one kind of source.
+ * Each value is stored with its source; if two sources differ, the better one wins (inventory.h).
  *
- * A directory that holds another machine's sys/ and proc/ can stand for this one; then the phases
- * run as they do here, but for those that ask drivers, which know this machine only.
+ * Instead of this machine, a directory with another machine's sys/ and proc/ can be examined. The
+ * same phases run then, except those that query drivers, because drivers know only this machine.
  */
 #ifndef TUTTI_TOPOLOGY_DETECT_DETECT_H
 #define TUTTI_TOPOLOGY_DETECT_DETECT_H
@@ -12,29 +12,32 @@
 #include "topology/inventory/inventory.h"
 
 struct tutti_detect_options {
-    const char *root;  /* NULL or "": this machine; else a directory that holds sys/ and proc/ */
-    const char *given; /* NULL; else what tutti_inventory_load() takes: that stands for it all */
-    bool is_cpus_only; /* no devices, which take the most time; nothing to what is given */
+    const char *root;  /* NULL or "": this machine; else a directory that contains sys/ and proc/ */
+    const char *given; /* replaces detection by tutti_inventory_load(given); NULL: detect */
+    bool is_cpus_only; /* skip devices, which take the most time; ignored if `given` is set */
 };
 
-/* TUTTI_ERR_SYSTEM: hwloc fails, or there is no memory; TUTTI_ERR_ARGUMENT: what is given is none.
- * What is not there is no failure: the least that comes out is one cpu.
+/* Detects a machine; the caller destroys the inventory. Missing hardware and files are not errors:
+ * the result has at least one cpu. TUTTI_ERR_SYSTEM: hwloc fails, or no memory; TUTTI_ERR_ARGUMENT:
+ * `given` is no machine.
  *
- * hwloc takes another root from the environment only. So with a root the environment is changed for
- * a while, and no other thread may look at it meanwhile: that is for tools and tests. */
+ * hwloc takes another root only from environment variables. With `root` set, the environment is
+ * changed during the call, and no other thread may read it meanwhile. This is meant for tools and
+ * tests. */
 int tutti_detect(const struct tutti_detect_options *options,
                  struct tutti_inventory **ret_inventory);
 
-/* What holds this process within its machine. */
+/* The limits of a process within its machine. */
 struct tutti_confines {
-    struct tutti_cpu_mask cpus; /* those that it may use */
-    uint32_t ncpus;             /* so many; 0: not known */
+    struct tutti_cpu_mask cpus; /* CPUs that the process may use */
+    uint32_t ncpus;             /* their number; 0: not known */
     bool is_container;
-    bool is_vm;                 /* links may have no rates, and bridges may be missing */
+    bool is_vm;                 /* virtual machine: links may lack rates, and bridges may be
+                                 * missing */
 };
 
-/* Of the process that calls, or with a root, of whoever recorded it. Never fails: what does not
- * show is not there. */
+/* Finds the limits of the calling process, or with `root`, of the process that recorded it. Never
+ * fails; what cannot be detected counts as absent. */
 void tutti_detect_confines(const char *root, struct tutti_confines *ret_confines);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The hwloc phase: what the library finds is exported and read as a file of it would be, so
- * recorded machines and this one go through the same code. */
+ * The hwloc phase. The library's result is exported as XML and read like a file, so recorded
+ * machines and this one go through the same code. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/formats/hwloc_xml.h"
@@ -15,9 +15,10 @@
 
 /* ---- another root ---------------------------------------------------------------------------- */
 
-/* hwloc's only door to another root. Without its component for x86, which asks this processor. */
+/* The only way to give hwloc another root. Its x86 component is disabled because it queries this
+ * machine's processor. */
 static const struct variable {
-    const char *name, *value; /* NULL: the root */
+    const char *name, *value; /* NULL stands for the root */
 } variables[] = {
     {"HWLOC_FSROOT", NULL},
     {"HWLOC_THISSYSTEM", "0"},
@@ -26,7 +27,7 @@ static const struct variable {
 #define NVARIABLES (sizeof variables / sizeof variables[0])
 
 struct environment {
-    char *kept[NVARIABLES]; /* NULL: not set before */
+    char *kept[NVARIABLES]; /* NULL: was not set */
 };
 
 static void restore_environment(struct environment *environment)
@@ -61,9 +62,10 @@ static int change_environment(const char *root, struct environment *ret_environm
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* All CPUs, also those that this process may not use: what there is, and what one may use, are two
- * questions. Components that open drivers for computing take seconds, and other phases ask these.
- * The one for PCI tells what the one for Linux does, by a library that does not free its memory. */
+/* Loads all CPUs, also those that this process may not use: which CPUs exist and which may be used
+ * are separate questions. Components that open drivers for computing are excluded, because they
+ * take seconds and other phases query these drivers. The component for PCI is excluded because it
+ * only repeats what the Linux component finds, with a library that leaks memory. */
 static int load(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
 {
     static const char *const unwanted[] = {"cuda", "nvml", "opencl", "gl", "pci"};
@@ -71,7 +73,7 @@ static int load(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
     if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         hwloc_topology_set_io_types_filter(topology, devices) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc takes no settings: %s", strerror(errno));
-    /* One that this hwloc was built without cannot be left out, and need not. */
+    /* Excluding fails for a component that this hwloc was built without; that does no harm. */
     for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                       unwanted[i]);
@@ -107,9 +109,8 @@ static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **
     return rc;
 }
 
-/*
- * Of a root without CPUs hwloc tells this machine's, which would be wrong; where this machine's
- * kernel shows none, hwloc complains on stderr, where nothing but our own lines belongs.
+/* If the root has no CPUs, hwloc reports this machine's, which would be wrong. If this machine's
+ * kernel shows no CPUs, hwloc complains on stderr, which is reserved for our own lines.
  */
 static bool has_cpus(const char *root)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AMD's GPUs as their kernel driver lists them, without any library: /sys/class/kfd. Its nodes are
- * CPUs and GPUs, each with its links to others. */
+ * AMD's GPUs as listed by their kernel driver in /sys/class/kfd, without any library. The driver's
+ * nodes are CPUs and GPUs, each with its links to other nodes. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/detect/place.h"
@@ -13,7 +13,7 @@
 
 #define NODES "sys/class/kfd/kfd/topology/nodes"
 #define MOST_NODES 1024
-/* CRAT's numbers, and what the driver says one hop of xGMI weighs. */
+/* The link type of xGMI in CRAT, and the weight that the driver gives to one hop of xGMI. */
 #define LINK_XGMI 11
 #define HOP_WEIGHT 15
 
@@ -21,7 +21,7 @@ struct node {
     int64_t number; /* the folder's name */
     bool is_gpu;
     int64_t busid;
-    uint32_t gpu;   /* in the inventory */
+    uint32_t gpu;   /* index in the inventory */
 };
 
 struct nodes {
@@ -29,7 +29,7 @@ struct nodes {
     uint32_t count;
 };
 
-/* A line "name value" of a file of properties; `fallback` where there is none. */
+/* The value of a line "name value" in a file of properties; `fallback` if there is none. */
 static int64_t property(const char *text, const char *name, int64_t fallback)
 {
     size_t length = strlen(name);
@@ -49,7 +49,7 @@ static int64_t property(const char *text, const char *name, int64_t fallback)
     return fallback;
 }
 
-/* location_id is bus, device, function. */
+/* location_id holds bus, device and function. */
 static void read_node(const char *root, int64_t number, struct node *ret_node)
 {
     char text[TUTTI_SYSFS_BYTES];
@@ -66,7 +66,8 @@ static void read_node(const char *root, int64_t number, struct node *ret_node)
                                 (location >> 3 & 0x1f) << 4 | (location & 0x7));
 }
 
-/* 90402 is gfx942, 90010 is gfx90a: decimal pairs, written as one digit each but the first. */
+/* Turns 90402 into gfx942 and 90010 into gfx90a: the last two decimal pairs become one hexadecimal
+ * digit each. */
 static int set_architecture(struct tutti_inventory *inventory, uint32_t gpu, int64_t version)
 {
     char text[32];
@@ -105,7 +106,7 @@ static int add_gpu(const char *root, struct tutti_inventory *inventory, struct n
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* The link of a gpu to that address, made where nobody has found it yet. */
+/* The link of a gpu to that address; it is added if it is missing. */
 static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int64_t busid,
                             uint32_t *ret_link)
 {
@@ -122,8 +123,8 @@ static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int
                                    busid);
 }
 
-/* The least that goes over a link is that of one lane bundle, the most that of all between the two;
- * older drivers say neither. */
+/* min_bandwidth is the bandwidth of one link, max_bandwidth that of all links between the two GPUs.
+ * Older drivers give neither. */
 static int add_link(struct tutti_inventory *inventory, const struct node *from,
                     const struct node *to, const char *text)
 {
@@ -151,7 +152,7 @@ static const struct node *node_of(const struct nodes *nodes, int64_t number)
     return NULL;
 }
 
-/* Those of xGMI to another GPU, without any other between. */
+/* Adds the xGMI links from a GPU to other GPUs that are one hop away. */
 static int add_links(const char *root, struct tutti_inventory *inventory,
                      const struct nodes *nodes, const struct node *from)
 {

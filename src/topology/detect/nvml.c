@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From what NVML says to devices of an inventory. */
+ * Adds devices to an inventory from what NVML reports. */
 #include "topology/detect/nvml.h"
 
 #include "base/log.h"
@@ -16,7 +16,7 @@
 #define CLASS_NVSWITCH 0x068000
 #define CLASS_IBM_NPU 0x068001
 
-/* More GPUs are not believed. */
+/* Upper bound on GPUs; a larger count is taken for an error. */
 #define MOST_GPUS 256
 
 /* ---- the GPU and its pci --------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static int set_pci(struct tutti_inventory *inventory, uint32_t pci,
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         if (ids[i].id != 0)
             TUTTI_TRY(tutti_device_set_number(inventory, pci, ids[i].property, SOURCE, ids[i].id));
-    /* NVML does not tell the class; a file that does stays right. */
+    /* NVML does not report the class, so it is only assumed; a class from a file is kept. */
     TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_CLASS, TUTTI_SOURCE_ASSUMED,
                                       CLASS_GPU));
     if (facts->pcie_gts > 0)
@@ -99,7 +99,7 @@ static int put_gpu(const char *root, struct tutti_inventory *inventory,
     return set_gpu(inventory, gpu, facts);
 }
 
-/* A GPU that another phase has found, but that cannot be used. */
+/* Removes a GPU that another phase has found but that cannot be used. */
 static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
 {
     uint32_t pci = busid >= 0 ? tutti_inventory_find_pci(inventory, busid) : TUTTI_NO_DEVICE;
@@ -133,12 +133,13 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
     class = tutti_place_class(root, target->busid);
     if (class >= 0)
         return class;
-    /* A peer that not even the kernel of this VM sees is a switch, unless NVML says otherwise. */
+    /* A peer that is not even visible to this VM's kernel is a switch, unless NVML reports a
+     * GPU. */
     *ret_source = TUTTI_SOURCE_ASSUMED;
     return target->remote_type == TUTTI_NVML_REMOTE_GPU ? CLASS_GPU : CLASS_NVSWITCH;
 }
 
-/* The best source of a GPU's children of a kind; NOBODY: there are none. */
+/* The best source among a GPU's children of a kind; NOBODY: it has none. */
 static enum tutti_source best_source(const struct tutti_inventory *inventory, uint32_t gpu,
                                      enum tutti_device_kind kind)
 {
@@ -151,7 +152,7 @@ static enum tutti_source best_source(const struct tutti_inventory *inventory, ui
     return best;
 }
 
-/* Does NVML know the links that an nvlink of an inventory stands for? */
+/* True if NVML reports links to that address. */
 static bool is_target(const struct tutti_nvml_facts *facts, int64_t busid)
 {
     for (uint32_t i = 0; i < facts->ntargets; i++)
@@ -216,14 +217,14 @@ static int put_c2c(struct tutti_inventory *inventory, uint32_t gpu,
     return tutti_device_set_number(inventory, c2c, TUTTI_PROPERTY_LINKS, SOURCE, facts->c2c_links);
 }
 
-/* When all GPUs are placed, for the class of a link's other end may be one's. */
+/* Runs after all GPUs are placed, because the other end of a link may be one of them. */
 static int put_links(const char *root, struct tutti_inventory *inventory,
                      const struct tutti_nvml_facts *facts)
 {
     uint32_t pci = tutti_inventory_find_pci(inventory, facts->busid);
     uint32_t gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
 
-    /* A user's file is right about all links or none. */
+    /* If a user's file describes NVLinks of this GPU, it is trusted for all of them. */
     if (best_source(inventory, gpu, TUTTI_DEVICE_NVLINK) <= SOURCE) {
         take_out_links(inventory, gpu, facts);
         for (uint32_t i = 0; i < facts->ntargets; i++)

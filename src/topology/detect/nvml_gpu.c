@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking NVML about a GPU. */
+ * Queries NVML about a GPU. */
 #include "topology/detect/nvml_gpu.h"
 
 #include "base/log.h"
@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A GPU in the course of being asked. */
+/* The state of the queries about one GPU. */
 struct inquiry {
     const struct tutti_nvml *nvml;
     struct tutti_nvml_gpu *gpu;
     char who[64]; /* "GPU 3", then "GPU 3 (0000:3b:00.0)" */
-    int loss;     /* the code that says that the GPU is of no use; 0: none */
+    int loss;     /* code of an error that makes the GPU unusable; 0: none */
 };
 
-/* Did a call tell what it was asked? What a GPU or a driver does not know is no fault. */
+/* True if a call succeeded. A value that a GPU or a driver does not support is not an error. */
 static bool is_told(struct inquiry *inquiry, const char *what, int code)
 {
     if (code == TUTTI_NVML_SUCCESS)
@@ -50,8 +50,8 @@ static double generation_gts(unsigned generation)
     return generation < sizeof gts / sizeof gts[0] ? gts[generation] : 0;
 }
 
-/* Idle GPUs lower their link's speed, so the highest one counts; a width that is less than the
- * highest stays so (a slot with fewer lanes, bad contacts). */
+/* Idle GPUs lower their link's speed, so the maximum counts. A width below the maximum is permanent
+ * (a slot with fewer lanes, bad contacts), so the current width counts. */
 static void read_pcie(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
@@ -83,7 +83,7 @@ static void read_text(struct inquiry *inquiry, const char *what, int code, char 
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* One field, as a number without sign; false: not told. */
+/* Reads one field as an unsigned number. False if it is not available. */
 static bool read_field(struct inquiry *inquiry, const char *what, unsigned id, unsigned scope,
                        uint64_t *ret_number)
 {
@@ -120,7 +120,7 @@ static void count_link(struct tutti_nvml_facts *facts, int64_t busid, int remote
     target->links++;
 }
 
-/* The other end of an active link. */
+/* Reads the other end of an active link and counts the link. */
 static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
@@ -130,8 +130,8 @@ static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_nvml_
     uint64_t speed;
     int64_t busid;
 
-    /* Without it a link serves the CPU or a picture alone. Drivers that cannot be asked have none
-     * of those. */
+    /* Without peer-to-peer capability a link serves only the CPU or a display. Drivers without this
+     * query have no such links. */
     if (is_told(inquiry, "NVLink capability",
                 tutti_nvml_call(nvml, link_capability, inquiry->gpu, link, TUTTI_NVML_LINK_CAN_P2P,
                                 &can_p2p)) &&
@@ -169,7 +169,7 @@ static void read_links(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
     }
 }
 
-/* As many as a superchip may ever have: what the driver says is not believed without end. */
+/* More links than any superchip has; a larger count from the driver is not trusted. */
 #define MOST_C2C_LINKS 64
 
 static void read_c2c(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
@@ -200,8 +200,8 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size_bytes)
     return hash;
 }
 
-/* GPUs of one clique of one cluster reach each other's memory over NVLink, hosts apart or not. A
- * cluster of zeros is the NVSwitch board of one host. */
+/* GPUs with equal cluster and clique can access each other's memory over NVLink, even between
+ * hosts. A cluster id of zeros is the NVSwitch board of a single host. */
 static void read_fabric(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 {
     static const unsigned char none[TUTTI_NVML_CLUSTER_BYTES];
@@ -229,7 +229,7 @@ static void read_fabric(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
     facts->fabric = hash != 0 ? hash : 1;
 }
 
-/* A GPU that lets no other one read its memory: the chip set, the model or a VM forbids it. */
+/* Detects a GPU whose memory no other GPU may read, because of the chip set, the model or a VM. */
 static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
@@ -276,7 +276,7 @@ static void read_identity(struct inquiry *inquiry, struct tutti_nvml_facts *fact
 
 static enum tutti_nvml_reading unusable(const struct inquiry *inquiry, int code)
 {
-    /* In a container, GPUs of others are such. */
+    /* In a container, GPUs of other containers cause this error. */
     tutti_log(code == TUTTI_NVML_NO_PERMISSION ? TUTTI_LOG_DEBUG : TUTTI_LOG_WARN,
               "%s is left out: NVML says: %s", inquiry->who, tutti_nvml_error(inquiry->nvml, code));
     return TUTTI_NVML_UNUSABLE;

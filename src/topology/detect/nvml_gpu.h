@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that NVML says of one GPU, read before anything of it is put into an inventory: a GPU that
- * is lost halfway leaves nothing behind. */
+ * All that NVML reports of one GPU. It is read completely before any of it enters an inventory, so
+ * a GPU that is lost halfway leaves nothing behind. */
 #ifndef TUTTI_TOPOLOGY_DETECT_NVML_GPU_H
 #define TUTTI_TOPOLOGY_DETECT_NVML_GPU_H
 
@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a link's other end is called where a VM hides it: fffffff:ff:ff.0, as in NCCL's files. */
+/* The bus id of a link's other end if a VM hides it: fffffff:ff:ff.0, as in NCCL's files. */
 #define TUTTI_NVML_HIDDEN_BUSID ((int64_t)0xfffffff << 20 | 0xff << 12 | 0xff << 4)
 
-/* All NVLinks of a GPU to one other end. */
+/* All NVLinks from a GPU to the same other end. */
 struct tutti_nvml_target {
     int64_t busid;
     int remote_type; /* TUTTI_NVML_REMOTE_... */
@@ -20,27 +20,29 @@ struct tutti_nvml_target {
 };
 
 struct tutti_nvml_facts {
-    unsigned index; /* the driver's number */
+    unsigned index; /* the driver's number of the GPU */
     int64_t busid;
     unsigned ids, subsystem_ids; /* as in struct tutti_nvml_pci; 0: not known */
     int sm;                      /* 90 for 9.0 */
     char name[TUTTI_NVML_TEXT_BYTES], uuid[TUTTI_NVML_TEXT_BYTES]; /* "": not known */
     double pcie_gts;     /* 0: not known */
     unsigned pcie_width; /* likewise */
-    struct tutti_nvml_target targets[TUTTI_NVML_LINKS]; /* in the order of their first links */
+    struct tutti_nvml_target targets[TUTTI_NVML_LINKS]; /* ordered by their first link */
     uint32_t ntargets;
-    unsigned link_version, link_mbytes_per_s; /* of the first active one; 0: not known */
+    unsigned link_version, link_mbytes_per_s; /* of the first active link; 0: not known */
     uint32_t c2c_links, c2c_mbytes_per_s;
-    uint64_t fabric; /* equal on GPUs of one clique, and on no others; 0: none */
-    bool is_split;   /* into MIG instances */
+    uint64_t fabric; /* equal for GPUs of the same clique only; 0: none */
+    bool is_split;   /* split into MIG instances */
     bool refuses_peers; /* no other GPU may read its memory */
 };
 
 enum tutti_nvml_reading {
     TUTTI_NVML_READ,
-    TUTTI_NVML_UNUSABLE, /* said in a line that names the GPU; `busid` is set, or -1 */
+    TUTTI_NVML_UNUSABLE, /* logged with the GPU's name; `busid` is set, or -1 */
 };
 
+/* Reads GPU number `index` into *ret_facts; values that are not available stay unknown.
+ * TUTTI_NVML_UNUSABLE: the GPU cannot be accessed, is lost, or needs a reset. */
 enum tutti_nvml_reading tutti_nvml_read_gpu(const struct tutti_nvml *nvml, unsigned index,
                                             struct tutti_nvml_facts *ret_facts);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding a device's place, and making it. */
+ * Finds the place of a device in the inventory, and adds it if it is missing. */
 #include "topology/detect/place.h"
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A number in a file of the kernel's about a PCI device; false: there is none. */
+/* Reads a number from one of the kernel's files of a PCI device. False if there is none. */
 static bool read_pci_number(const char *root, int64_t busid, const char *file,
                             long long *ret_number)
 {
@@ -69,7 +69,7 @@ int tutti_place_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
     return TUTTI_OK;
 }
 
-/* The cpu of a NUMA node that the kernel names. */
+/* The cpu of a NUMA node that the kernel names; it is added if it is missing. */
 static int numa_cpu(struct tutti_inventory *inventory, int64_t numa, uint32_t *ret_cpu)
 {
     uint32_t cpu = TUTTI_NO_DEVICE;
@@ -82,7 +82,7 @@ static int numa_cpu(struct tutti_inventory *inventory, int64_t numa, uint32_t *r
     return add_cpu(inventory, TUTTI_SOURCE_SYSFS, numa, ret_cpu);
 }
 
-/* What the kernel knows of a device by itself; in a container that may be nothing. */
+/* Sets the ids that the kernel gives for a device; in a container there may be none. */
 static int set_ids(const char *root, struct tutti_inventory *inventory, uint32_t pci, int64_t busid)
 {
     static const struct {
@@ -114,7 +114,7 @@ int tutti_place_pci(const char *root, struct tutti_inventory *inventory, int64_t
         *ret_pci = pci;
         return TUTTI_OK;
     }
-    /* The kernel's -1 says that it does not know, as guests often do not. */
+    /* -1 means that the kernel does not know the node, as is common in VMs. */
     if (read_pci_number(root, busid, "numa_node", &numa) && numa >= 0)
         TUTTI_TRY(numa_cpu(inventory, numa, &cpu));
     else

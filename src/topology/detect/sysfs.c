@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the kernel's files. */
+ * Reads the kernel's files. */
 #include "topology/detect/sysfs.h"
 
 #include "topology/inventory/inventory.h"
@@ -35,7 +35,7 @@ bool tutti_sysfs_read(const char *root, char ret_text[TUTTI_SYSFS_BYTES], const 
     file = is_path ? fopen(path, "re") : NULL;
     if (file == NULL)
         return false;
-    /* Some files are there, but reading them fails. */
+    /* Some files exist but cannot be read. */
     length = fread(ret_text, 1, TUTTI_SYSFS_BYTES, file);
     if (ferror(file) != 0 || length == TUTTI_SYSFS_BYTES)
         length = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernel says of ways to other machines: RDMA devices with their ports, and network
- * interfaces of cards that have no such device. What it makes up itself (lo, bridges, virtual
- * pairs) is none, and neither is what hangs on USB, which is a server's own controller. */
+ * Connections to other machines that the kernel lists: RDMA devices with their ports, and network
+ * interfaces of cards without an RDMA device. Interfaces without hardware (lo, bridges, virtual
+ * pairs) are left out, and so are those on USB, which belong to a server's management
+ * controller. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/detect/place.h"
@@ -67,7 +68,7 @@ static int set_layer(struct tutti_inventory *inventory, uint32_t net, const char
 
 /* ---- RDMA devices ---------------------------------------------------------------------------- */
 
-/* "40 Gb/sec (4X QDR)" in Mbit/s; 0: nothing of that kind. */
+/* Converts "40 Gb/sec (4X QDR)" to Mbit/s; 0: not such a text. */
 static int64_t parse_rate(char *text)
 {
     double gbits;
@@ -76,7 +77,7 @@ static int64_t parse_rate(char *text)
     return tutti_real_parse(text, &gbits) && gbits < 1e6 ? (int64_t)(gbits * 1000 + 0.5) : 0;
 }
 
-/* "0011:7500:0077:cfc8"; 0: not known. */
+/* Reads a GUID such as "0011:7500:0077:cfc8"; 0: not known. */
 static int64_t read_guid(const char *root, const char *name, const char *file)
 {
     char text[TUTTI_SYSFS_BYTES], written[19] = "0x";
@@ -131,7 +132,7 @@ static int add_port(const char *root, struct tutti_inventory *inventory, uint32_
     return set_layer(inventory, net, rdma_layer(text));
 }
 
-/* The interfaces of the same function lead to the same ports. */
+/* Removes interfaces of the same function, because they lead to the same ports. */
 static void drop_interfaces(const char *root, struct tutti_inventory *inventory, uint32_t nic)
 {
     uint32_t next;
@@ -146,7 +147,7 @@ static void drop_interfaces(const char *root, struct tutti_inventory *inventory,
     }
 }
 
-/* One without a PCI device is made of software. */
+/* An RDMA device without a PCI device is emulated in software and is left out. */
 static int add_rdma(const char *root, struct tutti_inventory *inventory, const char *name)
 {
     char path[TUTTI_SYSFS_BYTES];
@@ -180,7 +181,7 @@ static int set_interface(const char *root, struct tutti_inventory *inventory, ui
     char text[TUTTI_SYSFS_BYTES];
     int64_t speed;
 
-    /* -1, or that without a sign, where the driver does not know. */
+    /* Drivers that do not know the speed give -1, or the same bits without a sign. */
     if (tutti_sysfs_read(root, text, "sys/class/net/%s/speed", name) &&
         tutti_number_parse(text, &speed) && speed > 0 && speed < INT32_MAX)
         TUTTI_TRY(tutti_device_set_number(inventory, net, TUTTI_PROPERTY_SPEED, TUTTI_SOURCE_SYSFS,
@@ -201,8 +202,8 @@ static bool is_down(const char *root, const char *name)
             strcmp(text, "notpresent") == 0);
 }
 
-/* Where an interface of that path belongs: below its PCI device, or where it is on another bus, a
- * cpu. TUTTI_NO_DEVICE: nowhere, for it has no device, or an RDMA device stands for it. */
+/* The device to add an interface below: its PCI device, or a cpu if it is on another bus.
+ * TUTTI_NO_DEVICE: none, because it has no device, or an RDMA device represents it. */
 static int find_parent(const char *root, struct tutti_inventory *inventory, const char *name,
                        char *path, uint32_t *ret_parent)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernel says of PCI devices: the links to them, and their NUMA nodes. */
+ * Values of PCI devices from the kernel: their links and NUMA nodes. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/detect/sysfs.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More lanes than a link can have: 255 where a guest does not see its link. */
+/* Larger widths are invalid: 255 appears in VMs that do not see the link. */
 #define MOST_LANES 32
 
 struct wire {
@@ -37,8 +37,8 @@ static uint32_t read_lanes(const char *root, const char *address, const char *fi
                : 0;
 }
 
-/* A device that sleeps lowers its speed, never its lanes; fewer lanes than it can have are the
- * slot's. */
+/* An idle device lowers its speed but never its width, so the maximum speed and the current width
+ * count. A width below the device's maximum is a limit of the slot. */
 static struct wire read_end(const char *root, const char *address)
 {
     struct wire wire = {
@@ -53,7 +53,7 @@ static struct wire read_end(const char *root, const char *address)
     return wire;
 }
 
-/* The address of the port that a device's wire comes from. */
+/* The address of the port at the other end of a device's link. */
 static bool find_port(const char *root, const char *address, char ret_port[32])
 {
     char path[TUTTI_SYSFS_BYTES];
@@ -87,7 +87,7 @@ static struct wire read_wire(const char *root, const char *address)
     return wire;
 }
 
-/* A device whose place was a guess goes where the kernel says that it is. */
+/* Moves a device whose place was assumed to the NUMA node that the kernel gives. */
 static int place(const char *root, struct tutti_inventory *inventory, uint32_t pci,
                  const char *address)
 {
@@ -129,7 +129,7 @@ static int tell_of(const char *root, struct tutti_inventory *inventory, uint32_t
 
 int tutti_detect_sysfs_pci(const char *root, struct tutti_inventory *inventory)
 {
-    /* By their numbers, for devices move in the tree on the way. */
+    /* By index, because devices move within the tree during the loop. */
     for (uint32_t i = 0; i < inventory->count; i++)
         if (inventory->devices[i].kind == TUTTI_DEVICE_PCI && tutti_inventory_has(inventory, i) &&
             tutti_device_has(inventory, i, TUTTI_PROPERTY_BUSID))

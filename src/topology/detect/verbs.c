@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From what libibverbs says to nets of an inventory. */
+ * Sets nets of an inventory from what libibverbs reports. */
 #include "topology/detect/verbs.h"
 
 #include "base/log.h"
@@ -17,7 +17,8 @@
 
 /* ---- nets ------------------------------------------------------------------------------------ */
 
-/* The net after `net` of a port; `port` 0: of any. A net that tells no port is of the first. */
+/* The net after `net` that has the name and the port; port 0: any port. A net without a port number
+ * counts as port 1. */
 static uint32_t next_net(const struct tutti_inventory *inventory, uint32_t net, const char *name,
                          uint32_t port)
 {
@@ -28,7 +29,7 @@ static uint32_t next_net(const struct tutti_inventory *inventory, uint32_t net, 
     return net;
 }
 
-/* Take out what cannot be used, and the nic with its last net. */
+/* Removes nets that cannot be used, and a nic with its last net. */
 static void take_out(struct tutti_inventory *inventory, const char *name, uint32_t port)
 {
     uint32_t net;
@@ -42,7 +43,7 @@ static void take_out(struct tutti_inventory *inventory, const char *name, uint32
     }
 }
 
-/* One more than any net has. */
+/* The next free number: one more than the highest of any net. */
 static int64_t next_dev(const struct tutti_inventory *inventory)
 {
     uint32_t net = TUTTI_NO_DEVICE;
@@ -55,7 +56,8 @@ static int64_t next_dev(const struct tutti_inventory *inventory)
     return dev;
 }
 
-/* Where the kernel says that the device is; false: nowhere on a PCI bus (Soft-RoCE, for one). */
+/* The PCI address of the device according to the kernel. False if it is on no PCI bus (Soft-RoCE,
+ * for example). */
 static bool find_busid(const char *root, const char *name, int64_t *ret_busid)
 {
     char path[PATH_MAX], target[PATH_MAX];
@@ -73,7 +75,7 @@ static bool find_busid(const char *root, const char *name, int64_t *ret_busid)
     return tutti_busid_parse(slash != NULL ? slash + 1 : target, ret_busid);
 }
 
-/* A net of the nic that nobody has named yet; TUTTI_NO_DEVICE: none. */
+/* A net of the nic without a name; TUTTI_NO_DEVICE: none. */
 static uint32_t unnamed_net(const struct tutti_inventory *inventory, uint32_t nic)
 {
     uint32_t net = inventory->devices[nic].first_child;
@@ -93,7 +95,7 @@ static int find_nic(const char *root, struct tutti_inventory *inventory, const c
         TUTTI_TRY(tutti_place_pci(root, inventory, busid, SOURCE, &above));
         nic = tutti_place_child(inventory, above, TUTTI_DEVICE_NIC);
     } else {
-        /* The device's other port may have made the nic. */
+        /* Another port of the device may have added the nic already. */
         uint32_t net = next_net(inventory, TUTTI_NO_DEVICE, name, 0);
 
         if (net != TUTTI_NO_DEVICE)
@@ -107,7 +109,7 @@ static int find_nic(const char *root, struct tutti_inventory *inventory, const c
     return TUTTI_OK;
 }
 
-/* A net for a port that has none. */
+/* Adds a net for a port that has none, or names an unnamed one. */
 static int make_net(const char *root, struct tutti_inventory *inventory, const char *name,
                     uint32_t port, uint32_t *ret_net)
 {
@@ -166,7 +168,7 @@ static int put_port(const char *root, struct tutti_inventory *inventory, const c
     }
     if (net == TUTTI_NO_DEVICE)
         TUTTI_TRY(make_net(root, inventory, name, port, &net));
-    /* A file may list one device below every cpu. */
+    /* A file may list the same device below every cpu. */
     for (; net != TUTTI_NO_DEVICE; net = next_net(inventory, net, name, port))
         TUTTI_TRY(set_net(inventory, net, device, port, facts));
     tutti_log(TUTTI_LOG_DEBUG, "port %u of %s: %u Mbit/s", port, name, facts->rate_mbits_per_s);
@@ -209,7 +211,8 @@ static int detect_device(const struct tutti_ibv *ibv, struct ibv_device *device,
     errno = 0;
     context = ibv->open_device(device);
     if (context == NULL) {
-        /* The kernel shows a container all devices of the host, also those it was not given. */
+        /* The kernel shows all devices of the host in a container, also those that the container
+         * may not use. */
         tutti_log(TUTTI_LOG_INFO, "RDMA device %s is left out: it cannot be opened: %s", name,
                   errno != 0 ? strerror(errno) : "no reason given");
         take_out(inventory, name, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From hwloc's objects to an inventory, step by step: CPUs, PCI devices with what they are, links.
- * For hwloc_xml.c and its parts alone. */
+ * The steps from hwloc's objects to an inventory: CPUs, PCI devices with their functions, links.
+ * For hwloc_xml.c and its parts only. */
 #ifndef TUTTI_TOPOLOGY_FORMATS_HWLOC_BUILD_H
 #define TUTTI_TOPOLOGY_FORMATS_HWLOC_BUILD_H
 
@@ -11,32 +11,34 @@ struct tutti_hwloc_build {
     const struct tutti_hwloc *hwloc;
     struct tutti_inventory *inventory;
     enum tutti_source source;
-    /* Of each object: its device, or the one to hang what is within it below. */
+    /* Per object: its device, or the device to attach the objects within it to. */
     uint32_t *device_of;
-    /* Of each object that tutti_hwloc_home() was asked about: what it found, and is that the only
-     * one? TUTTI_NO_DEVICE: not asked. */
+    /* Per object: the cached answer of tutti_hwloc_home(), and whether it is the only possible one.
+     * TUTTI_NO_DEVICE: not asked yet. */
     uint32_t *home_of;
     bool *is_sure;
 };
 
-/* The cpus, into device_of of the objects that they are: NUMA nodes, packages where there are none,
- * else the machine. */
+/* Adds the cpus and sets device_of for the objects that they stand for: NUMA nodes; packages if
+ * there are no NUMA nodes; else the machine. */
 int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build);
-/* The cpu that devices attached within an object are near; where it is of several, the first. */
+/* The cpu that devices attached within an object are close to. If there are several, the first one,
+ * and *ret_is_sure is false. */
 uint32_t tutti_hwloc_home(struct tutti_hwloc_build *build, uint32_t object, bool *ret_is_sure);
-/* Take the cpus out that have neither CPUs nor devices: memory of its own kind. */
+/* Removes cpus that have neither CPUs nor devices, such as nodes of GPU or CXL memory. At least one
+ * cpu remains. */
 void tutti_hwloc_drop_bare_cpus(struct tutti_hwloc_build *build);
 
-/* The PCI devices that are GPUs or NICs, and the switches on their way. */
+/* Adds the PCI devices that are GPUs or NICs, and the switches above them. */
 int tutti_hwloc_add_devices(struct tutti_hwloc_build *build);
 bool tutti_hwloc_is_gpu(const struct tutti_hwloc *hwloc, uint32_t object);
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object);
-/* The gpu below a pci, and the nic below a pci or cpu, of what the operating system's devices
- * within an object say. */
+/* Add the gpu below a pci, or the nic and its nets below a pci or cpu, from the operating system's
+ * devices within an object. */
 int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci);
 int tutti_hwloc_add_nic(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent);
 
-/* The links between GPUs. */
+/* Adds the links between GPUs, and from GPUs to switches and CPUs. */
 int tutti_hwloc_add_links(struct tutti_hwloc_build *build);
 
 #endif

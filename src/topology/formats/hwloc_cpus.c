@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CPUs of hwloc's XML: which NUMA nodes they are, of which package, with which caches. */
+ * CPUs of hwloc's XML: the NUMA nodes with their CPUs, packages and caches. */
 #include "base/result.h"
 #include "topology/formats/hwloc_build.h"
 #include "topology/inventory/cpu_mask.h"
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who of the objects has a CPU. */
+/* Which object owns each CPU. */
 struct owners {
-    uint32_t of_cpu[TUTTI_CPUS]; /* the object; TUTTI_NO_OBJECT: nobody */
-    enum tutti_hwloc_kind kind;  /* what objects become cpus */
+    uint32_t of_cpu[TUTTI_CPUS]; /* the object; TUTTI_NO_OBJECT: none */
+    enum tutti_hwloc_kind kind;  /* kind of the objects that become cpus */
 };
 
 struct candidate {
@@ -26,7 +26,7 @@ static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
     return text != NULL && tutti_cpu_mask_parse(text, ret_mask);
 }
 
-/* Each CPU of a mask, in order. */
+/* Visits each CPU of a mask, in ascending order. */
 #define FOR_EACH_CPU(cpu, mask)                                                     \
     for (uint32_t cpu = tutti_cpu_mask_next(mask, 0); cpu < TUTTI_CPUS;             \
          cpu = tutti_cpu_mask_next(mask, cpu + 1))
@@ -41,7 +41,7 @@ static bool has_kind(const struct tutti_hwloc *hwloc, enum tutti_hwloc_kind kind
     return false;
 }
 
-/* Fewest CPUs first, and of those with as many the first in the text. */
+/* Fewest CPUs first; with equal numbers, the first in the text. */
 static int compare_candidates(const void *a, const void *b)
 {
     const struct candidate *left = a, *right = b;
@@ -51,8 +51,8 @@ static int compare_candidates(const void *a, const void *b)
     return left->object < right->object ? -1 : left->object > right->object;
 }
 
-/* Memory of another kind (of GPUs, of CXL devices, high-bandwidth) has the CPUs next to it as its
- * own, so several nodes may claim a CPU: it is of the one that claims the fewest. */
+/* Nodes of other memory (of GPUs, CXL devices, high-bandwidth memory) list the CPUs next to them as
+ * their own, so several nodes may claim a CPU. The node that claims the fewest CPUs owns it. */
 static int find_owners(struct tutti_hwloc_build *build, struct owners *owners)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
@@ -84,7 +84,8 @@ static int find_owners(struct tutti_hwloc_build *build, struct owners *owners)
     return TUTTI_OK;
 }
 
-/* The object itself where it owns a CPU or claims none, else who owns the first that it claims. */
+/* The object itself if it owns a CPU or claims none, else the owner of the first CPU that it
+ * claims. */
 static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *owners,
                          uint32_t object)
 {
@@ -106,7 +107,7 @@ static uint32_t package_of(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     uint32_t package = tutti_hwloc_around(hwloc, object, TUTTI_HWLOC_PACKAGE);
 
-    /* Form 1 may have the package within the node, and form 2 beside it. */
+    /* In form 1 the package may be within the node, in form 2 next to it. */
     for (; package == TUTTI_NO_OBJECT && object != TUTTI_NO_OBJECT;
          object = hwloc->objects[object].parent)
         for (uint32_t i = object; i < hwloc->objects[object].end; i++)
@@ -122,7 +123,8 @@ static const char *cpu_info(const struct tutti_hwloc *hwloc, uint32_t package, c
     return value != NULL ? value : tutti_hwloc_machine_info(hwloc, name);
 }
 
-/* As NCCL names them. Exports that were cut down may have lost the line that says it. */
+/* The architecture in NCCL's terms. Shortened exports may lack the line that gives it, so it may
+ * have to be inferred. */
 static const char *architecture(const struct tutti_hwloc *hwloc, uint32_t package)
 {
     const char *text = tutti_hwloc_machine_info(hwloc, "Architecture");
@@ -156,7 +158,7 @@ static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti
     return tutti_device_set_text(build->inventory, device, property, build->source, trimmed);
 }
 
-/* What is no number is left out. */
+/* Values that are not numbers are ignored. */
 static int set_number(struct tutti_hwloc_build *build, uint32_t device,
                       enum tutti_property property, const char *text)
 {
@@ -212,7 +214,7 @@ static int compare_sharings(const void *a, const void *b)
     return left->cache < right->cache ? -1 : left->cache > right->cache;
 }
 
-/* Each CPU has one last-level cache, so there are no more of these than CPUs. */
+/* Each CPU has one last-level cache, so there are at most TUTTI_CPUS entries. */
 static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owners *owners,
                               struct sharing sharings[TUTTI_CPUS])
 {
@@ -244,7 +246,7 @@ static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owne
     return count;
 }
 
-/* Those of one owner, of which there are `count`. */
+/* Sets the caches of one owner, which are `count` entries. */
 static int set_caches(struct tutti_hwloc_build *build, const struct sharing *sharings,
                       uint32_t count)
 {
@@ -317,7 +319,7 @@ int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build)
     return rc;
 }
 
-/* Of the cpus within an object: the first that has CPUs, or where none has, the first at all. */
+/* Of the cpus within an object, the first that has CPUs, or if none has any, the first at all. */
 static uint32_t first_cpu_within(const struct tutti_hwloc_build *build, uint32_t object,
                                  bool *ret_is_only)
 {
@@ -350,7 +352,8 @@ uint32_t tutti_hwloc_home(struct tutti_hwloc_build *build, uint32_t object, bool
     const struct tutti_hwloc_object *objects = build->hwloc->objects;
     uint32_t at = object;
 
-    /* The machine has a cpu within it always. What is below a node is near no other. */
+    /* The machine always has a cpu within it, so the loop ends. Objects below a node are close to
+     * that node only. */
     for (; build->home_of[at] == TUTTI_NO_DEVICE; at = objects[at].parent) {
         build->is_sure[at] = true;
         build->home_of[at] = build->device_of[at] != TUTTI_NO_DEVICE

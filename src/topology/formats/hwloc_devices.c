@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The PCI tree of hwloc's XML. */
+ * Adds the PCI tree of hwloc's XML to an inventory. */
 #include "base/result.h"
 #include "topology/formats/hwloc_build.h"
 #include "topology/inventory/pci_ids.h"
@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bridges on the way from a host bridge alternate: a root port or a switch's downstream port, then
- * what is at the end of its wire, a switch's upstream port. The latter stand for the switches.
+/* Bridges below a host bridge alternate: first a root port or a switch's downstream port, then, at
+ * the other end of its link, a switch's upstream port. The upstream ports represent the switches.
  *
  *   cpu -- root port -- [upstream -- downstream] -- [upstream -- downstream] -- device
  *            1              2            3              4            5
  */
 struct way {
-    bool is_wanted;  /* there is a GPU or NIC on it */
-    uint8_t bridges; /* so many, with this one */
+    bool is_wanted;  /* a GPU or NIC is at or below this object */
+    uint8_t bridges; /* number of bridges from the host bridge to here */
 };
 
 struct link {
@@ -32,8 +32,8 @@ static struct link link_of(const struct tutti_hwloc_object *object)
     return link;
 }
 
-/* Both ends of a wire tell what they make of it. One that sleeps goes down to 2.5 GT/s, while the
- * other's driver may tell what it can; only the lanes of such an end count. */
+/* Both ends of a link report a rate. An idle port may report 2.5 GT/s while the device's driver
+ * reports the full speed. So the speed of a port at 2.5 GT/s is ignored; only its lanes count. */
 static struct link link_between(const struct tutti_hwloc_object *device,
                                 const struct tutti_hwloc_object *port)
 {
@@ -89,14 +89,14 @@ static bool is_io(const struct tutti_hwloc_object *object)
     return object->kind >= TUTTI_HWLOC_BRIDGE;
 }
 
-/* A device of the operating system that is on no PCI bus. */
+/* True for an operating system's device that is on no PCI bus. */
 static bool stands_alone(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     return hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV &&
            !is_io(&hwloc->objects[hwloc->objects[object].parent]);
 }
 
-/* Is it sure which cpu the host bridge above a device is near? */
+/* True if there is only one cpu that the host bridge above a device is close to. */
 static bool is_home_sure(struct tutti_hwloc_build *build, uint32_t object)
 {
     const struct tutti_hwloc_object *objects = build->hwloc->objects;
@@ -108,7 +108,7 @@ static bool is_home_sure(struct tutti_hwloc_build *build, uint32_t object)
     return is_sure;
 }
 
-/* Those that are wanted, in the order of the text, so that parents come first. */
+/* Adds one wanted object. Objects come in the order of the text, so parents are added first. */
 static int add_object(struct tutti_hwloc_build *build, struct way *ways, uint32_t object)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links between GPUs, from the matrices of hwloc's XML. */
+ * Adds the links between GPUs, from the matrices of hwloc's XML. */
 #include "base/result.h"
 #include "topology/formats/hwloc_build.h"
 #include "topology/inventory/pci_ids.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Objects by their lasting numbers. */
+/* Objects sorted by their persistent numbers. */
 struct number {
     uint64_t gp_index;
     uint32_t object;
@@ -26,7 +26,7 @@ static int compare_numbers(const void *a, const void *b)
     return left->gp_index < right->gp_index ? -1 : left->gp_index > right->gp_index;
 }
 
-/* TUTTI_NO_OBJECT: none has that number. */
+/* TUTTI_NO_OBJECT: no object has that number. */
 static uint32_t object_of(const struct links *links, uint64_t gp_index)
 {
     const struct number key = {.gp_index = gp_index};
@@ -36,7 +36,7 @@ static uint32_t object_of(const struct links *links, uint64_t gp_index)
     return found == NULL ? TUTTI_NO_OBJECT : found->object;
 }
 
-/* The gpu that an object is, or whose driver's device it is. */
+/* The gpu that an object is, or that contains it as a driver's device. */
 static uint32_t gpu_of(const struct links *links, uint32_t object)
 {
     const struct tutti_inventory *inventory = links->build->inventory;
@@ -63,7 +63,8 @@ static bool has_link(const struct tutti_inventory *inventory, uint32_t gpu, int6
     return false;
 }
 
-/* As many as make up the rate, where those of the GPU's generation do so; else one. */
+/* The number of links that give this rate, if it is a multiple of the rate of one link of the GPU's
+ * generation; else one. */
 static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, bool is_nvlink,
                            uint64_t mbytes_per_s, bool *ret_is_sure)
 {
@@ -74,8 +75,8 @@ static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, 
     return *ret_is_sure ? (int64_t)(mbytes_per_s / one) : 1;
 }
 
-/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. What else is no GPU is
- * a switch, also where its configuration could not be read and its class is 0. */
+/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. Anything else that is
+ * no GPU is a switch, even if its configuration could not be read and its class is 0. */
 static int64_t class_of_target(const struct links *links, uint32_t target, uint32_t pci)
 {
     if (pci == TUTTI_NO_OBJECT)
@@ -109,7 +110,7 @@ static int add_link(const struct links *links, uint32_t gpu, uint32_t target, bo
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* How many hops of xGMI lie between a matrix's objects; NULL: no matrix tells. */
+/* The number of xGMI hops between a matrix's objects; NULL: no matrix gives it. */
 static const uint64_t *hops_of(const struct tutti_hwloc *hwloc,
                                const struct tutti_hwloc_matrix *matrix)
 {
@@ -125,7 +126,8 @@ static const uint64_t *hops_of(const struct tutti_hwloc *hwloc,
     return NULL;
 }
 
-/* ROCm SMI tells a rate for GPUs that are linked through others, too. */
+/* ROCm SMI also gives a rate for GPUs that are linked only through other GPUs; these are
+ * skipped. */
 static int add_matrix(const struct links *links, const struct tutti_hwloc_matrix *matrix)
 {
     bool is_nvlink = strcmp(matrix->name, "NVLinkBandwidth") == 0;

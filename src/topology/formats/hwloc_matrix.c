@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrices of hwloc's XML: who is linked with whom, and how well. */
+ * Reads matrices of hwloc's XML: which objects are linked, and how fast. */
 #include "topology/formats/hwloc_matrix.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void tutti_hwloc_matrix_reader_fini(struct tutti_hwloc_matrix_reader *reader)
     *reader = (struct tutti_hwloc_matrix_reader){0};
 }
 
-/* Those of devices count their objects by gp_index always. */
+/* Matrices of devices always identify their objects by gp_index. */
 int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tutti_xml *xml,
                              const struct tutti_xml_element *element)
 {
@@ -46,7 +46,7 @@ int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tu
     return TUTTI_OK;
 }
 
-/* Numbers with blanks between them; an index may have "OSDev:" before it. */
+/* Numbers separated by blanks; an index may be preceded by its type, such as "OSDev:". */
 static int read_numbers(struct tutti_xml *xml, const char *text, uint64_t *numbers, size_t *count,
                         size_t most)
 {

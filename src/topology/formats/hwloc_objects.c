@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hwloc's XML, element by element. */
+ * Reads hwloc's XML, element by element. */
 #include "topology/formats/hwloc_objects.h"
 
 #include "topology/formats/hwloc_matrix.h"
@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where in the text we are: what each open element is, the outermost first. */
+/* The position in the text: what each open element is, outermost first. */
 struct reader {
     struct tutti_hwloc hwloc;
     uint32_t form;
     uint32_t depth;
-    uint32_t around[TUTTI_XML_DEPTH + 1]; /* the object that an element is; TUTTI_NO_OBJECT */
+    uint32_t around[TUTTI_XML_DEPTH + 1]; /* the object that an open element is; TUTTI_NO_OBJECT:
+                                           * none */
     struct tutti_hwloc_matrix_reader matrix;
 };
 
@@ -69,7 +70,7 @@ uint32_t tutti_hwloc_around(const struct tutti_hwloc *hwloc, uint32_t object,
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Leaves the number as it is where the element has no such attribute. */
+/* Leaves the number unchanged if the element has no such attribute. */
 static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *element,
                        const char *name, uint64_t most, uint64_t *number)
 {
@@ -85,7 +86,7 @@ static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *el
     return TUTTI_OK;
 }
 
-/* "0xf...f" stands for all that there may be, which tells nothing. */
+/* "0xf...f" stands for all possible CPUs, which gives no information. */
 static int read_cpuset(struct tutti_xml *xml, const struct tutti_xml_element *element,
                        struct tutti_hwloc_object *object)
 {
@@ -104,8 +105,8 @@ static int read_cpuset(struct tutti_xml *xml, const struct tutti_xml_element *el
                                   : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a mask of CPUs");
 }
 
-/* "0302 [10de:1db8] [10de:131d] a1 00": class, ids, ids of the subsystem, and then what changes
- * from form to form. */
+/* "0302 [10de:1db8] [10de:131d] a1 00": class, ids, ids of the subsystem; the rest differs between
+ * forms. */
 static bool parse_pci_type(const char *text, struct tutti_hwloc_object *object)
 {
     static const char shape[] = "dddd [dddd:dddd] [dddd:dddd]";
@@ -147,7 +148,7 @@ static int read_pci(struct tutti_xml *xml, const struct tutti_xml_element *eleme
     return TUTTI_OK;
 }
 
-/* Forms 1 and 2 number the types; form 3 has a bit for each, of which several may be set. */
+/* Forms 1 and 2 number the types; form 3 has a bit for each type, and several may be set. */
 static int read_osdev(struct tutti_xml *xml, const struct tutti_xml_element *element,
                       uint32_t form, struct tutti_hwloc_object *object)
 {
@@ -176,7 +177,7 @@ static int read_osdev(struct tutti_xml *xml, const struct tutti_xml_element *ele
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* "L3Cache", and form 1's "Cache" with a depth; those of instructions alone do not count. */
+/* "L3Cache", and "Cache" with a depth in form 1. Instruction caches are ignored. */
 static int read_cache(struct tutti_xml *xml, const struct tutti_xml_element *element,
                       const char *type, struct tutti_hwloc_object *object)
 {
@@ -232,7 +233,7 @@ static int read_kind(struct tutti_xml *xml, const struct tutti_xml_element *elem
     }
 }
 
-/* Room for one more in an array that doubles. */
+/* Makes room for one more entry in an array that doubles. */
 static void *grown(void *array, uint32_t count, uint32_t *capacity, size_t size_bytes)
 {
     uint32_t wanted = *capacity == 0 ? 256 : 2 * *capacity;
@@ -328,7 +329,7 @@ static int begin_element(void *context, struct tutti_xml *xml,
         return begin_topology(reader, xml, element);
     if (strcmp(element->name, "object") == 0)
         return begin_object(reader, xml, element);
-    /* Kinds of cores and the like have infos of their own. */
+    /* Other elements, such as kinds of cores, have infos that are not an object's. */
     if (strcmp(element->name, "info") == 0 &&
         (depth == 1 || reader->around[depth - 1] != TUTTI_NO_OBJECT))
         return add_info(reader, xml, element);
@@ -342,7 +343,7 @@ static int end_element(void *context, struct tutti_xml *xml, const char *name, c
     struct reader *reader = context;
     uint32_t depth = reader->depth, object = reader->around[depth];
 
-    /* The next tag is of an element beside this one, or ends the one around it. */
+    /* The next tag is a sibling of this element, or ends the element around it. */
     reader->depth = depth == 0 ? 0 : depth - 1;
     if (object != TUTTI_NO_OBJECT)
         reader->hwloc.objects[object].end = reader->hwloc.nobjects;

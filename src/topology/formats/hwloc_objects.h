@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hwloc's XML says, as it says it: objects within objects, infos of objects, and matrices
- * between them. Forms 1, 2 and 3 come to the same here; hwloc_xml.c makes an inventory of it.
+ * The content of hwloc's XML, unchanged: objects within objects, infos of objects, and matrices
+ * between objects. Forms 1, 2 and 3 have the same representation here; hwloc_xml.c builds an
+ * inventory from it.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_HWLOC_OBJECTS_H
 #define TUTTI_TOPOLOGY_FORMATS_HWLOC_OBJECTS_H
@@ -12,7 +13,7 @@
 #define TUTTI_NO_OBJECT UINT32_MAX
 
 enum tutti_hwloc_kind {
-    TUTTI_HWLOC_OTHER, /* cores, groups, ...: there for what is within them */
+    TUTTI_HWLOC_OTHER, /* cores, groups, ...: kept because of what is within them */
     TUTTI_HWLOC_MACHINE,
     TUTTI_HWLOC_PACKAGE,
     TUTTI_HWLOC_NUMA,
@@ -22,7 +23,7 @@ enum tutti_hwloc_kind {
     TUTTI_HWLOC_OSDEV,
 };
 
-/* What an operating system's device is; those for storage and the like are none of these. */
+/* Types of an operating system's device. Storage and other types have none of these bits. */
 enum {
     TUTTI_HWLOC_COMPUTES = 1,
     TUTTI_HWLOC_NETWORK = 2,
@@ -31,54 +32,56 @@ enum {
 
 struct tutti_hwloc_info {
     char *name, *value;
-    uint32_t next; /* of the same object; TUTTI_NO_OBJECT: the last */
+    uint32_t next; /* next info of the same object; TUTTI_NO_OBJECT: the last */
 };
 
 struct tutti_hwloc_object {
     enum tutti_hwloc_kind kind;
-    uint32_t parent;     /* TUTTI_NO_OBJECT: the outermost */
-    uint32_t end;        /* those within it are the next ones, up to before this */
+    uint32_t parent;     /* TUTTI_NO_OBJECT: the outermost object */
+    uint32_t end;        /* objects within it are those from the next one up to, not including,
+                          * `end` */
     uint32_t first_info;
-    int64_t os_index;    /* -1: it has none */
-    uint64_t gp_index;   /* its lasting number; 0: it has none */
-    char *cpuset;        /* NULL: not given, or without bounds */
+    int64_t os_index;    /* -1: none */
+    uint64_t gp_index;   /* persistent number; 0: none */
+    char *cpuset;        /* NULL: not given, or unbounded */
     char *name;          /* of an OSDEV; NULL: none */
     uint32_t level;      /* of a CACHE */
-    uint32_t osdev;      /* TUTTI_HWLOC_COMPUTES, ... */
+    uint32_t osdev;      /* bits TUTTI_HWLOC_COMPUTES, ... */
     bool is_host_bridge;
-    int64_t busid;       /* of a PCI, and of a BRIDGE that is no host bridge */
+    int64_t busid;       /* of a PCI, and of a BRIDGE other than a host bridge */
     uint32_t pci_class, vendor, device, subvendor, subdevice;
     double gbytes_per_s; /* of a PCI link, all lanes; 0: not known */
 };
 
 struct tutti_hwloc_matrix {
-    char *name;        /* NVLinkBandwidth, XGMIBandwidth, XGMIHops */
+    char *name;        /* NVLinkBandwidth, XGMIBandwidth or XGMIHops */
     uint32_t nobjects;
     uint64_t *objects; /* their gp_index */
     uint64_t *values;  /* from objects[i] to objects[j]: values[i * nobjects + j] */
 };
 
-/* Zeroed, it is empty. */
+/* A zeroed one is empty. */
 struct tutti_hwloc {
-    struct tutti_hwloc_object *objects; /* in the order of the text: outer ones first */
+    struct tutti_hwloc_object *objects; /* in the order of the text: outer objects first */
     uint32_t nobjects, capacity;
     struct tutti_hwloc_info *infos;
     uint32_t ninfos, info_capacity;
-    uint32_t first_info; /* of the whole topology, which form 3 has beside the machine's */
+    uint32_t first_info; /* of the whole topology; form 3 has these besides the machine's */
     struct tutti_hwloc_matrix *matrices;
     uint32_t nmatrices;
 };
 
-/* Read the XML. TUTTI_ERR_ARGUMENT: it is none of hwloc; the message says where. */
+/* Reads the XML; the caller ends *ret_hwloc with tutti_hwloc_fini(). `name` begins error messages.
+ * TUTTI_ERR_ARGUMENT: it is not hwloc's XML; the message says where. */
 int tutti_hwloc_read(const char *name, const char *text, size_t length,
                      struct tutti_hwloc *ret_hwloc);
 void tutti_hwloc_fini(struct tutti_hwloc *hwloc);
 
-/* The value of an object's info; NULL: it has none of that name. */
+/* The value of an object's info; NULL: the object has no info of that name. */
 const char *tutti_hwloc_info(const struct tutti_hwloc *hwloc, uint32_t object, const char *name);
-/* The same of the machine, or the whole topology. */
+/* The value of an info of the machine, or else of the whole topology; NULL: none. */
 const char *tutti_hwloc_machine_info(const struct tutti_hwloc *hwloc, const char *name);
-/* The nearest object of that kind around one, or itself; TUTTI_NO_OBJECT: none. */
+/* The nearest object of that kind among an object and those around it; TUTTI_NO_OBJECT: none. */
 uint32_t tutti_hwloc_around(const struct tutti_hwloc *hwloc, uint32_t object,
                             enum tutti_hwloc_kind kind);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPUs and NICs of hwloc's XML, from the operating system's devices within a PCI device. */
+ * Adds GPUs and NICs from the operating system's devices that hwloc's XML lists within a PCI
+ * device. */
 #include "base/result.h"
 #include "topology/formats/hwloc_build.h"
 #include "topology/inventory/pci_ids.h"
@@ -9,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ports of one device, at most. */
+/* Upper bound on the ports of one device. */
 #define PORTS 16
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* Devices of drivers for computing, the one whose numbers we take first: those of NVML and ROCm SMI
- * do not change with an application's environment. */
+/* Drivers for computing, in the order in which their device numbers are preferred: those of NVML
+ * and ROCm SMI do not depend on an application's environment. */
 static const char *const drivers[] = {"nvml", "rsmi", "ze", "cuda", "opencl0d"};
 #define NDRIVERS (sizeof drivers / sizeof drivers[0])
 
-/* Which driver's device has such a name, and which number of it; NDRIVERS: none. Parts of a device,
- * such as ze0.1, are none. */
+/* The driver that such a device name belongs to, and the device's number there; NDRIVERS: none.
+ * Parts of a device, such as ze0.1, do not count. */
 static size_t driver_of(const char *name, int64_t *ret_number)
 {
     for (size_t i = 0; i < NDRIVERS; i++) {
@@ -37,7 +38,7 @@ static size_t driver_of(const char *name, int64_t *ret_number)
     return NDRIVERS;
 }
 
-/* OpenCL makes devices of processors, too. */
+/* OpenCL lists processors as devices too, so its device type must be GPU. */
 static bool computes(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     const struct tutti_hwloc_object *osdev = &hwloc->objects[object];
@@ -71,7 +72,7 @@ static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti
                : tutti_device_set_text(build->inventory, device, property, build->source, text);
 }
 
-/* What one driver's device says of the gpu; what an earlier one said stays. */
+/* Adds what one driver's device says of the gpu; values from an earlier driver are kept. */
 static int add_driver(struct tutti_hwloc_build *build, uint32_t object, uint32_t gpu)
 {
     static const struct {
@@ -120,7 +121,7 @@ int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32
 
 /* ---- NICs ------------------------------------------------------------------------------------ */
 
-/* Names of interfaces that the kernel makes up. */
+/* True for interfaces without hardware, which the kernel creates. */
 static bool is_made_up(const char *name)
 {
     static const char *const begins[] = {
@@ -141,7 +142,8 @@ static bool is_net(const struct tutti_hwloc *hwloc, uint32_t object, uint32_t ty
            !is_made_up(osdev->name);
 }
 
-/* What hangs on USB is a server's own controller, and RDMA without a card is made of software. */
+/* A USB interface is a server's own management controller. RDMA devices without a card are emulated
+ * in software. */
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     if (hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV)
@@ -154,7 +156,7 @@ bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object)
     return false;
 }
 
-/* "248a:0703:001e:39fe"; 0: none. */
+/* Parses "248a:0703:001e:39fe"; 0: no GUID. */
 static int64_t parse_guid(const char *text)
 {
     uint64_t guid = 0;
@@ -171,7 +173,7 @@ static int64_t parse_guid(const char *text)
     return (int64_t)guid;
 }
 
-/* Addresses of InfiniBand have 20 bytes, those of Ethernet 6. */
+/* InfiniBand addresses have 20 bytes, Ethernet addresses 6. */
 static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     const char *address = tutti_hwloc_info(hwloc, object, "Address");
@@ -180,7 +182,7 @@ static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t ob
     return length == 20 * 3 - 1 ? "infiniband" : length == 6 * 3 - 1 ? "ethernet" : NULL;
 }
 
-/* What the card's own class says, else the interface beside it on the same function: a guess, for a
+/* The card's own class decides, else the interface on the same function. This is a guess, because a
  * card may have ports of both kinds. */
 static const char *layer_of(const struct tutti_hwloc *hwloc, uint32_t card)
 {
@@ -215,7 +217,7 @@ static int add_net(struct tutti_hwloc_build *build, uint32_t object, uint32_t ni
                                                  TUTTI_SOURCE_ASSUMED, layer);
 }
 
-/* A net for each port that is up, or is not known to be down. */
+/* Adds a net for each port that is active; if no states are known, one net for port 1. */
 static int add_ports(struct tutti_hwloc_build *build, uint32_t object, uint32_t nic,
                      const char *layer)
 {
@@ -243,7 +245,7 @@ static int add_interface(struct tutti_hwloc_build *build, uint32_t object, uint3
                    layer_of_address(build->hwloc, object));
 }
 
-/* Where a card has devices for RDMA, its interfaces are other doors to the same ports. */
+/* If a card has RDMA devices, its interfaces lead to the same ports, so they are ignored. */
 int tutti_hwloc_add_nic(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hwloc's XML into an inventory: the order of the steps. */
+ * Reads hwloc's XML into an inventory, by the steps in hwloc_build.h. */
 #include "topology/formats/hwloc_xml.h"
 
 #include "base/result.h"
@@ -67,7 +67,7 @@ int tutti_hwloc_xml_read(const char *name, const char *text, size_t length,
         *ret_inventory = build.inventory;
     else
         tutti_inventory_destroy(build.inventory);
-    /* What the inventory itself refuses, such as too many devices, has not been reported. */
+    /* What the inventory refuses, such as too many devices, is recorded but not yet reported. */
     if (rc == TUTTI_ERR_ARGUMENT)
         rc = tutti_fail(rc, "%s: %s", name, tutti_last_message());
 fini_hwloc:

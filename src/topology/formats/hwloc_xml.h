@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The XML of hwloc (lstopo's, and what hwloc_topology_export_xmlbuffer gives) into an inventory:
- * forms 1, 2 and 3.
+ * Reads the XML of hwloc (from lstopo or hwloc_topology_export_xmlbuffer), forms 1, 2 and 3, into
+ * an inventory.
  *
- * Of a PCI switch its upstream port stands for the whole, as in NCCL's form, and root ports belong
- * to their cpu; the link of each device is what both its ends can. hwloc tells a link's rate, not
- * its lanes, so these are ASSUMED. Devices attached to more than one NUMA node are found ASSUMED
- * below the first. A port that is known to be down is no net, though its card is a nic.
+ * A PCI switch is represented by its upstream port, as in NCCL's format, and root ports belong to
+ * their cpu. The link of a device gets the speed and width that both its ends support. hwloc gives
+ * a link's rate but not its lanes, so both are ASSUMED. Devices attached to more than one NUMA node
+ * are placed below the first one, with source ASSUMED. A port that is known to be down gets no net,
+ * but its card still gets a nic.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_HWLOC_XML_H
 #define TUTTI_TOPOLOGY_FORMATS_HWLOC_XML_H
 
 #include "topology/inventory/inventory.h"
 
-/* `name` is what errors begin with, such as the file's; `source` who found what it says.
- * TUTTI_ERR_ARGUMENT: it is none of hwloc's XML, or no machine; "name:line:column: what". */
+/* `name` begins error messages, such as the file's name; `source` is recorded for all that the XML
+ * states. The caller destroys the inventory. TUTTI_ERR_ARGUMENT: it is not hwloc's XML, or holds no
+ * machine; "name:line:column: what". TUTTI_ERR_SYSTEM: no memory. */
 int tutti_hwloc_xml_read(const char *name, const char *text, size_t length,
                          enum tutti_source source, struct tutti_inventory **ret_inventory);
 

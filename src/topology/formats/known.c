@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines that have a name, each with where its figures are published. */
+ * Built-in machines, each with the source of its figures. */
 #include "topology/formats/known.h"
 
 static const struct tutti_known_machine machines[] = {
@@ -23,18 +23,18 @@ static const struct tutti_known_machine machines[] = {
     {"dgx-b200-rails", "4 hosts of 8 B200 and 8 NICs, as rails",
      "4 hosts: 8 gpus b200 nvswitch 18, 8 nics 400G rails, 2 cpus emerald cores 56 threads 2, "
      "8 switches"},
-    /* NVIDIA: GB200 NVL72 product page. A superchip's 900 GB/s to its CPU are those of both
-     * directions and of both its GPUs. */
+    /* NVIDIA: GB200 NVL72 product page. A superchip's 900 GB/s to its CPU count both directions and
+     * both its GPUs. */
     {"gb200-nvl72", "18 hosts of 4 GB200, all 72 behind one NVSwitch",
      "18 hosts: 4 gpus gb200 nvswitch 18 fabric 1 c2c 225GB/s, 4 nics 400G rails, "
      "2 cpus grace cores 72"},
-    /* NVIDIA: GH200 Grace Hopper Superchip data sheet: 900 GB/s both ways together. */
+    /* NVIDIA: GH200 Grace Hopper Superchip data sheet: 900 GB/s counts both directions. */
     {"gh200", "1 GPU with a coherent link to its CPU, 1 NIC",
      "1 gpu gh200 c2c 450GB/s, 1 nic 400G, 1 cpu grace cores 72"},
-    /* NVIDIA: A100 PCIe product brief: three bridges join two cards by all 12 links. */
+    /* NVIDIA: A100 PCIe product brief: three bridges join two cards with all 12 links. */
     {"4xa100-pcie", "4 A100 cards, in pairs by NVLink bridges",
      "4 gpus a100 pairs 12, 1 nic 200G, 2 cpus milan cores 64 threads 2"},
-    /* NVIDIA: H100 NVL product brief: three bridges, 600 GB/s both ways. */
+    /* NVIDIA: H100 NVL product brief: three bridges, 600 GB/s counts both directions. */
     {"2xh100-nvl", "2 H100 cards joined by NVLink bridges",
      "2 gpus h100 pairs 12, 1 nic 400G, 2 cpus genoa cores 96 threads 2"},
     /* NVIDIA: RTX A6000 data sheet; used without bridges. */
@@ -61,12 +61,12 @@ static const struct tutti_known_machine machines[] = {
     /* AMD: Instinct MI300X platform data sheet. */
     {"8xmi300x", "8 MI300X, each joined to each, 8 NICs as rails",
      "8 gpus mi300x mesh 1, 8 nics 400G roce rails, 2 cpus genoa cores 96 threads 2, 8 switches"},
-    /* AMD: CDNA architecture (white paper): three links of a GPU make hives of four. */
+    /* AMD: CDNA architecture (white paper): three links per GPU form hives of four. */
     {"8xmi100-2hives", "8 MI100 in two hives of 4, 1 NIC",
      "8 gpus mi100 mesh 1 hives 2, 1 nic 200G, 2 cpus rome cores 64, 4 switches"},
     {"16xmi100-4hives", "16 MI100 in four hives of 4, 4 NICs",
      "16 gpus mi100 mesh 1 hives 4, 4 nics 200G, 2 cpus rome cores 64, 8 switches under 4"},
-    /* AMD: Radeon Instinct MI50 data sheet: two links of a GPU make rings. */
+    /* AMD: Radeon Instinct MI50 data sheet: two links per GPU form rings. */
     {"8xmi50-2rings", "8 MI50 in two rings of 4, 2 NICs",
      "8 gpus mi50 ring 1 hives 2, 2 nics 100G, 2 cpus naples cores 32, 4 switches"},
     /* Intel: Xeon Platinum 8480+ product page. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines that have a name: examples to start from, and to test with. What they have is taken from
- * what their makers publish.
+ * Built-in machines that have a name: examples to start from and to test with. Their figures come
+ * from what their makers publish.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_KNOWN_H
 #define TUTTI_TOPOLOGY_FORMATS_KNOWN_H
@@ -13,7 +13,7 @@ struct tutti_known_machine {
     const char *line;  /* for tutti_line_read */
 };
 
-/* NULL from the last one on. */
+/* NULL if index is past the last one. */
 const struct tutti_known_machine *tutti_known_machine(size_t index);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a line: its hosts, each with its items. Hosts are built as they come, so that a line of
- * too many ends where the inventory is full. */
+ * Reads a line: its hosts, each with its items. Hosts are built as they are read, so a line with
+ * too many hosts stops as soon as the inventory is full. */
 #include "topology/formats/line.h"
 
 #include "base/result.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define EXAMPLE "such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\""
-/* At most so many characters of a bad word are shown. */
+/* Error messages show at most this many characters of a bad word. */
 #define SHOWN 40
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static const struct item items[ITEMS] = {
     [NICS] = {"nic", "nics", TUTTI_LINE_NICS, tutti_line_read_nics},
 };
 
-/* Where a count of devices goes; NULL: that item was there before. */
+/* The field for an item's count; NULL: the host has the item already, or too many items of nics. */
 static uint32_t *count_of(struct tutti_line_host *host, int item)
 {
     uint32_t *count = item == CPUS       ? &host->cpus.sockets
@@ -109,7 +109,7 @@ static int read_item(struct tutti_line_reader *reader, struct tutti_line_host *h
     return items[item].read(reader, number, host);
 }
 
-/* After a comma the text may go on in the next line. */
+/* After a comma the text may continue in the next line. */
 static void take_comma(struct tutti_line_reader *reader)
 {
     tutti_line_take(reader);
@@ -124,7 +124,7 @@ static bool starts(struct tutti_word word, const char *text)
     return word.length >= strlen(text) && memcmp(word.at, text, strlen(text)) == 0;
 }
 
-/* "2 hosts:", or nothing; a blank may be missing behind it. */
+/* Reads "2 hosts:", or nothing; a blank after the colon is optional. */
 static int read_header(struct tutti_line_reader *reader, uint32_t *ret_hosts)
 {
     struct tutti_line_reader ahead = *reader;
@@ -168,7 +168,7 @@ static int check_place(const struct tutti_line_reader *reader, struct tutti_word
                             is_gpu ? "near gpu" : "on cpu", bad, limit, limit - 1);
 }
 
-/* What only the whole host can tell. */
+/* Checks what depends on several items of the host. */
 static int check_host(const struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
@@ -185,7 +185,7 @@ static int check_host(const struct tutti_line_reader *reader, struct tutti_word 
     return TUTTI_OK;
 }
 
-/* The items of one host, or of some that are equal; to the end of the line. */
+/* Reads the items of one host, or of several equal hosts, to the end of the line. */
 static int read_host(struct tutti_line_reader *reader, struct tutti_line_host *host)
 {
     struct tutti_word at = reader->word;

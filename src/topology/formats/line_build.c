@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From what a line says to devices. What it does not say is invented, alike each time. */
+ * Makes devices from what a line says. Missing values are filled in the same way each time. */
 #include "topology/formats/line_parts.h"
 
 #include "base/result.h"
@@ -9,13 +9,13 @@
 
 #define SOURCE TUTTI_SOURCE_FILE
 
-/* Where NVLinks go that are known to end at an NVSwitch, or a CPU, but not at which. */
+/* The target of NVLinks that lead to some NVSwitch or CPU, without saying which. */
 #define SOMEWHERE_TEXT "fffffff:ff:ff.0"
 #define SWITCH_CLASS 0x068000
-#define CPU_CLASS 0x068001 /* of IBM's bridge between NVLink and the CPU */
+#define CPU_CLASS 0x068001 /* IBM's bridge between NVLink and the CPU */
 #define BRIDGE_CLASS 0x060400
 
-/* Buses of one PCI domain that a host uses: 0 is the root's. */
+/* Buses of one PCI domain that a host uses; bus 0 is the root's. */
 #define BUSES 240
 
 struct build {
@@ -23,7 +23,7 @@ struct build {
     const struct tutti_line_host *parts;
     uint32_t host, first_rank;
     uint32_t cpu[TUTTI_LINE_NODES];
-    uint32_t switches[TUTTI_LINE_SWITCHES]; /* those that devices hang below */
+    uint32_t switches[TUTTI_LINE_SWITCHES]; /* the switches that devices are placed below */
     uint32_t gpu_pci[TUTTI_LINE_GPUS], gpu[TUTTI_LINE_GPUS];
 };
 
@@ -54,7 +54,8 @@ static uint32_t node_count(const struct build *build)
 #define MASK_WORDS (TUTTI_LINE_CORES / 32)
 #define MASK_BYTES (9 * MASK_WORDS + 1)
 
-/* The CPUs of cores first ... first + count - 1 of the host, the highest word first. */
+/* Writes the mask of all threads of cores first ... first + count - 1 of the host, highest word
+ * first. */
 static void write_mask(const struct tutti_line_cpus *cpus, uint32_t first, uint32_t count,
                        char *ret_text)
 {
@@ -124,7 +125,7 @@ static int add_cpus(struct build *build)
 
 /* ---- the PCI tree ---------------------------------------------------------------------------- */
 
-/* Bus ids come when the tree is there. */
+/* Bus ids are set later, when the tree is complete. */
 static int add_pci(struct build *build, uint32_t parent, int64_t class, int64_t vendor,
                    int64_t device, struct tutti_line_pci pci, uint32_t *ret_pci)
 {
@@ -143,7 +144,7 @@ static int add_pci(struct build *build, uint32_t parent, int64_t class, int64_t 
     return TUTTI_OK;
 }
 
-/* Switches that are usual for a generation of PCI: PLX, later Broadcom. */
+/* Switches that are common with a generation of PCI: PLX, later Broadcom. */
 static int add_switch(struct build *build, uint32_t parent, uint32_t *ret_switch)
 {
     struct tutti_line_pci pci = tutti_line_switch_pci(build->parts);
@@ -173,7 +174,7 @@ static int add_switches(struct build *build)
     return TUTTI_OK;
 }
 
-/* What device i of n hangs below. */
+/* The device below which device i of n is placed. */
 static uint32_t parent_of(const struct build *build, const struct tutti_line_place *place,
                           uint32_t i, uint32_t n)
 {
@@ -246,7 +247,7 @@ static int add_nic(struct build *build, const struct tutti_line_nics *nics, uint
     return TUTTI_OK;
 }
 
-/* In the order of the tree, which is that of a machine whose firmware has numbered it. */
+/* Numbers buses in tree order, as a machine's firmware does. */
 static void number_buses(struct build *build)
 {
     uint32_t device = build->cpu[0], used = 0;
@@ -309,7 +310,8 @@ int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_
     };
     uint32_t net = 0;
 
-    /* AMD's files have version 2; one such host makes it one of them. */
+    /* AMD's files have version 2; a single host with AMD GPUs makes the whole inventory version
+     * 2. */
     if (host == 0 || (parts->gpus.count > 0 && tutti_line_is_amd(&parts->gpus)))
         put(&build, 0, TUTTI_PROPERTY_VERSION,
             parts->gpus.count > 0 && tutti_line_is_amd(&parts->gpus) ? 2 : 1);

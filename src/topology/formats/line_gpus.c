@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of gpus. */
+ * The words of the item `gpus`. */
 #include "topology/formats/line_words.h"
 
 #include "base/result.h"
@@ -113,7 +113,7 @@ static int pair_expected(const struct tutti_line_reader *reader, struct tutti_wo
                             word.at, count - 1, TUTTI_LINE_LINKS);
 }
 
-/* Take digits off the word, and `behind` where that is not zero. */
+/* Takes digits off the beginning of a word, and then the character `behind`, unless it is zero. */
 static bool take_digits(struct tutti_word *word, char behind, uint32_t *ret_number)
 {
     uint32_t number = 0;
@@ -130,7 +130,7 @@ static bool take_digits(struct tutti_word *word, char behind, uint32_t *ret_numb
     return true;
 }
 
-/* "0-1" or "0-1:4". */
+/* Reads "0-1" or "0-1:4". */
 static int read_pair(struct tutti_line_reader *reader, struct tutti_line_gpus *gpus)
 {
     struct tutti_word word = reader->word;

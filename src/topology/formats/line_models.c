@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What models have, from the makers' data sheets, and the ids that the PCI id list has for them. */
+ * Properties of models, from the makers' data sheets, and their ids from the PCI id list. */
 #include "topology/formats/line_parts.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #define INTEL "x86_64", "GenuineIntel"
 #define AMD "x86_64", "AuthenticAMD"
 
-/* Families and models of AMD's count the extended family as NCCL's files do. */
+/* AMD's families and models include the extended family the way NCCL's files do. */
 const struct tutti_line_cpu_model tutti_line_cpu_models[] = {
     {"intel", NULL, INTEL, 6, 143, 32},
     {"amd", NULL, AMD, 175, 1, 32},
@@ -32,7 +32,7 @@ const struct tutti_line_cpu_model tutti_line_cpu_models[] = {
     {NULL, NULL, NULL, NULL, 0, 0, 0},
 };
 
-/* The PCI classes: a display controller that has a screen, one for computing, and AMD's. */
+/* PCI classes: display controllers with a screen, 3D controllers for computing, and AMD's two. */
 #define SCREEN 0x030000
 #define COMPUTE 0x030200
 #define DISPLAY 0x038000
@@ -78,7 +78,7 @@ const struct tutti_line_nic_kind tutti_line_nic_kinds[] = {
     {NULL, 0, 0, 0, NULL, NULL, false},
 };
 
-/* ConnectX-5 to 8: up to which speed, by which PCI link. */
+/* ConnectX-5 to 8: the highest speed of each, and the generation of its PCI link. */
 static const struct {
     int64_t mbits, device;
     uint32_t generation;
@@ -163,7 +163,7 @@ const char *tutti_line_shape_name(enum tutti_line_shape shape)
 }
 
 /* The hybrid cube mesh of the DGX-1 with V100: each GPU has six links. '=' and '"' are two links,
- * '|' is one, and so are 0-1, 0-2, 1-3 and 4-5, 4-6, 5-7, which are not drawn.
+ * '|' is one. Single links 0-1, 0-2, 1-3 and 4-5, 4-6, 5-7 are not drawn.
  *
  *   1 = 2 = 3 = 0
  *   "   |   |   "
@@ -180,7 +180,7 @@ static uint8_t cube_links(uint32_t a, uint32_t b)
     return links[a][b];
 }
 
-/* Are GPUs a and b of a hive of `size` joined, a != b? */
+/* True if GPUs a and b of a hive of `size` are joined; a != b. */
 static bool are_joined(enum tutti_line_shape shape, uint32_t size, uint32_t a, uint32_t b)
 {
     switch (shape) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a line says, between its text and the inventory: the reader fills these in from words, the
- * writer from devices.
+ * The content of a line (line.h), between its text and the inventory: the reader fills it in from
+ * the words, and tutti_line_build() makes devices from it.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_LINE_PARTS_H
 #define TUTTI_TOPOLOGY_FORMATS_LINE_PARTS_H
@@ -9,24 +9,24 @@
 
 #include <stdio.h>
 
-/* Of one host. A larger one is not believed. */
+/* Upper bounds for one host; anything larger is an error. */
 #define TUTTI_LINE_GPUS 256u
 #define TUTTI_LINE_NICS 256u /* of one item */
 #define TUTTI_LINE_NIC_ITEMS 8u
 #define TUTTI_LINE_SWITCHES 256u
 #define TUTTI_LINE_SOCKETS 64u
 #define TUTTI_LINE_NODES 64u /* NUMA nodes */
-#define TUTTI_LINE_CORES 2048u /* of a host, each thread counted */
+#define TUTTI_LINE_CORES 2048u /* per host, counting each thread */
 #define TUTTI_LINE_CACHES 64u  /* of a socket */
 #define TUTTI_LINE_LINKS 64u   /* between two devices */
 #define TUTTI_LINE_LANES 32u
 #define TUTTI_LINE_GENERATIONS 7u /* of PCI */
 
-/* What is said of a model by its name alone. */
+/* What the name of a CPU model implies. */
 struct tutti_line_cpu_model {
-    const char *word, *name; /* no name: only the vendor is said */
+    const char *word, *name; /* name NULL: only the vendor is known */
     const char *arch, *vendor;
-    int64_t family, model; /* as in NCCL's files; 0: the architecture has none */
+    int64_t family, model; /* as in NCCL's files; 0: not used by the architecture */
     uint32_t cores;
 };
 
@@ -34,34 +34,34 @@ struct tutti_line_gpu_model {
     const char *word, *name;
     int64_t device, class;
     uint32_t sm;
-    const char *gcn; /* NULL: not AMD's */
+    const char *gcn; /* NULL: not an AMD GPU */
     uint32_t generation;
-    uint32_t switch_links; /* to NVSwitches; 0: never behind any */
+    uint32_t switch_links; /* links to NVSwitches; 0: this model is never behind any */
     bool has_gdr;
 };
 
 struct tutti_line_nic_kind {
     const char *word;
-    int64_t class, vendor, device; /* device 0: it goes by the speed */
+    int64_t class, vendor, device; /* device 0: depends on the speed */
     const char *prefix, *layer;    /* "mlx5_": ports are mlx5_0, mlx5_1, ... */
     bool has_gdr;
 };
 
-/* Tables end with a NULL word; the first entry is the default one. */
+/* Tables end with an entry whose word is NULL; the first entry is the default. */
 extern const struct tutti_line_cpu_model tutti_line_cpu_models[];
 extern const struct tutti_line_gpu_model tutti_line_gpu_models[];
 extern const struct tutti_line_nic_kind tutti_line_nic_kinds[];
-/* GPUs that are said by sm or gcn alone. */
+/* GPUs that are described by sm or gcn alone. */
 extern const struct tutti_line_gpu_model tutti_line_other_nvidia, tutti_line_other_amd;
 
-/* Unsaid: the default, which goes by other words. */
+/* UNSAID: the default, which may depend on other words. */
 enum tutti_line_answer { TUTTI_LINE_UNSAID, TUTTI_LINE_YES, TUTTI_LINE_NO };
 
-/* A link upwards. */
+/* The PCI link towards the root. */
 struct tutti_line_pci {
     uint32_t generation; /* 0: the default */
     uint32_t lanes;
-    bool has_lanes; /* else the default */
+    bool has_lanes; /* false: the default */
 };
 
 enum tutti_line_placing { TUTTI_LINE_DEALT, TUTTI_LINE_ON_CPU, TUTTI_LINE_NEAR_GPU };
@@ -69,12 +69,12 @@ enum tutti_line_placing { TUTTI_LINE_DEALT, TUTTI_LINE_ON_CPU, TUTTI_LINE_NEAR_G
 struct tutti_line_place {
     enum tutti_line_placing how;
     uint32_t count;
-    uint16_t number[TUTTI_LINE_NICS]; /* of the NUMA nodes or GPUs */
+    uint16_t number[TUTTI_LINE_NICS]; /* NUMA nodes or GPUs */
 };
 
 struct tutti_line_cpus {
     const struct tutti_line_cpu_model *model;
-    uint32_t sockets, cores, threads, nodes, caches; /* caches 0: nothing is said */
+    uint32_t sockets, cores, threads, nodes, caches; /* caches 0: not described */
 };
 
 struct tutti_line_switches {
@@ -89,7 +89,7 @@ enum tutti_line_shape {
     TUTTI_LINE_RING,
     TUTTI_LINE_PAIRS,
     TUTTI_LINE_CUBE,
-    TUTTI_LINE_LIST, /* links between GPUs in no shape that has a name */
+    TUTTI_LINE_LIST, /* links between GPUs in an irregular shape */
     TUTTI_LINE_SHAPES
 };
 
@@ -100,7 +100,7 @@ struct tutti_line_gpus {
     char gcn[16];
     struct tutti_line_pci pci;
     enum tutti_line_shape shape;
-    uint32_t links; /* of a shape, side by side */
+    uint32_t links; /* number of parallel links in a shape */
     uint32_t hives;
     uint8_t *between; /* links between GPUs a and b, [a * count + b] */
     uint32_t switch_links, cpu_links;
@@ -119,7 +119,7 @@ struct tutti_line_nics {
     struct tutti_line_place place;
 };
 
-/* Zeroed, it has no devices. */
+/* A zeroed host has no devices. */
 struct tutti_line_host {
     struct tutti_line_cpus cpus;
     struct tutti_line_switches switches;
@@ -135,13 +135,13 @@ static inline bool tutti_line_is_amd(const struct tutti_line_gpus *gpus)
     return gpus->model->gcn != NULL;
 }
 
-/* "mesh", ...; and the shape's links into `between`, of count GPUs. false: the shape cannot have so
- * many GPUs in so many hives. */
+/* The name of a shape ("mesh", ...), and its links: sets `between` for `count` GPUs. False: the
+ * shape is not possible for this number of GPUs and hives. */
 const char *tutti_line_shape_name(enum tutti_line_shape shape);
 bool tutti_line_shape(enum tutti_line_shape shape, uint32_t count, uint32_t hives, uint8_t links,
                       uint8_t *between);
 
-/* What holds, defaults with what is said. */
+/* The values in effect: those of the line, or else the defaults. */
 bool tutti_line_gpu_gdr(const struct tutti_line_gpus *gpus);
 bool tutti_line_nic_gdr(const struct tutti_line_nics *nics);
 bool tutti_line_nic_rails(const struct tutti_line_host *host, const struct tutti_line_nics *nics);
@@ -149,19 +149,21 @@ struct tutti_line_pci tutti_line_gpu_pci(const struct tutti_line_gpus *gpus);
 struct tutti_line_pci tutti_line_nic_pci(const struct tutti_line_nics *nics);
 struct tutti_line_pci tutti_line_switch_pci(const struct tutti_line_host *host);
 int64_t tutti_line_nic_device(const struct tutti_line_nics *nics);
-/* GT/s of a lane. */
+/* GT/s of one lane. */
 double tutti_line_generation_speed(uint32_t generation);
 
-/* Which of `places` device i of n has. */
+/* The place of device i of n, out of `places` places. */
 static inline uint32_t tutti_line_deal(uint32_t i, uint32_t n, uint32_t places)
 {
     return (uint32_t)((uint64_t)i * places / n);
 }
 
-/* Add one host, the `host`th. TUTTI_ERR_ARGUMENT: the inventory is full. */
+/* Adds the host with index `host` to the inventory. Ranks of its GPUs begin at first_rank.
+ * TUTTI_ERR_ARGUMENT: the inventory is full. */
 int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_host *parts,
                      uint32_t host, uint32_t first_rank);
-/* With several hosts, tell them apart. A host begins with its NUMA node 0. */
+/* Sets host_hash on the cpus of an inventory with several hosts. Each NUMA node 0 begins a new
+ * host. */
 void tutti_line_hash_hosts(struct tutti_inventory *inventory);
 
 /* The parts of the host whose cpus are first_cpu and the following ncpus - 1. What is not of the

@@ -12,14 +12,14 @@
 #define NICS (TUTTI_LINE_NICS * TUTTI_LINE_NIC_ITEMS)
 
 struct card {
-    int64_t dev; /* of its first port */
+    int64_t dev; /* of the card's first port */
     uint32_t nic;
 };
 
 struct find {
     const struct tutti_inventory *inventory;
     struct tutti_line_host *parts;
-    uint32_t end; /* the device behind the host */
+    uint32_t end; /* the first device after the host's */
     uint32_t cpu[TUTTI_LINE_NODES], ncpus;
     uint32_t switches[TUTTI_LINE_SWITCHES];
     uint32_t gpu[TUTTI_LINE_GPUS];
@@ -48,7 +48,8 @@ static bool is_like(const struct find *find, uint32_t device, enum tutti_propert
 
 /* ---- cpus ------------------------------------------------------------------------------------ */
 
-/* How many CPUs a mask has, up to ';', and how many of them follow each other from the first on. */
+/* Counts the CPUs of a mask, up to ';', and how many of them are consecutive from the first on.
+ * False if there are none, if the count is no multiple of the run, or if the mask is too long. */
 static bool measure_mask(const char *mask, uint32_t *ret_count, uint32_t *ret_run)
 {
     size_t length = strcspn(mask, ";"), bits = 0;
@@ -96,7 +97,8 @@ static int find_cpus(struct find *find)
     cpus->model = model;
     cpus->sockets = (uint32_t)sockets;
     cpus->nodes = find->ncpus / cpus->sockets;
-    /* A run of a mask is cores, and each thread of theirs is another run. */
+    /* A run in a mask is one thread of each core; every further thread of the cores is another
+     * run. */
     cpus->threads = *caches != '\0' ? shared / run : count / run;
     cpus->cores = cpus->nodes * (count / cpus->threads);
     for (; *caches != '\0'; caches += strcspn(caches, ";") + (strchr(caches, ';') != NULL))
@@ -106,7 +108,7 @@ static int find_cpus(struct find *find)
 
 /* ---- the PCI tree ---------------------------------------------------------------------------- */
 
-/* What is said of a link: nothing where it is the default one. */
+/* What a line says of a link: nothing where the link is the default one. */
 static struct tutti_line_pci pci_of(const struct find *find, uint32_t pci,
                                     struct tutti_line_pci usual)
 {
@@ -169,7 +171,7 @@ static int find_devices(struct find *find)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* The fewest places that deal the devices to the same ones. */
+/* Reduces a place to the fewest numbers that still deal the devices to the same places. */
 static void shorten(struct tutti_line_place *place)
 {
     uint32_t n = place->count;
@@ -202,7 +204,7 @@ static bool is_dealt(const struct find *find, const uint32_t *parents, uint32_t 
     return true;
 }
 
-/* Can words say where they hang? A switch without a GPU has no name. */
+/* True if a line can say where the devices are attached. A switch without a GPU has no name. */
 static bool has_words(const struct find *find, const uint32_t *parents, uint32_t n)
 {
     bool is_named = true;
@@ -219,7 +221,7 @@ static bool has_words(const struct find *find, const uint32_t *parents, uint32_t
     return is_named || is_dealt(find, parents, n);
 }
 
-/* parents: what the devices of an item hang below. */
+/* parents: the devices that the devices of an item are attached to. */
 static void find_place(const struct find *find, const uint32_t *parents, uint32_t n,
                        struct tutti_line_place *ret_place)
 {
@@ -289,7 +291,6 @@ static void find_shape(struct tutti_line_gpus *gpus, uint8_t *scratch)
     gpus->shape = TUTTI_LINE_LIST;
 }
 
-/* The links of GPU a. */
 static void find_links(const struct find *find, struct tutti_line_gpus *gpus, uint32_t a)
 {
     uint32_t link = find->inventory->devices[find->gpu[a]].first_child;
@@ -380,7 +381,7 @@ static int find_nic_kind(const struct find *find, uint32_t nic, struct tutti_lin
     return TUTTI_OK;
 }
 
-/* Do two cards belong to one item? */
+/* True if two cards belong to one item. */
 static bool is_alike(const struct find *find, uint32_t a, uint32_t b)
 {
     static const enum tutti_property of_pci[] = {
@@ -412,7 +413,7 @@ static void find_parents(const struct find *find, uint32_t first, uint32_t n,
         ret_parents[i] = parent(find, parent(find, find->cards[first + i].nic));
 }
 
-/* As many as are alike, and as words can say of together where they hang. */
+/* The number of cards from `first` on that are alike and whose place one item can express. */
 static uint32_t count_item(const struct find *find, uint32_t first)
 {
     uint32_t parents[TUTTI_LINE_NICS], count = 1;
@@ -426,7 +427,7 @@ static uint32_t count_item(const struct find *find, uint32_t first)
     return count;
 }
 
-/* An item, of cards[first] on; its count is set. */
+/* Describes the item that starts at cards[first]. The caller has set its count. */
 static int find_item(const struct find *find, uint32_t first, struct tutti_line_nics *nics)
 {
     uint32_t nic = find->cards[first].nic, net = find->inventory->devices[nic].first_child;

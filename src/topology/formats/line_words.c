@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of cpus, switches and nics, and what all items have in common. */
+ * The words of the items `cpus`, `switches` and `nics`, and functions for all items. */
 #include "topology/formats/line_words.h"
 
 #include "base/result.h"
@@ -50,7 +50,7 @@ bool tutti_line_fits_count(struct tutti_word word)
     return word.length > 0 && word.at[0] >= '0' && word.at[0] <= '9';
 }
 
-/* What stands behind a letter or more. */
+/* The part of a word after its first `letters` characters. */
 static struct tutti_word behind(struct tutti_word word, size_t letters)
 {
     word.at += letters;

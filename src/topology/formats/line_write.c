@@ -32,7 +32,7 @@ static int host_text(const struct tutti_inventory *inventory, uint32_t first_cpu
     return TUTTI_OK;
 }
 
-/* NUMA nodes of one host stand together. */
+/* The NUMA nodes of one host are consecutive. */
 static uint32_t count_cpus(const struct tutti_inventory *inventory, uint32_t first_cpu)
 {
     int64_t host = tutti_device_number(inventory, first_cpu, TUTTI_PROPERTY_HOST_HASH, 0);
@@ -46,7 +46,7 @@ static uint32_t count_cpus(const struct tutti_inventory *inventory, uint32_t fir
     return count;
 }
 
-/* One host alone needs no number before it. */
+/* A single host needs no number before it. */
 static void print_hosts(FILE *out, uint32_t hosts, bool is_first, bool is_last, const char *text)
 {
     fputs(is_first ? "" : "; ", out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine from whatever a user has of it: which form a file has is found from its content. */
+ * Loads a machine from a name, a line or a file; the format of a file is recognized by its
+ * content. */
 #include "topology/formats/load.h"
 
 #include "base/file.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* XML forms by their outermost element. */
+/* XML formats, by their outermost element. */
 static const struct form {
     const char *element;
     int (*read)(const char *name, const char *text, size_t length, enum tutti_source source,
@@ -30,7 +31,7 @@ static const struct form {
 #define BLANKS " \t\r\n"
 #define SHOWN 40
 
-/* Behind `end`, or at the end of the text. */
+/* The position after `end`, or the end of the text. */
 static const char *behind(const char *text, const char *end)
 {
     const char *found = strstr(text, end);
@@ -38,8 +39,7 @@ static const char *behind(const char *text, const char *end)
     return found != NULL ? found + strlen(end) : text + strlen(text);
 }
 
-/* The first element's name; "" where there is none after declarations and comments; NULL: it is no
- * XML. */
+/* The first element's name; "" if there is none after declarations and comments; NULL: not XML. */
 static const char *first_element(const char *text)
 {
     bool is_xml = false;
@@ -67,7 +67,8 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
     struct tutti_inventory *inventory;
     int rc;
 
-    /* What is not even an element any reader of XML names, with its place. */
+    /* If there is not even an element (used is 0), the first reader reports the XML error with its
+     * position. */
     while (used > 0 && form < FORMS && (strlen(forms[form].element) != used ||
                                         memcmp(forms[form].element, element, used) != 0))
         form++;

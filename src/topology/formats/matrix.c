@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the matrix; what it comes to is in matrix_build.c. */
+ * Reads the matrix; matrix_build.c makes devices from it. */
 #include "topology/formats/matrix.h"
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 /* ---- lines and words ------------------------------------------------------------------------- */
 
 struct lines {
-    const char *at; /* of the line at hand */
+    const char *at; /* current line */
     size_t length, number;
 };
 
@@ -28,7 +28,7 @@ static bool next_line(struct lines *lines)
     return true;
 }
 
-/* The next word of a line from *at on; 0: none is left. */
+/* The next word of a line, beginning at *at; returns its length, 0 at the end of the line. */
 static size_t next_word(const struct lines *lines, size_t *at, const char **ret_word)
 {
     size_t begin = *at, end;
@@ -55,7 +55,8 @@ static bool is_printable(const char *word, size_t length)
     return true;
 }
 
-/* Its first words are GPU0 and, if there is a second, GPU1 or a NIC: rows go on with an X. */
+/* True if the first words are GPU0 and GPU1 or another device. A row also begins with GPU0, but
+ * goes on with an X, and some other tables of nvidia-smi with OK. */
 static bool is_head(const struct lines *lines)
 {
     size_t at = 0;
@@ -108,7 +109,7 @@ static int read_head(const char *name, const struct lines *lines, struct tutti_m
     return TUTTI_OK;
 }
 
-/* "NV12", "PIX", ...; false: none of these. */
+/* Parses "NV12", "PIX", ...; false: none of these. */
 static bool read_cell(const char *word, size_t length, struct tutti_matrix_cell *ret_cell)
 {
     static const struct {
@@ -117,7 +118,7 @@ static bool read_cell(const char *word, size_t length, struct tutti_matrix_cell 
     } names[] = {
         {"X", TUTTI_MATRIX_SELF}, {"PIX", TUTTI_MATRIX_PIX},   {"PXB", TUTTI_MATRIX_PXB},
         {"PHB", TUTTI_MATRIX_NODE}, {"NODE", TUTTI_MATRIX_NODE}, {"SYS", TUTTI_MATRIX_SYS},
-        {"SOC", TUTTI_MATRIX_SYS}, /* as older versions say */
+        {"SOC", TUTTI_MATRIX_SYS}, /* name in older versions */
     };
     char digits[4] = "";
 
@@ -169,7 +170,7 @@ static int read_row(const char *name, const struct lines *lines, size_t at, uint
     return TUTTI_OK;
 }
 
-/* Up to the first line that is no row. */
+/* Reads up to the first line that is not a row. */
 static int read_rows(const char *name, struct lines *lines, struct tutti_matrix *matrix)
 {
     while (next_line(lines)) {
@@ -190,7 +191,7 @@ static int read_rows(const char *name, struct lines *lines, struct tutti_matrix 
     return TUTTI_OK;
 }
 
-/* "  NIC0: mlx5_0" */
+/* Reads lines such as "  NIC0: mlx5_0". */
 static void read_legend(struct lines *lines, struct tutti_matrix *matrix)
 {
     while (next_line(lines)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The matrix that `nvidia-smi topo -m` prints, which is what people post of a machine.
+ * The matrix that `nvidia-smi topo -m` prints, which is the form in which people usually post a
+ * machine.
  *
  *           GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity
  *   GPU0     X      NV12    PXB     0-31            0
@@ -9,21 +10,22 @@
  *   NIC Legend:
  *     NIC0: mlx5_0
  *
- * It tells how far devices are from each other, not what is between them. So the fewest devices are
- * made that explain it: who is nearer than SYS shares a NUMA node, PIX one PCIe switch, PXB a
- * switch above those; NVLinks are direct where a GPU can have so many, and else lead to an
- * NVSwitch. What that is guessed from is ASSUMED. Bus ids are invented. What stands before the
- * matrix, and text after it, is passed over.
+ * The matrix says how far devices are from each other, not what is between them. So the smallest
+ * set of devices that explains it is built: devices closer than SYS share a NUMA node, PIX means
+ * one shared PCI switch, PXB a switch above such switches. NVLinks are direct if a GPU can have
+ * that many, and else lead to an NVSwitch. Guesses are marked ASSUMED, and bus ids are invented.
+ * Text before and after the matrix is ignored.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_MATRIX_H
 #define TUTTI_TOPOLOGY_FORMATS_MATRIX_H
 
 #include "topology/inventory/inventory.h"
 
-/* Has the text a line that heads such a matrix? */
+/* True if the text has a line that is the header of such a matrix. */
 bool tutti_matrix_is(const char *text);
 
-/* Read the first one. TUTTI_ERR_ARGUMENT with "name:line: what is wrong"; TUTTI_ERR_SYSTEM. */
+/* Reads the first matrix. The caller destroys the inventory. TUTTI_ERR_ARGUMENT with "name:line:
+ * what is wrong"; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_matrix_read(const char *name, const char *text, enum tutti_source source,
                       struct tutti_inventory **ret_inventory);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The fewest devices that explain a matrix. */
+ * Builds the smallest set of devices that explains a matrix. */
 #include "topology/formats/matrix_parts.h"
 
 #include "base/result.h"
@@ -9,24 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No GPU has more NVLinks: that many for all its peers together can be direct. */
+/* No GPU has more NVLinks. If the sum over all peers is larger, the links must lead to a switch. */
 enum { NVLINKS_MOST = 18 };
 
 enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_BRIDGE = 0x060400 };
 
-/* What no PCI device has: an NVSwitch that nobody names. */
+/* A bus id that no PCI device has stands for the NVSwitch, which the matrix does not name. */
 #define HIDDEN_SWITCH ((int64_t)0xfffffff << 20 | 0xff << 12 | 0xff << 4)
 
 struct build {
     const struct tutti_matrix *matrix;
     struct tutti_inventory *inventory;
     enum tutti_source source;
-    uint32_t group[3][TUTTI_MATRIX_DEVICES]; /* by PIX, PXB, NODE: the first of each device's */
-    uint32_t gpu_of[TUTTI_MATRIX_DEVICES]; /* of each device of the matrix that is one */
+    uint32_t group[3][TUTTI_MATRIX_DEVICES]; /* by PIX, PXB, NODE: first device of the group */
+    uint32_t gpu_of[TUTTI_MATRIX_DEVICES]; /* per device of the matrix that is a GPU: its gpu */
     uint32_t next_bus;
 };
 
-/* ---- who belongs together -------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void unite(uint32_t *group, uint32_t count, uint32_t a, uint32_t b)
 {
@@ -44,8 +44,8 @@ static bool shares_cpus(const struct tutti_matrix *matrix, uint32_t a, uint32_t 
            strcmp(matrix->devices[a].affinity, matrix->devices[b].affinity) == 0;
 }
 
-/* Who is that near is together, also by way of a third. GPUs that only NVLinks are said of live
- * together if their CPUs are the same. */
+/* Groups devices that are at most that far apart, directly or through a third one. GPUs whose
+ * distance is given only as NVLinks share a NUMA node if their CPUs are the same. */
 static void find_groups(struct build *build)
 {
     const struct tutti_matrix *matrix = build->matrix;
@@ -67,7 +67,7 @@ static void find_groups(struct build *build)
     }
 }
 
-/* Devices that are in a group of one level, but not all in one of the level below. */
+/* True if the group of a level holds devices that are not all in one group of the level below. */
 static bool has_several(const struct build *build, int level, uint32_t device)
 {
     for (uint32_t i = 0; i < build->matrix->count; i++)
@@ -105,7 +105,7 @@ static int add_nvlink(struct build *build, uint32_t gpu, int64_t target, uint32_
                                    TUTTI_SOURCE_ASSUMED, class);
 }
 
-/* As the matrix numbers them: those of a kind before it. */
+/* The number of a device among those of its kind, as the matrix counts them. */
 static uint32_t number_of(const struct tutti_matrix *matrix, uint32_t device)
 {
     uint32_t number = 0;
@@ -153,13 +153,14 @@ static int add_device(struct build *build, uint32_t parent, uint32_t device)
     return is_gpu ? add_gpu(build, pci, device) : add_net(build, pci, device);
 }
 
-/* The devices of a group, each below a switch of its own level if it shares one. level: -1 for the
+/* Adds the devices of a group, below a switch of this level if the group needs one. Level -1 is the
  * device itself. */
 static int add_group(struct build *build, uint32_t parent, int level, uint32_t first)
 {
     if (level < 0)
         return add_device(build, parent, first);
-    /* Devices that are PXB to others go through two switches each. */
+    /* Between devices that are PXB apart there are at least two switches, so each side gets its
+     * own. */
     if (has_several(build, level, first) || (level == 0 && has_several(build, 1, first)))
         TUTTI_TRY(add_pci(build, parent, CLASS_BRIDGE, TUTTI_SOURCE_ASSUMED, &parent));
     for (uint32_t i = first; i < build->matrix->count; i++)
@@ -197,7 +198,8 @@ static int add_cpu(struct build *build, uint32_t first, uint32_t number)
 
 /* ---- NVLinks --------------------------------------------------------------------------------- */
 
-/* Links of a GPU to each of its peers; behind a switch they are the same to all. */
+/* True if the GPU's links lead to a switch; *ret_nlinks is then their number, which is the same for
+ * all peers. */
 static bool has_switch(const struct tutti_matrix *matrix, uint32_t gpu, uint32_t *ret_nlinks)
 {
     uint32_t sum = 0, least = UINT32_MAX;
@@ -219,7 +221,7 @@ static int64_t busid_of(const struct build *build, uint32_t gpu)
                                TUTTI_PROPERTY_BUSID, 0);
 }
 
-/* GPUs that have so many links to a switch are of that generation, or a later one. */
+/* GPUs with this many links to a switch are of that generation or a later one. */
 static int guess_generation(struct build *build, uint32_t gpu, uint32_t nlinks)
 {
     int64_t sm = nlinks == 18 ? 90 : nlinks == 12 ? 80 : nlinks == 6 ? 70 : 0;

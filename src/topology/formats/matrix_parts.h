@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A matrix of nvidia-smi's as it stands. */
+ * A matrix of nvidia-smi as it was read, before devices are made from it. */
 #ifndef TUTTI_TOPOLOGY_FORMATS_MATRIX_PARTS_H
 #define TUTTI_TOPOLOGY_FORMATS_MATRIX_PARTS_H
 
@@ -7,14 +7,14 @@
 
 #define TUTTI_MATRIX_DEVICES 128
 
-/* From the nearest on. */
+/* Nearest first. */
 enum tutti_matrix_nearness {
     TUTTI_MATRIX_SELF,
     TUTTI_MATRIX_PIX,
     TUTTI_MATRIX_PXB,
-    TUTTI_MATRIX_NODE,   /* and PHB: within a NUMA node */
+    TUTTI_MATRIX_NODE,   /* also PHB: within a NUMA node */
     TUTTI_MATRIX_SYS,
-    TUTTI_MATRIX_NVLINK, /* how near they are by PCI is not said */
+    TUTTI_MATRIX_NVLINK, /* the distance by PCI is not given */
 };
 
 struct tutti_matrix_cell {
@@ -24,7 +24,7 @@ struct tutti_matrix_cell {
 
 struct tutti_matrix_device {
     char name[48];
-    char affinity[256]; /* a list of CPUs, or "" */
+    char affinity[256]; /* list of CPUs; may be "" */
     bool is_gpu, has_row;
 };
 

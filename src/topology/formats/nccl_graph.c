@@ -33,7 +33,8 @@ void tutti_nccl_graphs_destroy(struct tutti_nccl_graphs *graphs)
     free(graphs);
 }
 
-/* Room for one more of `count` things: arrays double at powers of two, so need no capacity kept. */
+/* Makes room for one more of `count` elements. Arrays double at powers of two, so no capacity is
+ * kept. */
 static int reserve(void **array, size_t size_bytes, uint32_t count, uint32_t most,
                    const char *what)
 {

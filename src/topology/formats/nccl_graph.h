@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's XML of a search's result, both ways: what NCCL_GRAPH_FILE and NCCL_GRAPH_DUMP_FILE name.
+ * NCCL's XML of a search's result, the format of the files that NCCL_GRAPH_FILE and
+ * NCCL_GRAPH_DUMP_FILE name.
  *
  *   <graphs version="1">
  *     <graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="20" ...>
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A search finds no more. */
+/* Limits that no search exceeds. */
 #define TUTTI_NCCL_GRAPHS 64
 #define TUTTI_NCCL_GRAPH_CHANNELS 1024
 #define TUTTI_NCCL_GRAPH_STOPS 131072
@@ -30,11 +31,11 @@ enum tutti_nccl_pattern {
 
 struct tutti_nccl_graph {
     int64_t id;                    /* 0 ring, 1 tree, 2 and 3 the network's reduction, 4 NVLS */
-    int64_t pattern;               /* mostly of enum tutti_nccl_pattern */
-    int64_t crossnic;              /* 1: a channel may leave by another NIC than it enters */
+    int64_t pattern;               /* usually a value of enum tutti_nccl_pattern */
+    int64_t crossnic;              /* 1: a channel may leave by another NIC than it enters by */
     double speedintra, speedinter; /* GB/s of a channel, within a host and between them */
     double latencyinter;           /* us */
-    char typeintra[8], typeinter[8]; /* the worst path: "NVL", "PIX", ...; "": not said */
+    char typeintra[8], typeinter[8]; /* type of the worst path: "NVL", "PIX", ...; "": not given */
     int64_t samechannels;          /* 1: all channels are alike */
     uint32_t first_channel, nchannels;
 };
@@ -43,11 +44,12 @@ struct tutti_nccl_channel {
     uint32_t first_stop, nstops;
 };
 
-/* What a channel leads through, in the file's order: a net to enter by, gpus, a net to leave by. */
+/* One stop of a channel. The stops are in the file's order: a net to enter by, gpus, a net to leave
+ * by. */
 struct tutti_nccl_stop {
     bool is_net;
     int64_t dev;
-    int64_t rank; /* TUTTI_NCCL_NO_RANK: not said */
+    int64_t rank; /* TUTTI_NCCL_NO_RANK: not given */
 };
 
 struct tutti_nccl_graphs {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading NCCL's XML of a machine. */
+ * Reads NCCL's XML of a machine. */
 #include "topology/formats/nccl_xml.h"
 
 #include "base/log.h"
@@ -8,20 +8,20 @@
 
 #include <string.h>
 
-/* Of the masks of one cpu's caches together. */
+/* Limit for the masks of all caches of one cpu together. */
 #define CACHES_BYTES 16384
 
 struct reader {
     const char *name;
     enum tutti_source source;
     struct tutti_inventory *inventory;
-    uint32_t device[TUTTI_XML_DEPTH]; /* of the elements that are open, outermost first */
-    uint32_t skipped;                 /* open elements that are passed over */
+    uint32_t device[TUTTI_XML_DEPTH]; /* of the open elements, outermost first */
+    uint32_t skipped;                 /* number of open elements that are being skipped */
 };
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* What is said by saying nothing: a text may be empty, and a speed is 0 then. */
+/* True if an empty value counts as missing. An empty text is a value, and an empty speed is 0. */
 static bool says_nothing(enum tutti_property property, const char *value)
 {
     enum tutti_property_form form = tutti_property_info(property)->form;
@@ -51,7 +51,7 @@ static int read_attributes(struct reader *reader, struct tutti_xml *xml,
     return TUTTI_OK;
 }
 
-/* One more mask at the end of the cpu's. */
+/* Appends one more mask to the caches of the cpu. */
 static int read_cache(struct reader *reader, struct tutti_xml *xml,
                       const struct tutti_xml_element *element, uint32_t cpu)
 {
@@ -96,7 +96,8 @@ static enum tutti_device_kind kind_of(const char *name)
     return strcmp(name, "apu") == 0 ? TUTTI_DEVICE_GPU : tutti_device_kind_named(name);
 }
 
-/* Other programs add elements of their own; a gpu that is lost should be heard of, though. */
+/* Other programs add elements of their own, but a known one in a wrong place, such as a lost gpu,
+ * deserves a warning. */
 static int skip(struct reader *reader, struct tutti_xml *xml,
                 const struct tutti_xml_element *element, uint32_t parent)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing NCCL's XML of a machine. */
+ * Writes NCCL's XML of a machine. */
 #include "topology/formats/nccl_xml.h"
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all forms but texts, which are not copied. */
+/* Room for a value of any form except text and mask, which are not copied. */
 #define WRITTEN_BYTES 64
 
 static bool is_of_amd(const struct tutti_inventory *inventory)
@@ -40,7 +40,8 @@ static void write_attributes(FILE *out, const struct tutti_inventory *inventory,
     }
 }
 
-/* As elements, for NCCL takes no value as long as all of a large cpu's masks. */
+/* Caches are written as elements, because NCCL accepts no value as long as all masks of a large
+ * cpu. */
 static void write_caches(FILE *out, const struct tutti_inventory *inventory, uint32_t cpu)
 {
     const char *at = tutti_device_text(inventory, cpu, TUTTI_PROPERTY_CACHES);

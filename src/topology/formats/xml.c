@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A reader on top of expat, which pushes; the limits are ours. */
+ * An XML reader based on expat, which calls back for each element, with limits of our own. */
 #include "topology/formats/xml.h"
 
 #include "base/expat.h"
@@ -16,14 +16,14 @@ struct tutti_xml {
     void *context;
     uint32_t depth, nelements;
     bool has_doctype;
-    char *text; /* since the last tag */
+    char *text; /* characters since the last tag */
     size_t length, capacity;
     int rc;
 };
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* A line break in a value must not make two lines of a message. */
+/* A line break in a value must not split the message into two lines. */
 static void record_at(const struct tutti_xml *xml, size_t line, size_t column, char *what)
 {
     for (char *at = what; *at != '\0'; at++)
@@ -72,8 +72,8 @@ static void stop(struct tutti_xml *xml, int rc)
 
 /* ---- callbacks, some of which expat calls even after it was stopped -------------------------- */
 
-/* Behind a document type an unknown entity may be declared elsewhere, so expat drops it from values
- * without a word. */
+/* After a document type an unknown entity may have an external declaration, so expat silently drops
+ * it from values. */
 static bool has_unknown_entity(const struct tutti_xml *xml)
 {
     static const char *const known[] = {"#", "lt;", "gt;", "amp;", "quot;", "apos;"};
@@ -200,7 +200,7 @@ static void on_skipped_entity(void *context, const char *name, int is_parameter)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What expat would spend much memory on before it calls us. */
+/* Checks what would make expat use much memory before its first callback. */
 static int check_input(const struct tutti_xml *xml, size_t length)
 {
     size_t start = 0;
@@ -265,7 +265,7 @@ const char *tutti_xml_value(const struct tutti_xml_element *element, const char 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* How many bytes the character at `text` has in UTF-8; 0: it is none that XML may hold. */
+/* The number of UTF-8 bytes of the character at `text`; 0: not a character that XML allows. */
 static size_t character_bytes(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -277,7 +277,8 @@ static size_t character_bytes(const char *text)
             return 0;
     if (count == 1 && at[0] < 0x20 && at[0] != '\t' && at[0] != '\n' && at[0] != '\r')
         return 0;
-    /* Longer than need be; halves of pairs; beyond the last; and the two that are no characters. */
+    /* Overlong forms; surrogates; code points above U+10FFFF; and the noncharacters U+FFFE and
+     * U+FFFF. */
     if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] >= 0xa0) ||
         (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] >= 0x90) ||
         (at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The nodes of a graph, and its life. */
+ * Creates and destroys graphs, makes their nodes, and names nodes and links. */
 #include "topology/graph/graph.h"
 
 #include "base/result.h"
@@ -31,13 +31,13 @@ const char *tutti_link_kind_name(enum tutti_link_kind kind)
 struct draft {
     const struct tutti_inventory *inventory;
     struct tutti_graph_node *nodes;
-    int64_t *order; /* within its kind and host */
+    int64_t *order; /* sort key within its kind and host */
     uint32_t count;
-    int64_t hosts[TUTTI_GRAPH_HOSTS]; /* their hashes, in the order of their first cpus */
+    int64_t hosts[TUTTI_GRAPH_HOSTS]; /* hashes of the hosts, in the order of their first cpus */
     uint32_t nhosts;
 };
 
-/* The host of a device: hosts are told apart by the hashes of their cpus. */
+/* The host of a device. Hosts are distinguished by the host_hash of their cpus. */
 static uint32_t host_of(struct draft *draft, uint32_t device)
 {
     uint32_t cpu = tutti_inventory_above(draft->inventory, device, TUTTI_DEVICE_CPU), host = 0;
@@ -60,7 +60,7 @@ static bool has_child(const struct tutti_inventory *inventory, uint32_t device,
     return false;
 }
 
-/* What a device comes to; COUNT: nothing. */
+/* The kind of node that a device becomes; COUNT: none. */
 static enum tutti_node_kind kind_of(const struct tutti_inventory *inventory, uint32_t device)
 {
     switch (inventory->devices[device].kind) {
@@ -74,7 +74,7 @@ static enum tutti_node_kind kind_of(const struct tutti_inventory *inventory, uin
     }
 }
 
-/* The driver's numbers where there are any; else the order of the inventory, after those. */
+/* The number that the driver gave. Devices without one sort after those, in inventory order. */
 static int64_t order_of(const struct tutti_inventory *inventory, uint32_t device)
 {
     switch (inventory->devices[device].kind) {
@@ -96,14 +96,14 @@ static void add_node(struct draft *draft, enum tutti_node_kind kind, uint32_t de
         .kind = kind, .device = device, .host = host, .cpu = TUTTI_NO_NODE};
 }
 
-/* One NVSwitch per host, or per fabric, which spans hosts. */
+/* Adds one NVSwitch node per host, or per fabric, which may span hosts. */
 static void add_switch(struct draft *draft, uint32_t gpu, uint32_t host)
 {
     int64_t fabric = tutti_device_number(draft->inventory, gpu, TUTTI_PROPERTY_FABRIC, 0);
 
     for (uint32_t i = 0; i < draft->count; i++)
         if (draft->nodes[i].kind == TUTTI_NODE_NVSWITCH) {
-            /* Until links are made, `device` of a switch is one of its gpus. */
+            /* Until the links are made, `device` of a switch is one of its gpus. */
             int64_t other = tutti_device_number(draft->inventory, draft->nodes[i].device,
                                                 TUTTI_PROPERTY_FABRIC, 0);
 
@@ -137,7 +137,7 @@ static int collect_nodes(struct draft *draft)
     return TUTTI_OK;
 }
 
-/* By kind, host and number; what has none keeps the order of the inventory. */
+/* Sorts by kind, host and number; nodes without a number keep the order of the inventory. */
 static bool comes_before(const struct draft *draft, uint32_t a, uint32_t b)
 {
     const struct tutti_graph_node *left = &draft->nodes[a], *right = &draft->nodes[b];
@@ -169,7 +169,7 @@ static void sort_range(const struct draft *draft, uint32_t *index, uint32_t *spa
         index[i] = spare[i];
 }
 
-/* Paths grow by the square of ends, and links between cpus too. */
+/* The number of ends is limited because paths, and links between cpus, grow with its square. */
 static int number_nodes(struct tutti_graph *graph)
 {
     uint32_t nends;
@@ -208,7 +208,7 @@ static void find_cpus(struct tutti_graph *graph)
 
 static int build_nodes(struct tutti_graph *graph)
 {
-    /* A gpu may add a switch, and several hosts a fabric. */
+    /* Each gpu may add a switch, and several hosts add a fabric. */
     size_t most = 2 * (size_t)graph->inventory->count + 1;
     struct draft draft = {.inventory = graph->inventory};
     uint32_t *index = calloc(2 * most, sizeof *index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which nodes are joined, and what each link carries. */
+ * Finds out which nodes are joined, and computes the rate of each link. */
 #include "topology/graph/graph_links.h"
 
 #include "base/log.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One way, as far as is commonly seen; nobody has measured them here. */
+/* Typical one-way latencies; these are not measured values. */
 static const double usual_latency_s[TUTTI_LINK_COUNT] = {
     [TUTTI_LINK_NVLINK] = 0.5e-6, [TUTTI_LINK_C2C] = 0.4e-6,  [TUTTI_LINK_PCI] = 0.3e-6,
     [TUTTI_LINK_SYS] = 0.2e-6,    [TUTTI_LINK_PORT] = 1.0e-6, [TUTTI_LINK_FABRIC] = 0.5e-6,
@@ -21,7 +21,8 @@ struct links {
     uint32_t capacity;
 };
 
-/* One direction. Several NVLinks between two nodes are one, with the sum of their rates. */
+/* Adds one direction. Several NVLinks or C2C links between two nodes become one, with the sum of
+ * their rates. */
 static int add_one(struct links *links, struct tutti_graph_link link)
 {
     struct tutti_graph *graph = links->graph;
@@ -58,7 +59,7 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_
         .found_by = source};
 }
 
-/* Both directions, at the rate that was measured for the link of `device`, if it was. */
+/* Adds both directions. If the link of `device` was measured, that rate is used. */
 static int add_both(struct links *links, struct tutti_graph_link link, uint32_t device)
 {
     struct tutti_graph_link back;
@@ -80,7 +81,7 @@ static int add_both(struct links *links, struct tutti_graph_link link, uint32_t 
 
 /* ---- NVLinks --------------------------------------------------------------------------------- */
 
-/* The gpu behind a bus id, TUTTI_NO_DEVICE: none. */
+/* The gpu with that bus id on the same host as `near`; TUTTI_NO_DEVICE: none. */
 static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near, int64_t busid)
 {
     int64_t host = tutti_device_number(
@@ -99,8 +100,8 @@ static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near,
     return TUTTI_NO_DEVICE;
 }
 
-/* Links to a gpu end there even if a file gives their target another class; of others the class
- * decides. */
+/* A link whose target is a gpu ends there, even if a file gives the target another class. For other
+ * links the class decides. */
 static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t nvlink)
 {
     int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
@@ -128,7 +129,7 @@ static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
 
     for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
         uint32_t index = graph->first[TUTTI_NODE_NVSWITCH] + i;
-        /* A gpu of the switch, until the graph is complete. */
+        /* a gpu of the switch, until the graph is complete */
         uint32_t member = graph->nodes[index].device;
         int64_t other = tutti_device_number(graph->inventory, member, TUTTI_PROPERTY_FABRIC, 0);
 
@@ -139,7 +140,7 @@ static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
     return TUTTI_NO_NODE;
 }
 
-/* How many links a gpu says that it has to another one. */
+/* The number of links to another gpu according to this gpu. */
 static int64_t links_between(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
 {
     int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
@@ -165,13 +166,13 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     double rate = tutti_speed_nvlink(inventory, gpu);
     struct tutti_graph_link link;
 
-    if (count <= 0 || other == gpu) /* some files let links point at their own gpu */
+    if (count <= 0 || other == gpu) /* in some files, links point at their own gpu */
         return TUTTI_OK;
     if (other != TUTTI_NO_DEVICE) {
         double other_rate = tutti_speed_nvlink(inventory, other);
 
         to = tutti_graph_find(graph, other);
-        /* Both ends list the link: the second listing adds nothing. */
+        /* Both gpus usually list the link; it is added only once. */
         if (to < from && links_between(inventory, other, gpu) > 0)
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
@@ -180,7 +181,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     } else if (class == TUTTI_PCI_NVLINK_TO_CPU) {
         to = tutti_graph_find(graph, tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU));
     }
-    if (to == TUTTI_NO_NODE) { /* a gpu that is not ours to use */
+    if (to == TUTTI_NO_NODE) { /* a gpu that this process may not use */
         tutti_log(TUTTI_LOG_DEBUG, "topology: an NVLink leads to a device that is not there");
         return TUTTI_OK;
     }
@@ -210,7 +211,7 @@ static int link_c2c(struct links *links, uint32_t gpu, uint32_t c2c)
 
 /* ---- PCI, sockets, ports --------------------------------------------------------------------- */
 
-/* A pci is a node where it is a switch, or else what is in it is. */
+/* Links a node to the device above its pci. A pci is itself a node only if it is a switch. */
 static int link_upwards(struct links *links, uint32_t node, uint32_t pci)
 {
     const struct tutti_graph *graph = links->graph;
@@ -220,7 +221,7 @@ static int link_upwards(struct links *links, uint32_t node, uint32_t pci)
     double rate = tutti_speed_pci(inventory, pci, &source);
     struct tutti_graph_link link;
 
-    /* A gpu or nic whose function is a bridge, too, hangs below that. */
+    /* A gpu or nic whose own function is a bridge too is placed below that bridge. */
     if (own != TUTTI_NO_NODE && own != node)
         above = pci;
     link = make_link(node, tutti_graph_find(graph, above), TUTTI_LINK_PCI, rate, source);
@@ -278,7 +279,7 @@ static int link_gpu(struct links *links, uint32_t node)
     return link_upwards(links, node, inventory->devices[gpu].parent);
 }
 
-/* Switches that are joined beside the tree. */
+/* Adds links between switches that are outside the tree, and the switch's link upwards. */
 static int link_switch(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
@@ -305,7 +306,7 @@ static int link_switch(struct links *links, uint32_t node)
     return link_upwards(links, node, pci);
 }
 
-/* A CPU to each other one of its host. */
+/* Links a CPU to every other CPU of its host. */
 static int link_cpu(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
@@ -342,7 +343,7 @@ static int compare(const void *a, const void *b)
 static void order_links(struct tutti_graph *graph)
 {
     if (graph->nlinks == 0)
-        return; /* a host of one cpu, say */
+        return; /* for example a host with a single cpu */
     qsort(graph->links, graph->nlinks, sizeof *graph->links, compare);
     for (uint32_t i = graph->nlinks; i-- > 0;) {
         graph->nodes[graph->links[i].from].first_link = i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups of gpus and ports. */
+ * Groups of gpus and ports, and the order in which a gpu should use ports. */
 #include "topology/graph/groups.h"
 
 const char *tutti_grouping_name(enum tutti_grouping grouping)
@@ -13,7 +13,7 @@ const char *tutti_grouping_name(enum tutti_grouping grouping)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* Give a label to the gpus that are one NVLink, or one NVSwitch, away, if theirs is higher. */
+/* Gives a label to the gpus that are one NVLink or one NVSwitch away, if their label is higher. */
 static void spread(const struct tutti_graph *graph, uint32_t node, uint32_t label,
                    uint32_t *gpu_label, uint32_t depth)
 {
@@ -32,7 +32,8 @@ static void spread(const struct tutti_graph *graph, uint32_t node, uint32_t labe
     }
 }
 
-/* Labels fall to the lowest of their domain; each round they get further by one gpu. */
+/* Each gpu's label falls to the lowest number in its domain. A label advances at least one gpu per
+ * round, so ngpus rounds are enough. */
 static void find_domains(const struct tutti_graph *graph, uint32_t *ret_key)
 {
     uint32_t ngpus = graph->count[TUTTI_NODE_GPU];
@@ -44,7 +45,7 @@ static void find_domains(const struct tutti_graph *graph, uint32_t *ret_key)
             spread(graph, tutti_graph_gpu(graph, i), ret_key[i], ret_key, 0);
 }
 
-/* A number within the host counts all ports before it there. */
+/* Without a known rail, the index of the port within its host. */
 static uint32_t rail_of(const struct tutti_graph *graph, uint32_t net)
 {
     const struct tutti_graph_node *node = &graph->nodes[tutti_graph_net(graph, net)];
@@ -76,7 +77,8 @@ uint32_t tutti_groups_find(const struct tutti_graph *graph, enum tutti_grouping 
                            : grouping == TUTTI_GROUP_NUMA ? node->cpu
                                                            : node->host;
         }
-    /* From keys to numbers: from the end, so that keys that are still to be compared stay. */
+    /* Replaces keys by numbers in two passes. The first goes backwards, so that the keys it still
+     * compares are unchanged. */
     for (uint32_t i = count; i-- > 0;) {
         uint32_t first = 0;
 
@@ -108,7 +110,7 @@ static bool is_as_near(const struct tutti_path *a, const struct tutti_path *b)
     return !is_nearer(a, b) && !is_nearer(b, a);
 }
 
-/* The place of a gpu among those that are as near to a net as it is. */
+/* The index of a gpu among those that are equally near to a net. */
 static uint32_t place_at(const struct tutti_paths *paths, uint32_t gpu, uint32_t net)
 {
     uint32_t place = 0;
@@ -134,7 +136,7 @@ uint32_t tutti_affinity_find(const struct tutti_paths *paths, uint32_t gpu, uint
         ret_net[at] = net;
         count++;
     }
-    /* Turn each run of equally near ones by the gpu's place. */
+    /* Rotates each run of equally near nets by the gpu's index. */
     for (uint32_t begin = 0, end; begin < count; begin = end) {
         uint32_t turn;
 

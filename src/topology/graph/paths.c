@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding the best ways. A class is a rule of which links may follow each other; for each class in
- * turn, from the best on, what it reaches first gets its way by that class.
+ * Finds the best paths. A class is a rule for which links may follow each other. Classes are tried
+ * in order, from the best; an end gets its path from the first class that reaches it.
  *
- * Under one rule, width[h][state] is the widest way of at most h links, a state being a node and
- * how far the rule has come (its stage). The fewest links that reach the greatest width are taken.
+ * Under one rule, width[h][state] is the width of the widest path of at most h links to a state. A
+ * state is a node and a stage, which is the progress of the rule. The path with the fewest links
+ * among the widest ones is taken.
  */
 #include "topology/graph/paths.h"
 
@@ -35,13 +36,13 @@ enum tutti_path_class tutti_path_class_named(const char *name)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* A way from a gpu is looked for backwards from nets, too; so the rules that are not the same both
- * ways are asked with the link as the gpu's side sees it. */
+/* One step along a path. Paths between gpus and nets are searched from both ends, so rules that
+ * differ by direction check which end the path starts at. */
 struct step {
     enum tutti_link_kind kind;
     enum tutti_node_kind from, to;
     int stage;
-    bool is_start;      /* `from` is where the way begins */
+    bool is_start;      /* `from` is the start of the path */
     bool touches_cpu;
 };
 
@@ -50,13 +51,13 @@ static bool is_bus(const struct step *step)
     return step->kind == TUTTI_LINK_PCI || step->kind == TUTTI_LINK_PORT;
 }
 
-/* No way goes on from a gpu or net that it has not begun at, unless a rule says so. */
+/* True if a path would pass through a gpu or net. Most rules forbid that. */
 static bool goes_through_end(const struct step *step)
 {
     return !step->is_start && (step->from == TUTTI_NODE_GPU || step->from == TUTTI_NODE_NET);
 }
 
-/* Stages: gpus gone through. */
+/* The stage is the number of gpus passed. */
 static int step_nvlink(const struct step *step, int most_gpus)
 {
     if (step->kind != TUTTI_LINK_NVLINK || (step->from == TUTTI_NODE_CPU && !step->is_start))
@@ -66,7 +67,7 @@ static int step_nvlink(const struct step *step, int most_gpus)
     return step->stage < most_gpus ? step->stage + 1 : NO_STAGE;
 }
 
-/* Stages: switches gone through. */
+/* The stage is the number of switches passed. */
 static int step_switches(const struct step *step, int most_switches)
 {
     int stage = step->stage;
@@ -78,7 +79,8 @@ static int step_switches(const struct step *step, int most_switches)
     return stage > most_switches ? NO_STAGE : stage;
 }
 
-/* The coherent link first and then the bus, or the other way round. Stage 1: that it is passed. */
+/* The coherent link and then the bus, or the other way round. Stage 1: the coherent link is
+ * behind. */
 static int step_coherent(const struct step *step)
 {
     if (goes_through_end(step))
@@ -88,8 +90,8 @@ static int step_coherent(const struct step *step)
     return is_bus(step) ? step->stage : NO_STAGE;
 }
 
-/* NVLinks to another gpu, and then switches to a net; or the other way round. Stages: 0 has taken
- * NVLinks or nothing, 1 switches; from a net on, 1 begins and 2 is NVLinks. */
+/* NVLinks to another gpu, then switches to a net; or the reverse. From a gpu: stage 0 is NVLinks or
+ * nothing yet, stage 1 switches. From a net: stage 1 is switches, stage 2 NVLinks. */
 static int step_relay(const struct step *step)
 {
     bool is_nvlink = step->kind == TUTTI_LINK_NVLINK && step->from != TUTTI_NODE_CPU &&
@@ -102,14 +104,16 @@ static int step_relay(const struct step *step)
     if (step->from == TUTTI_NODE_NET)
         return NO_STAGE;
     if (step->from == TUTTI_NODE_GPU && !step->is_start)
-        /* The one gpu in between: from NVLinks to the bus, or from the bus to NVLinks. */
+        /* At the gpu in between, the path changes from NVLinks to the bus, or from the bus to
+         * NVLinks. */
         return step->stage == 0 && !is_nvlink ? 1 : step->stage == 1 && is_nvlink ? 2 : NO_STAGE;
     if (step->is_start)
         return is_nvlink ? 0 : NO_STAGE;
     return (step->stage == 1) == !is_nvlink ? step->stage : NO_STAGE;
 }
 
-/* Through CPUs, between them if may_cross. Stages: CPUs gone through, two for more. */
+/* Through CPUs; links between CPUs only if may_cross. The stage is the number of CPUs passed, 2 for
+ * two or more. */
 static int step_cpus(const struct step *step, bool may_cross)
 {
     bool is_local = is_bus(step) || step->kind == TUTTI_LINK_C2C ||
@@ -123,7 +127,7 @@ static int step_cpus(const struct step *step, bool may_cross)
     return stage > 1 && !may_cross ? NO_STAGE : stage;
 }
 
-/* Over the fabric once: stage 1 is behind it. */
+/* Over the fabric once. Stage 1: the fabric is behind. */
 static int step_fabric(const struct step *step)
 {
     bool is_local = is_bus(step) || step->kind == TUTTI_LINK_C2C ||
@@ -134,7 +138,7 @@ static int step_fabric(const struct step *step)
         return NO_STAGE;
     if (step->kind == TUTTI_LINK_FABRIC)
         return step->to == TUTTI_NODE_FABRIC ? (step->stage == 0 ? 1 : NO_STAGE) : step->stage;
-    /* Through a port only on the way to the fabric, or from it. */
+    /* A port may be passed only on the way to the fabric or from it. */
     if (step->from == TUTTI_NODE_NET && !step->is_start && step->stage == 0)
         return NO_STAGE;
     return is_local ? step->stage : NO_STAGE;
@@ -158,13 +162,13 @@ static int next_stage(enum tutti_path_class class, const struct step *step)
     }
 }
 
-/* Is a way whole at that stage? */
+/* True if a path that ends in this stage is complete. */
 static bool is_whole(enum tutti_path_class class, uint32_t stage)
 {
     return class != TUTTI_PATH_P2C || stage == 1;
 }
 
-/* May two ends have a way of that class? */
+/* True if two ends may have a path of that class. */
 static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, uint32_t from,
                   uint32_t to)
 {
@@ -181,7 +185,7 @@ static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, 
     if (class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C)
         if (!is_gpu_net)
             return false;
-    /* Without direct access data goes through the CPU's memory. */
+    /* Without direct access to a device's memory, its data goes through the CPU's memory. */
     return !((is_gpu_net || is_gpu_gpu) && is_direct) ||
            (tutti_device_number(inventory, a->device, leave, 1) != 0 &&
             tutti_device_number(inventory, b->device, leave, 1) != 0);
@@ -192,10 +196,10 @@ static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, 
 struct walk {
     const struct tutti_graph *graph;
     size_t nstates;
-    uint32_t depth; /* links after which nothing gets wider */
+    uint32_t depth; /* number of links after which no width grows */
     double *width;  /* [LONGEST + 1][nstates]; 0: not reached */
-    uint32_t *link; /* by which it was reached; TUTTI_NO_NODE: as with one link less */
-    uint8_t *stage; /* that it was reached from */
+    uint32_t *link; /* last link of the path; TUTTI_NO_NODE: the same path as with one link less */
+    uint8_t *stage; /* stage before that link */
 };
 
 static void extend(struct walk *walk, enum tutti_path_class class, uint32_t start, uint32_t hops,
@@ -253,7 +257,8 @@ static void walk_from(struct walk *walk, enum tutti_path_class class, uint32_t s
     }
 }
 
-/* The stage and the fewest links by which a node is reached at its greatest width. */
+/* Finds the stage and the smallest number of links at which a node is reached with its greatest
+ * width. */
 static bool best_state(const struct walk *walk, enum tutti_path_class class, uint32_t node,
                        uint32_t *ret_hops, uint32_t *ret_stage)
 {
@@ -305,7 +310,8 @@ static int add_hops(struct finder *finder, struct tutti_path *path, const uint32
     return TUTTI_OK;
 }
 
-/* From the link into the root complex on, what a gpu sends through one of Intel's is more. */
+/* Intel's root complexes need more bytes for gpu traffic: from the link into one on, the demand is
+ * higher. */
 static void weigh_hops(struct tutti_paths *paths, struct tutti_path *path, uint32_t from)
 {
     const struct tutti_graph *graph = paths->graph;

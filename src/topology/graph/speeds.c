@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rates that links are taken to have. */
+ * Assumed rates of links. */
 #include "topology/graph/speeds.h"
 
 #include <string.h>
@@ -9,11 +9,11 @@
 enum { PCI_INFINIBAND = 0x0207 };
 
 struct generation {
-    int64_t least; /* compute capability, or CPU model */
+    int64_t least; /* lowest value of the generation: compute capability, CPU model or Mbit/s */
     double bytes_per_s;
 };
 
-/* The last one that begins at or below `value`. */
+/* The rate of the last generation that begins at or below `value`. */
 static double rate_of(const struct generation *table, size_t count, int64_t value)
 {
     double rate = table[0].bytes_per_s;
@@ -25,7 +25,7 @@ static double rate_of(const struct generation *table, size_t count, int64_t valu
 
 #define RATE_OF(table, value) rate_of(table, sizeof(table) / sizeof((table)[0]), value)
 
-/* AMD's names come as "910" or as "gfx942"; both mean the same family by their first digits. */
+/* AMD's names have the form "910" or "gfx942"; the first digits identify the family in both. */
 static double speed_xgmi(const char *gcn)
 {
     static const struct {
@@ -60,7 +60,7 @@ double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu)
     return RATE_OF(generations, tutti_device_number(inventory, gpu, TUTTI_PROPERTY_SM, 80));
 }
 
-/* What such a gpu or nic has; in GT/s. */
+/* The usual GT/s of such a gpu or nic. */
 static double usual_gts(const struct tutti_inventory *inventory, uint32_t pci)
 {
     static const struct generation gpus[] = {{0, 8}, {80, 16}, {90, 32}};
@@ -85,7 +85,7 @@ static double usual_gts(const struct tutti_inventory *inventory, uint32_t pci)
 double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
                        enum tutti_source *ret_source)
 {
-    /* GT/s of each generation, and of 16 lanes what programs see. */
+    /* GT/s of each generation, and the rate that programs reach on 16 lanes. */
     static const struct {
         double gts, bytes_per_s;
     } generations[] = {{2.5, 3 * GB}, {5, 6 * GB},   {8, 12 * GB},
@@ -115,7 +115,7 @@ static bool is_intel(const struct tutti_inventory *inventory, uint32_t cpu)
 
 double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu)
 {
-    /* Broadwell, Skylake, Sapphire Rapids, Granite Rapids and Emerald Rapids (family 6). */
+    /* Models of family 6: Broadwell, Skylake, Sapphire Rapids; Granite and Emerald Rapids. */
     static const struct generation intel[] = {
         {0, 6 * GB}, {0x55, 10 * GB}, {0x8f, 22 * GB}, {0xad, 40 * GB},
     };

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What links carry when nobody has measured: rates that programs reach, not those of data sheets.
- * They are those that NCCL 2.29 and RCCL 2.22 reckon with, so that plans can be held against
- * theirs.
+ * Rates of links that were not measured. They are rates that programs reach, not those of data
+ * sheets: the ones that NCCL 2.29 and RCCL 2.22 use, so that plans can be compared with theirs.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 #define TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 
 #include "topology/inventory/inventory.h"
 
-/* A nic without a place on a bus does not limit its ports. */
+/* The rate between a cpu and a nic that is on no bus: so high that it does not limit the nic's
+ * ports. */
 #define TUTTI_LOCAL_BYTES_PER_S 5e12
 
-/* One NVLink or xGMI link of a gpu, by its generation. */
+/* Rate in B/s of one NVLink or xGMI link of a gpu, by its generation. */
 double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu);
 
-/* The link of a pci device upwards. What is not known is assumed: 16 lanes, of the generation that
- * such a gpu or nic has, or the third; *ret_source is then ASSUMED. */
+/* Rate in B/s of the link from a pci device upwards. Unknown values are assumed: 16 lanes, and the
+ * generation that is usual for the gpu or nic, or else the third; *ret_source is then ASSUMED. */
 double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
                        enum tutti_source *ret_source);
 
-/* Between two NUMA nodes of such a CPU. */
+/* Rate in B/s between two NUMA nodes of such a CPU. */
 double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu);
 
-/* A port; where nothing is known 100 Gbit/s on InfiniBand, else 10. */
+/* Rate in B/s of a port. If it is not known: 100 Gbit/s on InfiniBand, else 10. */
 double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                        enum tutti_source *ret_source);
 
-/* Do gpus that talk through this CPU's root complex need 6 bytes for 5, as on Intel's, which cut
- * their traffic in packets of 64 bytes? */
+/* True if gpus that communicate through this CPU's root complex need 6 bytes for every 5, as on
+ * Intel's CPUs, which split this traffic into packets of 64 bytes. */
 bool tutti_speed_has_p2p_overhead(const struct tutti_inventory *inventory, uint32_t cpu);
 
 #endif

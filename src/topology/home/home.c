@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a thread lives, from /sys/devices/system. Of any CPU the kernel tells which others share
- * its package, memory and cache: if all that a thread may run on are among these, it lives there.
- * So a handful of files is enough, however many CPUs there are. */
+ * Where a thread runs, from /sys/devices/system. For any CPU the kernel lists the CPUs that share
+ * its package, memory and cache. If this list holds all CPUs that a thread may run on, the thread
+ * belongs there. So a handful of files is enough, however many CPUs there are. */
 #include "topology/home/home.h"
 
 #include "base/result.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Lists of thousands of CPUs, each by itself, fit. */
+/* Long enough for a list of thousands of CPUs without ranges. */
 enum { LIST_BYTES = 16384, CACHE_LEVELS = 8 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ static bool read_line(const char *path, char *ret_line, size_t size_bytes)
     return is_read;
 }
 
-/* "0-3,8": a CPU that does not fit in a set makes the list none of ours. */
+/* Parses a list such as "0-3,8". False also if a CPU number does not fit in a cpu_set_t. */
 static bool parse_list(const char *text, cpu_set_t *ret_cpus)
 {
     cpu_set_t cpus;
@@ -69,7 +69,7 @@ static int first_of(const cpu_set_t *cpus)
     return -1;
 }
 
-/* The number of the first CPU of the list in the file, if all of `cpus` are in it; else -1. */
+/* The first CPU of the list in the file, if the list holds all of `cpus`; else -1. */
 static int32_t home_in(const char *path, const cpu_set_t *cpus)
 {
     char *line = malloc(LIST_BYTES);
@@ -101,7 +101,7 @@ static int32_t package_of(const char *root, int cpu, const cpu_set_t *cpus)
     return found;
 }
 
-/* The CPU's folder has a link to that of its node. */
+/* The node's number comes from a link in the CPU's folder. */
 static int32_t memory_of(const char *root, int cpu, const cpu_set_t *cpus)
 {
     char path[PATH_MAX];
@@ -123,7 +123,7 @@ static int32_t memory_of(const char *root, int cpu, const cpu_set_t *cpus)
     return home_in(path, cpus) < 0 ? -1 : node;
 }
 
-/* The kernel numbers caches from the core outwards: the last one there is. */
+/* The kernel numbers caches from the core outwards, so the highest index is the last level. */
 static int32_t cache_of(const char *root, int cpu, const cpu_set_t *cpus)
 {
     char path[PATH_MAX];
@@ -156,7 +156,7 @@ void tutti_home_find(struct tutti_home *ret_home)
 
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
         tutti_home_of("", &cpus, ret_home);
-    else /* more CPUs than a set holds */
+    else /* the host has more CPUs than a cpu_set_t holds */
         *ret_home = TUTTI_HOME_UNKNOWN;
 }
 

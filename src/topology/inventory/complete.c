@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What files leave to the driver, as far as they let us see it. */
+ * Fills in what files leave to the driver, as far as it can be inferred
+ * (tutti_inventory_complete). */
 #include "topology/inventory/inventory.h"
 
 #include "base/log.h"
@@ -10,11 +11,11 @@
 
 /* ---- nets that are listed below every cpu ---------------------------------------------------- */
 
-/* A net of a nic that hangs below a cpu. */
+/* A net of a nic that is directly below a cpu. */
 struct place {
     const struct tutti_inventory *inventory;
     uint32_t net, cpu;
-    uint32_t order; /* in the tree */
+    uint32_t order; /* position in the tree */
 };
 
 static int compare(int64_t a, int64_t b)
@@ -22,7 +23,7 @@ static int compare(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* 0: they are one net, as far as their values tell. */
+/* 0 if both are the same net, as far as their values tell. */
 static int compare_nets(const struct place *a, const struct place *b)
 {
     static const enum tutti_property same[] = {
@@ -49,7 +50,7 @@ static int compare_places(const void *left, const void *right)
     return order != 0 ? order : compare(a->order, b->order);
 }
 
-/* Nothing but a name or a number tells nets without a bus apart. */
+/* Nets without a bus can be told apart only by a name or a number. */
 static bool is_named(const struct tutti_inventory *inventory, uint32_t net)
 {
     return tutti_device_has(inventory, net, TUTTI_PROPERTY_NET_NAME) ||
@@ -99,7 +100,7 @@ static int drop_repeated_nets(struct tutti_inventory *inventory)
 
 /* ---- devices that have a class and no name --------------------------------------------------- */
 
-/* Numbers of one host that are free from here on. */
+/* The next free numbers of one host. */
 struct numbers {
     int64_t host_hash;
     bool is_set;
@@ -150,7 +151,7 @@ static int name_device(struct tutti_inventory *inventory, uint32_t pci, enum tut
                                    (*number)++);
 }
 
-/* The plain VGA of a server's management controller or of a hypervisor computes nothing. */
+/* The plain VGA of a server's management controller or of a hypervisor is no GPU for computing. */
 static bool is_console(int64_t vendor)
 {
     static const int64_t makers[] = {
@@ -164,11 +165,11 @@ static bool is_console(int64_t vendor)
     return false;
 }
 
-/* What a device of that class is; COUNT: none of ours. */
+/* The kind of device that a PCI class stands for; TUTTI_DEVICE_COUNT: none of interest. */
 static enum tutti_device_kind kind_of_class(int64_t class, int64_t vendor)
 {
     switch (class >> 16) {
-    case 0x03: /* display; 0x0302 is without a screen */
+    case 0x03: /* display controller; 0x0302 has no screen */
         return class >> 8 == 0x0300 && is_console(vendor) ? TUTTI_DEVICE_COUNT : TUTTI_DEVICE_GPU;
     case 0x12: /* processing accelerator */
         return TUTTI_DEVICE_GPU;
@@ -203,7 +204,7 @@ static int name_by_class(struct tutti_inventory *inventory)
 
 /* ---- devices of which there is a bus id alone ------------------------------------------------ */
 
-/* Has the inventory pci with bus ids below cpus, and nothing else? */
+/* True if the inventory holds pci with bus ids below cpus, and nothing else. */
 static bool is_bare(const struct tutti_inventory *inventory)
 {
     uint32_t device = TUTTI_NO_DEVICE;
@@ -224,8 +225,8 @@ static bool is_bare(const struct tutti_inventory *inventory)
     return has_pci;
 }
 
-/* Does a device follow on the one that the file has before it? Functions do not count: domains,
- * buses or device numbers are given out one after the other. */
+/* True if a device is numbered right after the previous one in the file. The function number does
+ * not count: domains, buses or device numbers are assigned consecutively. */
 static bool follows(int64_t before, int64_t busid)
 {
     int64_t step = busid - before;
@@ -233,8 +234,8 @@ static bool follows(int64_t before, int64_t busid)
     return step == 1 << 4 || step == 1 << 12 || step == INT64_C(1) << 20;
 }
 
-/* GPUs are listed one after the other, as the machine numbers them, and the file's first device is
- * one of them. `before` is the bus id of the GPU before this device, less than 0 at the first. */
+/* Files list GPUs consecutively, as the machine numbers them, and begin with a GPU. `before` is the
+ * bus id of the previous GPU; negative for the first device. */
 static enum tutti_device_kind kind_by_order(const struct tutti_inventory *inventory, uint32_t pci,
                                             int64_t *before)
 {

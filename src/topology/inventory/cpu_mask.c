@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sets of CPUs. */
+ * Sets of CPUs: reading, writing and combining them. */
 #include "topology/inventory/cpu_mask.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One word, up to a comma or the end. NULL: no word. */
+/* Parses one word, up to a comma or the end. Returns the position behind it; NULL: no word. */
 static const char *parse_word(const char *at, uint32_t *ret_word)
 {
     size_t digits;
@@ -44,7 +44,7 @@ bool tutti_cpu_mask_parse(const char *text, struct tutti_cpu_mask *ret_mask)
     return true;
 }
 
-/* A decimal number of a CPU. NULL: none. */
+/* Parses the decimal number of a CPU. Returns the position behind it; NULL: none. */
 static const char *parse_cpu(const char *at, uint32_t *ret_cpu)
 {
     size_t digits = strspn(at, "0123456789");

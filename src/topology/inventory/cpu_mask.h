@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sets of CPUs, and the forms that files write them in. */
+ * Sets of CPUs, and the notations that files use for them. */
 #ifndef TUTTI_TOPOLOGY_INVENTORY_CPU_MASK_H
 #define TUTTI_TOPOLOGY_INVENTORY_CPU_MASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As many as Linux can be built for. */
+/* The largest number of CPUs that Linux can be built for. */
 #define TUTTI_CPUS 8192
 #define TUTTI_CPU_WORDS (TUTTI_CPUS / 32)
-/* Room for any mask's written form. */
+/* Enough for the written form of any mask, with its terminating zero. */
 #define TUTTI_CPU_MASK_BYTES (9 * TUTTI_CPU_WORDS + 1)
 
 struct tutti_cpu_mask {
     uint32_t words[TUTTI_CPU_WORDS]; /* CPUs 0 to 31 in the first */
 };
 
-/* "ffff0000,0000ffff" and "0xff,,0x0": words of up to 8 digits, the highest first, none is 0.
- * false: it is none, or has CPUs beyond TUTTI_CPUS. */
+/* Parses "ffff0000,0000ffff" or "0xff,,0x0": words of up to 8 hexadecimal digits, highest first; an
+ * empty word is 0. False if the text is no mask, or has CPUs beyond TUTTI_CPUS. */
 bool tutti_cpu_mask_parse(const char *text, struct tutti_cpu_mask *ret_mask);
-/* "0-3,8": the kernel's lists; blanks may follow, and "" is no CPU. */
+/* Parses a list as the kernel writes it, such as "0-3,8". Trailing blanks are allowed; "" is the
+ * empty set. */
 bool tutti_cpu_mask_parse_list(const char *text, struct tutti_cpu_mask *ret_mask);
-/* Words of 8 digits, the highest that is not 0 first; "00000000" where there is none. */
+/* Writes words of 8 digits, beginning with the highest that is not 0; "00000000" for the empty
+ * set. */
 void tutti_cpu_mask_write(const struct tutti_cpu_mask *mask,
                           char ret_text[TUTTI_CPU_MASK_BYTES]);
 
 void tutti_cpu_mask_add(struct tutti_cpu_mask *mask, uint32_t cpu);
-/* The first CPU of the mask from `cpu` on; TUTTI_CPUS: none. */
+/* The first CPU of the mask that is at least `cpu`; TUTTI_CPUS: none. */
 uint32_t tutti_cpu_mask_next(const struct tutti_cpu_mask *mask, uint32_t cpu);
 uint32_t tutti_cpu_mask_count(const struct tutti_cpu_mask *mask);
 bool tutti_cpu_mask_overlaps(const struct tutti_cpu_mask *a, const struct tutti_cpu_mask *b);

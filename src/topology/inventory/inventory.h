@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a machine consists of, as far as somebody has found out: a tree of devices, each with
- * properties, each property with who found it. Detectors and readers of files fill it in any order;
- * graph/ makes a graph of it.
+ * The devices of a machine, as far as they are known: a tree of devices with properties; each
+ * property records the source that found it. Detectors and file readers fill it in any order;
+ * graph/ builds a graph from it.
  *
  *   system > cpu > pci > ... > pci > gpu > nvlink, c2c
  *                                  > nic > net
  *                cpu > nic > net                       (devices without a place on a PCI bus)
  *
- * A `cpu` is a NUMA node; a `pci` without children is a device that nobody has named yet, one with
- * pci below it a bridge or a switch. Kinds and properties are those of NCCL's topology XML, so that
- * form holds an inventory without loss (formats/nccl_xml.h).
+ * A `cpu` is a NUMA node. A `pci` without children is a device whose function is not known; a `pci`
+ * that has other pci below it is a bridge or a switch. Kinds and properties are those of NCCL's
+ * topology XML, so that format holds an inventory without loss (formats/nccl_xml.h).
  */
 #ifndef TUTTI_TOPOLOGY_INVENTORY_INVENTORY_H
 #define TUTTI_TOPOLOGY_INVENTORY_INVENTORY_H
@@ -18,50 +18,50 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A larger machine is not believed. */
+/* Upper bound on devices; anything larger is taken for an error. */
 #define TUTTI_INVENTORY_DEVICES 16384
 #define TUTTI_NO_DEVICE UINT32_MAX
 
 enum tutti_device_kind {
-    TUTTI_DEVICE_SYSTEM,  /* the root: one host, or hosts that cpus tell apart by host_hash */
+    TUTTI_DEVICE_SYSTEM,  /* the root: one host, or several, whose cpus differ in host_hash */
     TUTTI_DEVICE_CPU,     /* a NUMA node */
     TUTTI_DEVICE_PCI,
-    TUTTI_DEVICE_PCILINK, /* of a PCI switch to another one, beside the tree */
-    TUTTI_DEVICE_GPU,     /* what its pci is */
-    TUTTI_DEVICE_NVLINK,  /* all links of the gpu to one target; AMD's xGMI too */
+    TUTTI_DEVICE_PCILINK, /* a link from a PCI switch to another one, outside the tree */
+    TUTTI_DEVICE_GPU,     /* its parent pci is this GPU */
+    TUTTI_DEVICE_NVLINK,  /* all links of the gpu to one target; also AMD's xGMI */
     TUTTI_DEVICE_C2C,     /* the gpu's coherent link to its CPU */
-    TUTTI_DEVICE_NIC,     /* what its pci is: one or more ports */
+    TUTTI_DEVICE_NIC,     /* its parent pci is this card: one or more ports */
     TUTTI_DEVICE_NET,     /* a port */
     TUTTI_DEVICE_COUNT
 };
 
-/* Who says so; of two that differ the later in this list wins. */
+/* Where a value comes from. If two sources differ, the later one in this list wins. */
 enum tutti_source {
     TUTTI_SOURCE_NOBODY,   /* not known */
-    TUTTI_SOURCE_ASSUMED,  /* ours, from what such devices usually have */
+    TUTTI_SOURCE_ASSUMED,  /* filled in by us with what such devices usually have */
     TUTTI_SOURCE_SYSFS,    /* the kernel: /sys and /proc */
     TUTTI_SOURCE_HWLOC,
     TUTTI_SOURCE_VERBS,
     TUTTI_SOURCE_NVML,
-    TUTTI_SOURCE_FILE,     /* the user's file, or line */
+    TUTTI_SOURCE_FILE,     /* the user's file or line */
     TUTTI_SOURCE_MEASURED,
     TUTTI_SOURCE_COUNT
 };
 
-/* How a property is held, read and written. */
+/* The type of a property and its text format. */
 enum tutti_property_form {
-    TUTTI_FORM_NUMBER, /* decimal; 0x is read too */
+    TUTTI_FORM_NUMBER, /* decimal; 0x is accepted too */
     TUTTI_FORM_HEX,    /* 0x... */
-    TUTTI_FORM_ID,     /* 0x...; of other text, such as a redaction leaves, a number is made */
+    TUTTI_FORM_ID,     /* 0x...; other text, such as a redacted id, is hashed to a number */
     TUTTI_FORM_REAL,
     TUTTI_FORM_BUSID,  /* dddd:bb:dd.f, lower case */
-    TUTTI_FORM_GTS,    /* "16.0 GT/s PCIe"; a real */
-    TUTTI_FORM_MASK,   /* of CPUs: "ffff0000,0000ffff", the highest word first */
+    TUTTI_FORM_GTS,    /* "16.0 GT/s PCIe"; a real number */
+    TUTTI_FORM_MASK,   /* a set of CPUs: "ffff0000,0000ffff", highest word first */
     TUTTI_FORM_TEXT,
 };
 
 #define TUTTI_ON(kind) (1u << TUTTI_DEVICE_##kind)
-/* name, its name in files, the kinds of device that have it, form, what it means */
+/* Identifier, name in files, kinds of device that have the property, form, meaning. */
 #define TUTTI_PROPERTIES(X)                                                                        \
     X(VERSION, "version", TUTTI_ON(SYSTEM), NUMBER, "of NCCL's form; AMD's has 2")                 \
     X(MODEL_NAME, "model", TUTTI_ON(SYSTEM) | TUTTI_ON(CPU) | TUTTI_ON(GPU), TEXT,                 \
@@ -131,13 +131,13 @@ struct tutti_value {
 
 struct tutti_device {
     enum tutti_device_kind kind;
-    uint32_t parent;      /* TUTTI_NO_DEVICE: the root */
-    uint32_t first_child, last_child, next; /* in the order of adding */
-    enum tutti_source found_by;             /* who said that there is such a device here */
+    uint32_t parent;      /* TUTTI_NO_DEVICE at the root */
+    uint32_t first_child, last_child, next; /* children in the order of adding */
+    enum tutti_source found_by;             /* source of the device's place */
     struct tutti_value value[TUTTI_PROPERTY_COUNT];
 };
 
-/* Device 0 is the root, of kind system. Zeroed, it has none. */
+/* Device 0 is the root, of kind system. A zeroed inventory has no devices, not even a root. */
 struct tutti_inventory {
     struct tutti_device *devices;
     uint32_t count, capacity;
@@ -145,56 +145,64 @@ struct tutti_inventory {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* An inventory with its root alone, whose version is assumed to be 1. */
+/* Creates an inventory that holds only its root, with version 1 as an assumed value.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_create(struct tutti_inventory **ret_inventory);
 void tutti_inventory_destroy(struct tutti_inventory *inventory);
 
-/* Add a device below another. TUTTI_ERR_ARGUMENT: too many, or none of that kind goes there. */
+/* Adds a device as the last child of another. TUTTI_ERR_ARGUMENT: the inventory is full, or this
+ * kind cannot be below that parent; TUTTI_ERR_SYSTEM: no memory. May move `devices`: keep indexes,
+ * not pointers. */
 int tutti_inventory_add(struct tutti_inventory *inventory, uint32_t parent,
                         enum tutti_device_kind kind, enum tutti_source source,
                         uint32_t *ret_device);
-/* May such a device stand below such another? */
+/* True if a device of this kind may be a child of a device of kind `parent`. */
 bool tutti_device_fits(enum tutti_device_kind parent, enum tutti_device_kind kind);
-/* Move a device with all below it to another parent, as its last child. */
+/* Moves a device, with all devices below it, to the end of another parent's children.
+ * TUTTI_ERR_ARGUMENT: the kind cannot be there, or the parent is below the device. */
 int tutti_inventory_move(struct tutti_inventory *inventory, uint32_t device, uint32_t parent);
-/* Take a device with all below it out of the tree: it stays in the array, with itself as parent. */
+/* Takes a device, with all devices below it, out of the tree. Its entry remains in the array, with
+ * itself as parent, so indexes of other devices stay valid. */
 void tutti_inventory_remove(struct tutti_inventory *inventory, uint32_t device);
 bool tutti_inventory_has(const struct tutti_inventory *inventory, uint32_t device);
 
-/* The devices in the tree's order, root first: the one after `device` (TUTTI_NO_DEVICE: the first),
- * TUTTI_NO_DEVICE at the end. */
+/* Iterates over the tree, parents before their children: the device after `device`, or the root for
+ * TUTTI_NO_DEVICE; TUTTI_NO_DEVICE at the end. */
 uint32_t tutti_inventory_next(const struct tutti_inventory *inventory, uint32_t device);
-/* The same, of one kind only. */
+/* As tutti_inventory_next(), but only devices of one kind. */
 uint32_t tutti_inventory_next_of(const struct tutti_inventory *inventory, uint32_t device,
                                  enum tutti_device_kind kind);
-/* The nearest of that kind above a device, or itself; TUTTI_NO_DEVICE: none. */
+/* The nearest device of that kind among a device and its ancestors; TUTTI_NO_DEVICE: none. */
 uint32_t tutti_inventory_above(const struct tutti_inventory *inventory, uint32_t device,
                                enum tutti_device_kind kind);
-/* The first pci with that bus id; TUTTI_NO_DEVICE: none. */
+/* The first pci with that bus id, on any host; TUTTI_NO_DEVICE: none. */
 uint32_t tutti_inventory_find_pci(const struct tutti_inventory *inventory, int64_t busid);
 
-/* Are both trees alike: kinds, order, values? Who found what does not count. */
+/* True if both trees have the same kinds, order and values. Sources are not compared. */
 bool tutti_inventory_equal(const struct tutti_inventory *a, const struct tutti_inventory *b);
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 
-/* Put in what another view of the same hosts has, or knows better: devices are the same if they
- * have the same bus id, NUMA number, name or target. On error part of it is in. */
+/* Merges another view of the same hosts: adds the devices that are missing in `into`, and takes
+ * over each value whose source is better. Devices are matched by bus id, NUMA number, name or
+ * target. On error the merge is incomplete. */
 int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inventory *from);
 
-/* Fill in, as assumed, what a file leaves to the driver, so that a graph can be made of it:
- * - a pci of a GPU's or NIC's class that has nothing below it gets its gpu, or nic and net,
- *   numbered on in the tree's order after those that are there;
- * - where a file has bus ids and nothing else, those that ascend one by one are gpus, and those
- *   that break that order nics; if none does, all stay unnamed, and the log says so;
- * - a net without a place on a bus that is listed below several cpus of a host stays below the
+/* Fills in, as assumed, what a file leaves to the driver, so that a graph can be built:
+ * - A pci of a GPU's or NIC's class that has nothing below it gets its gpu, or its nic and net.
+ *   They are numbered in tree order, after the numbers already in use.
+ * - In a file with bus ids only, devices whose bus ids ascend in steps of one are taken for gpus,
+ *   and those that break this order for nics. If none breaks it, or gpus are not the majority,
+ *   all stay unnamed, and the log says so.
+ * - A net that is on no bus and is listed below several cpus of a host stays only below the
  *   first.
- * What is known stays as it is, and what nobody can know (speeds, sm) stays out. */
+ * Known values are kept. Values that cannot be guessed (speeds, sm) stay unset. */
 int tutti_inventory_complete(struct tutti_inventory *inventory);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Set a property unless a better source has. What does not fit the kind is our bug. */
+/* Sets a property, unless it has a value of a better source. The device's kind must have the
+ * property; this is asserted. */
 int tutti_device_set_number(struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_property property, enum tutti_source source,
                             int64_t number);
@@ -203,26 +211,27 @@ int tutti_device_set_real(struct tutti_inventory *inventory, uint32_t device,
 int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
                           enum tutti_property property, enum tutti_source source,
                           const char *text);
-/* From its written form. TUTTI_ERR_ARGUMENT, noted not logged: no value of that form. A speed that
- * says nothing ("", "Unknown") is 0. */
+/* Sets a property from its text format. TUTTI_ERR_ARGUMENT: the text does not have that format; the
+ * message is recorded but not logged. A link speed that is no number ("", "Unknown") is stored as
+ * 0. */
 int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
                              enum tutti_property property, enum tutti_source source,
                              const char *written);
 
-/* Take the value over as it is, with who found it, whoever has spoken before. */
+/* Copies a value with its source, regardless of the source of the old value. */
 int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
                             enum tutti_property property, const struct tutti_inventory *from,
                             uint32_t other);
-/* The device does not have the property any more. */
+/* Removes the property from the device. */
 void tutti_device_clear(struct tutti_inventory *inventory, uint32_t device,
                         enum tutti_property property);
 
-/* The value, or `fallback` where there is none. */
+/* The value, or `fallback` if the device does not have the property. */
 int64_t tutti_device_number(const struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_property property, int64_t fallback);
 double tutti_device_real(const struct tutti_inventory *inventory, uint32_t device,
                          enum tutti_property property, double fallback);
-/* "" where there is none. */
+/* The text, or "" if the device does not have the property. Valid until the value changes. */
 const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t device,
                               enum tutti_property property);
 static inline bool tutti_device_has(const struct tutti_inventory *inventory, uint32_t device,
@@ -230,7 +239,8 @@ static inline bool tutti_device_has(const struct tutti_inventory *inventory, uin
 {
     return inventory->devices[device].value[property].found_by != TUTTI_SOURCE_NOBODY;
 }
-/* The written form; reading it gives the same value. Its length as snprintf's. */
+/* Writes a value in its text format, which reads back as the same value. Returns the length as
+ * snprintf does. The device must have the property. */
 int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
                        enum tutti_property property, char *ret_text, size_t size_bytes);
 
@@ -244,21 +254,25 @@ struct tutti_property_info {
 };
 
 const struct tutti_property_info *tutti_property_info(enum tutti_property property);
-/* The property of that name that such a device has; TUTTI_PROPERTY_COUNT: none. */
+/* The property of that name for a kind of device; TUTTI_PROPERTY_COUNT: none. */
 enum tutti_property tutti_property_named(enum tutti_device_kind kind, const char *name);
-/* "cpu", "pci", ... and back; "xgmi" is read as nvlink. COUNT: none. */
+/* A kind's name: "cpu", "pci", ...; and the kind of a name, where "xgmi" is accepted for nvlink and
+ * TUTTI_DEVICE_COUNT means none. */
 const char *tutti_device_kind_name(enum tutti_device_kind kind);
 enum tutti_device_kind tutti_device_kind_named(const char *name);
 /* "sysfs", "nvml", ... */
 const char *tutti_source_name(enum tutti_source source);
 
-/* "0000:3b:00.0" to a number and back; domains of up to 8 digits. false: it is none. */
+/* Converts between "0000:3b:00.0" and its number; the domain may have up to 8 digits. Parsing
+ * returns false if the text is no bus id. */
 bool tutti_busid_parse(const char *text, int64_t *ret_busid);
 int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes);
-/* Decimal, or 0x...; and a finite decimal one, in any locale. false: it is none. */
+/* Parse a decimal or 0x... integer, and a finite decimal real in any locale. False if the text is
+ * none. */
 bool tutti_number_parse(const char *text, int64_t *ret_number);
 bool tutti_real_parse(const char *text, double *ret_real);
-/* The fewest digits that read as the same value. */
+/* Writes the fewest digits that read back as the same value, in any locale. Returns the length as
+ * snprintf does. */
 int tutti_real_write(double real, char *ret_text, size_t size_bytes);
 
 #endif

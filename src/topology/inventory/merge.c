@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two views of one host become one: each device once, each property from whom knows best. */
+ * Merges two views of one host: each device appears once, and each property has the value of its
+ * best source. */
 #include "topology/inventory/inventory.h"
 
 #include "base/result.h"
@@ -20,7 +21,7 @@ static bool alike(const struct tutti_inventory *a, uint32_t i, const struct tutt
                : a->devices[i].value[property].number == b->devices[j].value[property].number;
 }
 
-/* The same thing? Of devices below the same parent. */
+/* True if two devices are the same; their parents must be the same already. */
 static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tutti_inventory *b,
                     uint32_t j)
 {
@@ -36,7 +37,7 @@ static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tu
     case TUTTI_DEVICE_NET:
         return alike(a, i, b, j, TUTTI_PROPERTY_NET_NAME) &&
                alike(a, i, b, j, TUTTI_PROPERTY_PORT) && alike(a, i, b, j, TUTTI_PROPERTY_DEV);
-    case TUTTI_DEVICE_NIC: /* below a pci there is one; below a cpu its ports tell */
+    case TUTTI_DEVICE_NIC: /* a pci has one nic; below a cpu the first port identifies it */
         return a->devices[a->devices[i].parent].kind == TUTTI_DEVICE_PCI ||
                (a->devices[i].first_child != TUTTI_NO_DEVICE &&
                 b->devices[j].first_child != TUTTI_NO_DEVICE &&
@@ -45,8 +46,8 @@ static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tu
     }
 }
 
-/* A PCI device may hang elsewhere in another's view; it is the same where it has the same bus id on
- * the same host. */
+/* A PCI device may have another parent in the other view; it is the same if it has the same bus id
+ * on the same host. */
 static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_inventory *from,
                          uint32_t device)
 {
@@ -61,7 +62,8 @@ static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_
     return TUTTI_NO_DEVICE;
 }
 
-/* `likely`: where it stands if both views have the same order, which saves looking through all. */
+/* `likely` is tried first: the device's place if both views have the same order. This avoids a
+ * search through all devices. */
 static uint32_t find(const struct tutti_inventory *into, uint32_t parent, uint32_t likely,
                      const struct tutti_inventory *from, uint32_t device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of PCI devices' families. */
+ * Tables of PCI device families. */
 #include "topology/inventory/pci_ids.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ bool tutti_pci_is_gpu(uint32_t pci_class, uint32_t vendor)
         return base == 0x03;
     if (vendor == TUTTI_PCI_AMD)
         return base == 0x03 || base == 0x12;
-    /* Intel's graphics within processors are VGA controllers. */
+    /* Intel's integrated graphics are VGA controllers (0x0300), so they are not GPUs here. */
     return vendor == TUTTI_PCI_INTEL && pci_class >> 8 == 0x0380;
 }
 
@@ -72,7 +72,8 @@ uint64_t tutti_nvlink_mbytes_per_s(int64_t sm)
 
 bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_lanes)
 {
-    /* GT/s and GB/s of a lane: 8 of 10 bits, 128 of 130, and 242 bytes of 256. */
+    /* GT/s and GB/s of a lane. The line codes carry 8 of 10 bits, 128 of 130 bits, and 242 of 256
+     * bytes. */
     static const double generations[][2] = {
         {2.5, 0.25},
         {5, 0.5},
@@ -83,7 +84,7 @@ bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_
         {128, 128.0 / 8 * 242 / 256},
     };
 
-    /* Some sources cut the fraction off: 31 for 31.5. */
+    /* Some sources truncate the rate: 31 for 31.5. */
     for (int is_cut = 0; is_cut < 2; is_cut++)
         for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++)
             for (uint32_t lanes = 1; lanes <= 16; lanes *= 2) {

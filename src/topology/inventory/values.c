@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Properties: their table, their written forms, and who may set them. */
+ * Properties: their table, their text formats, and which source may set them. */
 #include "topology/inventory/inventory.h"
 
 #include "base/result.h"
@@ -40,7 +40,7 @@ const char *tutti_source_name(enum tutti_source source)
 
 /* ---- written forms --------------------------------------------------------------------------- */
 
-/* domain << 20 | bus << 12 | device << 4 | function */
+/* Layout: domain << 20 | bus << 12 | device << 4 | function. */
 bool tutti_busid_parse(const char *text, int64_t *ret_busid)
 {
     uint64_t part[4] = {0};
@@ -70,12 +70,12 @@ int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes)
                     (unsigned)(bits & 0xf));
 }
 
-/* A program's locale may write 2,5. */
+/* In the program's locale 2.5 could have to be written 2,5. */
 struct locales {
     locale_t plain, kept;
 };
 
-/* Without the plain one, which lacks only where memory ends, the program's stays. */
+/* If newlocale() fails, which takes running out of memory, the program's locale stays in effect. */
 static struct locales begin_plain(void)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -122,7 +122,8 @@ bool tutti_real_parse(const char *text, double *ret_real)
     return is_real;
 }
 
-/* "16.0 GT/s PCIe", "8 GT/s"; "", "Unknown" and the like say nothing. */
+/* Accepts "16.0 GT/s PCIe" and "8 GT/s". Text that is no speed, such as "" or "Unknown", gives
+ * 0. */
 static bool parse_speed(const char *text, double *ret_real)
 {
     char *end;
@@ -130,7 +131,7 @@ static bool parse_speed(const char *text, double *ret_real)
 
     *ret_real = 0;
     if (strchr("0123456789", *text) == NULL || *text == '\0')
-        return strstr(text, "GT/s") == NULL; /* not "-5 GT/s" */
+        return strstr(text, "GT/s") == NULL; /* refuses "-5 GT/s" */
     value = strtod(text, &end);
     end += strspn(end, " ");
     if ((*end != '\0' && strncmp(end, "GT/s", 4) != 0) || !(value >= 0 && value < 1e6))
@@ -139,7 +140,7 @@ static bool parse_speed(const char *text, double *ret_real)
     return true;
 }
 
-/* Words of up to 8 hexadecimal digits, separated by commas. */
+/* True for words of up to 8 hexadecimal digits, separated by commas. */
 static bool is_mask(const char *text)
 {
     size_t digits;
@@ -151,8 +152,7 @@ static bool is_mask(const char *text)
     return digits > 0 && digits <= 8 && text[-1] == '\0';
 }
 
-/* A copy with 8 digits in every word, and no empty words before the first that is not. NULL: no
- * memory. */
+/* A copy with 8 digits in every word, without leading words that are zero. NULL: no memory. */
 static char *copy_mask(const char *text)
 {
     size_t nwords = 1, used = 0;
@@ -176,7 +176,7 @@ static char *copy_mask(const char *text)
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-/* Where to put a new value; NULL: a better source has spoken. */
+/* The place for a new value; NULL: a better source has set the property. */
 static struct tutti_value *open_value(struct tutti_inventory *inventory, uint32_t device,
                                       enum tutti_property property, enum tutti_source source)
 {
@@ -207,7 +207,7 @@ int tutti_device_set_real(struct tutti_inventory *inventory, uint32_t device,
     return TUTTI_OK;
 }
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static void put_text(struct tutti_value *value, enum tutti_source source, char *text)
 {
     if (value->found_by != TUTTI_SOURCE_NOBODY)
@@ -238,8 +238,8 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
     return TUTTI_OK;
 }
 
-/* A positive number that is alike for like texts (FNV-1a). Whether two ids are the same is all that is
- * ever asked of them, so files from which people removed the true ones still describe their machine. */
+/* A positive number that is equal for equal texts (FNV-1a). Ids are only ever compared, so files
+ * from which people removed the true ids still describe their machine. */
 static int64_t number_of_text(const char *text)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -349,7 +349,8 @@ const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t 
     return value->found_by == TUTTI_SOURCE_NOBODY ? "" : value->text;
 }
 
-/* The fewest digits that read as the same value again: 15 always show as few as were meant. */
+/* Writes the fewest digits that read back as the same value. Beginning with 15 is enough: %g drops
+ * trailing zeros. */
 static int write_real(double real, char *ret_text, size_t size_bytes)
 {
     char text[40];
@@ -371,7 +372,7 @@ int tutti_real_write(double real, char *ret_text, size_t size_bytes)
     return length;
 }
 
-/* Classes have six digits, ids of vendors and devices four. */
+/* Classes have six digits, ids of vendors and devices have four. */
 static int write_hex(enum tutti_property property, int64_t number, char *ret_text,
                      size_t size_bytes)
 {
@@ -380,7 +381,7 @@ static int write_hex(enum tutti_property property, int64_t number, char *ret_tex
     return snprintf(ret_text, size_bytes, "0x%0*" PRIx64, digits, (uint64_t)number);
 }
 
-/* As the kernel writes it, and NCCL expects it: one decimal, where that is exact. */
+/* Uses the format of the kernel, which NCCL expects: one decimal, if that is exact. */
 static int write_speed(double real, char *ret_text, size_t size_bytes)
 {
     char text[40];

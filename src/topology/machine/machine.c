@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine's life: from a name, a line of text or a file, to its end. */
+ * Loading a machine from a name, a description or a file, its rates at a given footprint, and its
+ * destruction. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/file.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rings and trees of a million ranks fit; what is larger is not a description. */
+/* Room for rings and trees of a million ranks; a larger file cannot be a description. */
 #define FILE_BYTES ((size_t)256 << 20)
 
 static int load_file(const char *name, uint32_t nranks, struct tutti_machine **ret_machine)
@@ -40,7 +41,7 @@ int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine *
     return load_file(text, nranks, ret_machine);
 }
 
-/* The machine's users see its arrays as immutable; only here they end. */
+/* The arrays are const for users of a machine; only here are they freed. */
 static void drop(const void *array)
 {
     free((void *)(uintptr_t)array);
@@ -67,7 +68,7 @@ double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks
                           (double)tutti_output_blocks(collective, nranks));
 }
 
-/* Replace the rate by the one that is in force, and leave nothing beyond it. */
+/* Replaces the rate by the one that applies to the footprint, and clears the `beyond` entries. */
 static void settle(double footprint_bytes, double *bytes_per_s, struct tutti_beyond *beyond)
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++) {

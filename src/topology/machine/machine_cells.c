@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cells of nodes: from a description, and back. */
+ * The cells of nodes: reading them from a description, and writing them. */
 #include "topology/machine/machine_cells.h"
 
 #include "base/result.h"
@@ -8,7 +8,8 @@
 
 /* ---- from a pattern ----------------------------------------------------------------------- */
 
-/* In which of a node's cells its rank number `index` is, when cells have these sizes, in turns. */
+/* The cell, within its node, of the node's rank number `index`. Cells have these sizes repeatedly;
+ * `round` is the sum of all sizes. */
 static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, uint32_t index)
 {
     uint32_t at = 0;
@@ -19,8 +20,9 @@ static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, 
     return (uint32_t)(index / round * sizes->count) + at;
 }
 
-/* `seen` and `last`, per node, are zero: how many of its ranks have come by, and the number of the
- * cell that the last of them lives in. The ranks of a node come by in order, so do its cells. */
+/* `seen` and `last` hold one entry per node and are zero at first: how many of the node's ranks
+ * were visited, and the number of the cell of its last visited rank. The ranks of a node are
+ * visited in order, and therefore its cells as well. */
 static uint32_t fill_cells(const struct tutti_numbers *sizes, const struct tutti_places *places,
                            uint32_t *seen, uint32_t *last, uint32_t *cell)
 {
@@ -86,14 +88,14 @@ int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_places
     cell = calloc(places->nranks, sizeof *cell);
     if (cell == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the cells of %u ranks", places->nranks);
-    places->cell = cell; /* whose machine is destroyed also on error */
+    places->cell = cell; /* the caller destroys the machine, and the array with it, on error too */
     if (draft->cells_are_listed)
         TUTTI_TRY(place_list(draft, places, cell, &places->ncells));
     else
         TUTTI_TRY(place_pattern(&draft->cells, places, cell, &places->ncells));
     if (places->ncells > places->nnodes)
         return TUTTI_OK;
-    /* Nodes of one cell each are as good as nodes without. */
+    /* One cell per node gives no more information than no cells. */
     free(cell);
     places->cell = NULL;
     places->ncells = 0;
@@ -102,8 +104,8 @@ int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_places
 
 /* ---- back ------------------------------------------------------------------------------------ */
 
-/* Ranks of the first cell, if all cells have as many, but for the last one of each node, and hold
- * its ranks in order; else 0. */
+/* The size of the first cell if that size, repeated, describes all cells: each but the last of its
+ * node has it, and cells hold the ranks of their node in order. Else 0. `cell` is scratch. */
 static uint32_t find_size(const struct tutti_places *places, uint32_t *cell)
 {
     uint32_t size = 0, ncells;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A description as it was read, before anything in it is held against anything else: the number of
- * ranks may come after what depends on it.
+ * A description as it was read, before its lines are checked against each other: the number of
+ * ranks may come after lines that depend on it.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_DRAFT_H
 #define TUTTI_TOPOLOGY_MACHINE_DRAFT_H
@@ -12,12 +12,13 @@
 
 /* The numbers of one line. A tree's root, -1, is UINT32_MAX. */
 struct tutti_numbers {
-    struct tutti_word at; /* the first; length 0: the line is not there */
+    struct tutti_word at; /* the first number; length 0: there is no such line */
     uint32_t *values;
     size_t count, capacity;
 };
 
-/* Lines that stand once; `ring` and `tree` may be repeated. */
+/* Lines that may appear once. `ring`, `tree`, `link` and `path` may be repeated and are not
+ * listed. */
 enum tutti_machine_line {
     TUTTI_LINE_RANKS,
     TUTTI_LINE_NODE,
@@ -40,13 +41,14 @@ enum tutti_machine_line {
     TUTTI_LINE_COUNT
 };
 
-/* A rate, and those of larger footprints. */
+/* A rate, and the rates of larger footprints. */
 struct tutti_speed {
     double bytes_per_s;
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
 };
 
-/* Where it stands is kept, for links and ranks may be given after it. */
+/* The position in the text is kept for errors, because links and ranks may be given after the
+ * path. */
 struct tutti_draft_path {
     uint32_t from, to;
     uint32_t first, count;
@@ -69,10 +71,10 @@ struct tutti_draft_links {
 
 struct tutti_draft {
     struct tutti_words words;
-    struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: not there */
+    struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: no such line */
     uint32_t nranks;
     struct tutti_numbers nodes, groups, cells, torus; /* sizes ... */
-    bool nodes_are_listed, groups_are_listed, cells_are_listed; /* ... or the place of each */
+    bool nodes_are_listed, groups_are_listed, cells_are_listed; /* ... or the place of each item */
     bool is_cyclic;
     struct tutti_numbers rings[TUTTI_MACHINE_ORDERS], trees[TUTTI_MACHINE_ORDERS];
     uint32_t nrings, ntrees;
@@ -83,19 +85,21 @@ struct tutti_draft {
     struct tutti_draft_links links;
 };
 
-/* A list of the place of each of `count` items: as many as there are, numbered as they first come.
- * `items` is their name, in messages. */
+/* Copies a list that gives the place of each of `count` items. Its length must be `count`, and
+ * places must be numbered in the order of their first items. `items` names the items in messages.
+ * TUTTI_ERR_ARGUMENT otherwise. */
 int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_numbers *list,
                           const char *items, uint32_t *of, uint32_t count, uint32_t *ret_nplaces);
 
-/* Check what belongs together and fill `machine`; the caller destroys its arrays, on error too. */
+/* Checks lines against each other and fills `machine` (all but links and paths). nranks as in
+ * tutti_machine_parse(). The caller destroys the machine's arrays, on error too. */
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine);
 
-/* machine_links_text.c: the rest of a line `link`, and of a line `path`. */
+/* machine_links_text.c: read the rest of a line `link`, or of a line `path`. */
 int tutti_draft_read_links(struct tutti_draft *draft);
 int tutti_draft_read_path(struct tutti_draft *draft);
-/* Check links and paths against the ranks of `machine`, and fill it. */
+/* Checks links and paths against the ranks of `machine`, and moves them into it. */
 int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *machine);
 void tutti_draft_links_fini(struct tutti_draft_links *links);
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
@@ -104,7 +108,7 @@ void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 bool tutti_link_name_is_good(const char *name, size_t length);
 void tutti_links_fini(struct tutti_machine_links *links);
 
-/* machine_rings.c: find ring_rates. */
+/* machine_rings.c: computes ring_rates (machine.h). The caller frees *ret_rates. */
 int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rates);
 
 #endif

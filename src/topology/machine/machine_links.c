@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links and paths of a machine that is known as a graph. */
+ * Links and paths of a machine that is known as a graph: checking, setting and finding them. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The machine's users see its arrays as immutable; only here they end. */
+/* The arrays are const for users of a machine; only here are they freed. */
 static void drop(const void *array)
 {
     free((void *)(uintptr_t)array);

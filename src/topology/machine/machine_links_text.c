@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links and paths as text. A path may stand before the links that it crosses, so whether there are
- * such links and ranks is checked when all lines are read. */
+ * Links and paths as text. A path may stand before the links that it crosses, so links and ranks of
+ * paths are checked only after all lines have been read. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At most so many characters of a bad word are shown. */
+/* Error messages show at most this many characters of a bad word. */
 static int shown(struct tutti_word word)
 {
     return (int)(word.length < 40 ? word.length : 40);
@@ -76,7 +76,7 @@ int tutti_draft_read_links(struct tutti_draft *draft)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* "7" or "7x1.2". */
+/* Reads "7" or "7x1.2". */
 static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
                          struct tutti_draft_path *path)
 {
@@ -110,7 +110,7 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
     return TUTTI_OK;
 }
 
-/* "via 3 7 latency 2us", in any order. */
+/* Reads "via 3 7 latency 2us", in any order. */
 static int read_way(struct tutti_draft *draft, struct tutti_draft_path *path)
 {
     bool has_via = false, has_latency = false, is_in_via = false;
@@ -170,7 +170,7 @@ static struct tutti_word place(const struct tutti_draft_path *path, uint32_t col
     return (struct tutti_word){.line = path->line, .column = column};
 }
 
-/* Of paths between the same ranks, in the order of the text. */
+/* Paths of the same pair are sorted as in the text, so that the error names the later one. */
 static int by_ranks(const void *a, const void *b)
 {
     const struct tutti_draft_path *x = a, *y = b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines that have a name: examples to start from. Their figures are round ones, of the order
- * that such hardware has; measure your own. Inside a node of 8 ranks load and store: what they
- * write arrives later, but no message holds a port. */
+ * Built-in machines: examples to start from. Their figures are rounded and typical of such
+ * hardware; measure your own for real use. Inside a node of 8, ranks load and store each other's
+ * memory: this has latency, but no message occupies a port for an overhead. */
 #include "topology/machine/machine.h"
 
 static const struct tutti_named_machine machines[] = {

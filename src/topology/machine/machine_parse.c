@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A description, line by line, into a draft. What a line means for itself is checked here, what
- * lines mean together in machine_places.c. */
+ * Reads a description, line by line, into a draft. Each line is checked by itself here; what
+ * depends on other lines is checked in machine_places.c. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
@@ -40,7 +40,7 @@ static int add_number(struct tutti_numbers *numbers, uint32_t value)
     return TUTTI_OK;
 }
 
-/* All words up to the end of the line, `word` the first of them. */
+/* Reads all words up to the end of the line; `word` is the first of them. */
 static int read_numbers(struct tutti_draft *draft, struct tutti_word word, uint32_t least,
                         bool has_root, struct tutti_numbers *numbers)
 {
@@ -67,7 +67,7 @@ static int read_one(struct tutti_draft *draft, uint32_t *ret_number)
     return end_line(draft);
 }
 
-/* Does the line go on with this word? Then it is read. */
+/* True if the next word of the line is `text`; it is then taken. */
 static bool take_word(struct tutti_draft *draft, const char *text, struct tutti_word *ret_word)
 {
     struct tutti_words ahead = draft->words;
@@ -78,7 +78,7 @@ static bool take_word(struct tutti_draft *draft, const char *text, struct tutti_
     return true;
 }
 
-/* "12GB/s beyond 1MiB 5GB/s", its second half as often as it comes. */
+/* Reads "12GB/s beyond 1MiB 5GB/s"; the part from "beyond" on may be repeated or missing. */
 static int read_speed(struct tutti_draft *draft, double *ret_rate,
                       struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
 {
@@ -128,7 +128,7 @@ static int read_time(struct tutti_draft *draft, double *ret_seconds)
 
 /* ---- kinds of lines -------------------------------------------------------------------------- */
 
-/* "8", "3 5 8" or "of 0 1 1". */
+/* Reads "8", "3 5 8" or "of 0 1 1". */
 static int read_sizes(struct tutti_draft *draft, struct tutti_numbers *numbers, bool *ret_is_listed)
 {
     struct tutti_word word;
@@ -177,7 +177,7 @@ static int read_order(struct tutti_draft *draft, struct tutti_word keyword, bool
     return read_numbers(draft, word, 0, is_tree, &orders[(*count)++]);
 }
 
-/* "latency 1us overhead 0us bandwidth 350GB/s", in any order. */
+/* Reads "latency 1us overhead 0us bandwidth 350GB/s", in any order. */
 static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
 {
     bool has_latency = false, has_overhead = false;
@@ -208,7 +208,7 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
     return TUTTI_OK;
 }
 
-/* "latency 100ns bandwidth 40GB/s", in any order, one of them or both. */
+/* Reads "latency 100ns bandwidth 40GB/s", in any order; one of them may be missing. */
 static int read_bridge(struct tutti_draft *draft)
 {
     struct tutti_rate *bridge = &draft->bridge;
@@ -258,7 +258,7 @@ static const char *const keywords[TUTTI_LINE_COUNT] = {
     [TUTTI_LINE_SIGNAL] = "signal",
 };
 
-/* Which line this is; a level's second word belongs to it. */
+/* Finds the line that begins with the keyword; for a level its second word is read too. */
 static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
                      enum tutti_machine_line *ret_line)
 {
@@ -374,7 +374,7 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
 {
     struct tutti_draft draft = {.words = {.name = name, .at = text, .line_start = text, .line = 1}};
     struct tutti_machine *machine = calloc(1, sizeof *machine);
-    /* A program's locale may write 2,5us. */
+    /* In the program's locale 2.5us could have to be written 2,5us. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;
     int rc;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the lines of a description to a machine: who lives where, and whether it fits together. */
+ * From the lines of a description to a machine: computes the place of each rank, and checks that
+ * the lines fit together. */
 #include "topology/machine/machine_cells.h"
 
 #include "base/result.h"
@@ -53,7 +54,8 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
 
 /* ---- nodes and groups ------------------------------------------------------------------------ */
 
-/* `of[i]` becomes the place of item i when places have the sizes given, in turns. */
+/* Sets `of[i]` to the place of item i. Places are filled one after the other; their sizes are those
+ * given, repeated. */
 static uint32_t fill_blocks(const struct tutti_numbers *sizes, uint32_t *of, uint32_t count)
 {
     uint32_t place = 0, held = 0;
@@ -69,7 +71,7 @@ static uint32_t fill_blocks(const struct tutti_numbers *sizes, uint32_t *of, uin
     return place + 1;
 }
 
-/* Deal the ranks to the same nodes in turns, passing over those that are full. */
+/* Assigns the ranks to the same nodes round-robin, skipping nodes that are full. */
 static int deal(const struct tutti_numbers *sizes, uint32_t nnodes, uint32_t *of, uint32_t count)
 {
     uint32_t *held, node = 0;
@@ -168,8 +170,8 @@ static int check_ring(const struct tutti_draft *draft, const struct tutti_number
     return TUTTI_OK;
 }
 
-/* Walk up from every rank; `seen` holds the walk, so that meeting it again is a cycle. Whoever has
- * been passed by an earlier walk is known to be under the root. */
+/* Walks up from every rank. `seen` marks the ranks of the current walk, so meeting one again is a
+ * cycle. A rank that an earlier walk marked is known to lead to the root. */
 static int check_tree(const struct tutti_draft *draft, const struct tutti_numbers *tree,
                       uint32_t nranks, uint32_t *seen)
 {
@@ -229,7 +231,7 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* Levels that are not given cost what the next outer one costs, or else the next inner one. */
+/* A level that is not given costs the same as the next outer one, or else the next inner one. */
 static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *machine)
 {
     struct tutti_word begin = {.line = 1, .column = 1};
@@ -247,7 +249,7 @@ static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *ma
     return TUTTI_OK;
 }
 
-/* Lines that speak of something that no other line gives. */
+/* Refuses lines that refer to something that no other line gives. */
 static int check_lines(const struct tutti_draft *draft)
 {
     if (draft->is_cyclic && (draft->nodes.count == 0 || draft->nodes_are_listed))

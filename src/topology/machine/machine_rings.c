@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the machine's rings carry where its links are known: all at a time, each as much as the
- * others. Of rings that share a link each gets its part, and the fullest link holds back all.
+ * The total rate of a machine's rings where its links are known. All rings run at the same time and
+ * at the same rate. Rings that cross the same link share it, and the fullest link limits all rings.
  *
- *   0 -> 1 -> 2 -> 3 -> 0   and   0 -> 2 -> 1 -> 3 -> 0   on a full mesh of 80 GB/s: both go from 3
- *   to 0, at 40 GB/s each; together 80, as much as one of them
+ *   0 -> 1 -> 2 -> 3 -> 0   and   0 -> 2 -> 1 -> 3 -> 0   on a full mesh of 80 GB/s: both cross the
+ *   link from 3 to 0, at 40 GB/s each; together 80, as much as one of them
  */
 #include "topology/machine/machine_draft.h"
 
@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What each link carries when every ring carries one byte. False: ranks that follow each other have
- * no path. */
+/* Adds, to the load of each link, the bytes that cross it when this ring carries one byte. False if
+ * two consecutive ranks have no path. */
 static bool load_ring(const struct tutti_machine *machine, uint32_t directed, double *loads)
 {
     uint32_t nranks = machine->places.nranks;
@@ -33,7 +33,7 @@ static bool load_ring(const struct tutti_machine *machine, uint32_t directed, do
     return true;
 }
 
-/* Of each ring; 0: no link holds them. */
+/* The rate of each ring; 0: no link limits them. */
 static double find_rate(const struct tutti_machine_links *links, const double *loads)
 {
     double rate = INFINITY;

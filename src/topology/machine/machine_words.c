@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words of a description, and their values. */
+ * Splits a description into words, and converts words to values and back. */
 #include "topology/machine/machine_words.h"
 
 #include "base/result.h"
@@ -69,7 +69,7 @@ bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word)
 
 bool tutti_words_next_line(struct tutti_words *words)
 {
-    /* A comment runs over semicolons, to the real end of the line. */
+    /* A semicolon does not end a comment; only a newline does. */
     while (!ends_line(*words->at))
         words->at++;
     if (*words->at == '#')
@@ -103,7 +103,7 @@ int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, co
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* At most so many characters of a bad word are shown. */
+/* Error messages show at most this many characters of a bad word. */
 #define SHOWN 40
 
 static int expected(const struct tutti_words *words, struct tutti_word word, const char *what)
@@ -134,7 +134,8 @@ int tutti_word_number(const struct tutti_words *words, struct tutti_word word, u
     return TUTTI_OK;
 }
 
-/* Decimal digits with at most one point and one exponent: strtod takes much more than that. */
+/* Accepts decimal digits with at most one point and one exponent; strtod alone would accept much
+ * more, such as hexadecimal numbers, "inf" and "nan". */
 static bool measure_decimal(const char *text, size_t length, size_t *ret_used)
 {
     size_t at = 0, digits = 0, begin;
@@ -248,7 +249,7 @@ void tutti_words_write(FILE *out, const struct tutti_unit *units, double value)
         plain++;
     while (unit->name != NULL && value * unit->divide / unit->multiply < 1)
         unit++;
-    /* Zero, or no unit is exact: the plain one always is. */
+    /* For zero, and where no unit is exact, the unit with factor 1 always is. */
     if (unit->name == NULL || !write_exactly(out, unit, value))
         write_exactly(out, plain, value);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine as text: the shortest form that reads as the same machine again. */
+ * Writes a machine as text, in the shortest form that reads as the same machine again. */
 #include "topology/machine/machine_cells.h"
 
 #include "base/result.h"
@@ -64,8 +64,8 @@ static void write_bridge(FILE *out, const struct tutti_machine *machine)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Sizes of places whose items are neighbours: `sizes` has room for nplaces. False where they are
- * not. */
+/* Finds the sizes of places; `sizes` has room for nplaces. False if the items of some place are not
+ * consecutive. */
 static bool find_sizes(const uint32_t *of, uint32_t count, uint32_t nplaces, uint32_t *sizes)
 {
     for (uint32_t i = 0; i < nplaces; i++)
@@ -78,8 +78,9 @@ static bool find_sizes(const uint32_t *of, uint32_t count, uint32_t nplaces, uin
     return true;
 }
 
-/* The shortest list that, repeated, gives the sizes; the last place need not be full. By the
- * failure function of Knuth, Morris and Pratt: machines may have a million nodes. */
+/* The length of the shortest list that gives the sizes when repeated; the last place need not be
+ * full. Uses the failure function of Knuth, Morris and Pratt because a machine may have a million
+ * nodes. */
 static uint32_t find_period(const uint32_t *sizes, uint32_t nplaces, uint32_t *border)
 {
     uint32_t whole = nplaces - 1, period;
@@ -97,7 +98,8 @@ static uint32_t find_period(const uint32_t *sizes, uint32_t nplaces, uint32_t *b
     return sizes[whole] <= sizes[whole % period] ? period : nplaces;
 }
 
-/* Is rank r on node r mod nnodes, as the reader would deal them? */
+/* True if rank r is on node r mod nnodes, which is how the reader places ranks for "place
+ * cyclic". */
 static bool is_dealt(const uint32_t *of, uint32_t count, uint32_t nplaces)
 {
     uint32_t size = (count + nplaces - 1) / nplaces;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The assignment problem. */
+ * Solves the assignment problem. */
 #include "topology/search/assignment.h"
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Places are counted from 1 on: 0 is where an augmenting path begins. */
+/* Rows and columns are counted from 1; column 0 is the start of an augmenting path. */
 struct matching {
     uint32_t n;
     const double *cost;
@@ -24,7 +24,7 @@ static double slack_of(const struct matching *matching, uint32_t row, uint32_t c
            matching->row_potential[row] - matching->column_potential[column];
 }
 
-/* Find a column for one more row; false: there is none. */
+/* Assigns a column to one more row; false: impossible. */
 static bool augment(struct matching *matching, uint32_t row)
 {
     uint32_t column = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shares of any size become channels of one width. For a width, each column gives as many channels
- * as its share has room for; what links have left is filled with the cheapest rings or trees that
- * still fit. Few wide channels are tried before many narrow ones, which win only if they carry
- * more.
+ * Converts shares of any size to channels of one width. For a given width, each column becomes as
+ * many channels as fit in its share. The remaining capacity of the links is filled with the
+ * cheapest rings or trees that still fit. Few wide channels are tried before many narrow ones,
+ * which are chosen only if they carry more.
  */
 #include "topology/search/channels.h"
 
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What more channels must carry more, and when no better is looked for. */
+/* GAIN: more channels must carry more by this factor. ENOUGH: the search for a width ends at this
+ * part of the optimum. */
 #define GAIN 1.001
 #define ENOUGH 0.9995
 enum { SHARE_PARTS = 4 };
@@ -20,8 +21,8 @@ enum { SHARE_PARTS = 4 };
 struct packing {
     struct search *search;
     uint32_t most;
-    double *left;                           /* of each link, without what is packed */
-    struct column column[TUTTI_SEARCH_CHANNELS]; /* borrowed, or from filling up */
+    double *left;                           /* free capacity of each link */
+    struct column column[TUTTI_SEARCH_CHANNELS]; /* borrowed from the search, or own */
     bool is_own[TUTTI_SEARCH_CHANNELS];
     uint32_t count;
     double width;
@@ -52,7 +53,8 @@ static bool fits(const struct packing *packing, const struct column *column)
     return true;
 }
 
-/* The fuller a link, the dearer; where a channel does not fit, nothing goes. */
+/* A link's price grows as it fills. A link that cannot take one more channel has an infinite
+ * price. */
 static int fill_up(struct packing *packing)
 {
     struct search *search = packing->search;
@@ -100,7 +102,7 @@ static int pack(struct packing *packing, double width)
     return fill_up(packing);
 }
 
-/* The greatest width at which all of them fit. */
+/* Sets the greatest width at which all packed channels fit. */
 static void widen(struct packing *packing)
 {
     const struct market *market = &packing->search->market;
@@ -121,7 +123,8 @@ static double carried(const struct packing *packing)
     return packing->count == 0 ? 0 : packing->width * packing->count;
 }
 
-/* Widths worth a try: the sum of shares in equal parts, and parts of the largest shares. */
+/* Tries one width. Useful widths are equal parts of the sum of shares, and parts of single
+ * shares. */
 static int try_width(struct packing *packing, double width, double *best, double *best_width)
 {
     const struct search *search = packing->search;
@@ -204,7 +207,7 @@ static void describe_channel(const struct packing *packing, const double *load,
     channel->bound_link = fullest;
 }
 
-/* The number of a place's net within the graph. */
+/* The number, within the graph, of the net at a place. */
 static uint32_t net_number(const struct tutti_paths *paths, const struct market *market,
                            uint32_t place)
 {

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From shares, of any size, to channels of one width. */
+ * Converts the shares of columns, which have any size, to channels of one width. */
 #ifndef TUTTI_TOPOLOGY_SEARCH_CHANNELS_H
 #define TUTTI_TOPOLOGY_SEARCH_CHANNELS_H
 
 #include "topology/search/market.h"
 
-/* A search: what it is about, the columns it has found, and how much of each. */
+/* The state of a search: the problem, the columns found so far, and the share of each. */
 struct search {
     enum tutti_pattern pattern;
     struct market market;
     struct column *columns;
     uint32_t ncolumns, capacity;
-    double *share;       /* bytes per second of each column, best together */
-    double bound;        /* no shares carry more */
-    double *bound_price; /* of each link of the market, that proves it */
-    double unit;         /* bytes per second that count as 1 in the programme */
-    /* Scratch: prices of links, now and on average; costs of paths; one row. */
+    double *share;       /* B/s of each column in the best solution */
+    double bound;        /* upper bound in B/s on the sum of all shares */
+    double *bound_price; /* price of each link of the market that proves the bound */
+    double unit;         /* B/s that count as 1 in the linear programme */
+    /* Scratch: current and smoothed prices of links; costs of paths; one row. */
     double *price, *calm_price, *cost, *row;
 };
 
+/* Makes the plan of a finished search; the caller destroys it with tutti_channels_destroy().
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_channels_make(struct search *search, const struct tutti_paths *paths,
                         const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a graph to a machine: what is text in a description is written as one and parsed, so that
- * it is checked like any other; links and paths are given as they are. */
+ * Converts a graph to a machine. Nodes, rings and trees are written as a description and parsed, so
+ * that they are checked like any other; links and paths are set directly. */
 #include "topology/search/costs.h"
 
 #include "base/result.h"
@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gpus that no link parts, such as several on one device, are as fast as the fastest links. */
+/* Rate of gpus with no link between them, such as several on one device: that of the fastest
+ * links. */
 #define LOCAL_BYTES_PER_S 1e12
 
 struct costs {
     const struct tutti_paths *paths;
     const struct tutti_graph *graph;
     uint32_t nranks;
-    uint32_t *number; /* of each link of the graph, in the machine; TUTTI_NO_NODE */
+    uint32_t *number; /* per link of the graph: its number in the machine, or TUTTI_NO_NODE */
     struct tutti_machine_link *links;
     uint32_t nlinks;
     struct tutti_machine_path *ways;
@@ -37,7 +38,7 @@ static uint32_t host_of(const struct costs *costs, uint32_t rank)
     return costs->graph->nodes[tutti_graph_gpu(costs->graph, rank)].host;
 }
 
-/* Sums of tenths of microseconds are not quite such; nothing is known to a picosecond. */
+/* Rounds to a picosecond, because sums of tenths of microseconds are inexact. */
 static double round_time(double seconds)
 {
     return round(seconds * 1e12) / 1e12;
@@ -45,7 +46,7 @@ static double round_time(double seconds)
 
 /* ---- links and paths ------------------------------------------------------------------------- */
 
-/* A node's name without what a link's name may not have in it. */
+/* A node's name without characters that are not allowed in a link's name. */
 static void short_name(const struct tutti_graph *graph, uint32_t node, char *ret_name,
                        size_t size_bytes)
 {
@@ -112,7 +113,8 @@ static int take_paths(struct costs *costs)
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* What the slowest pair of that distance has; pairs with a path use theirs. */
+/* The latency and rate of the slowest pair at this distance. Pairs with a path use that of the
+ * path instead. */
 static bool level_of(const struct costs *costs, bool is_between_hosts, double *ret_latency_s,
                      double *ret_bytes_per_s)
 {
@@ -135,7 +137,7 @@ static bool level_of(const struct costs *costs, bool is_between_hosts, double *r
     return is_there;
 }
 
-/* A level that is not there costs what the other one does. */
+/* A level without pairs gets the costs of the other one. */
 static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 {
     struct tutti_rate node = {.latency_s = 0}, top = node;
@@ -148,7 +150,8 @@ static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* Gpus of each host if all have as many, and those of a host follow each other; else 0. */
+/* The number of gpus per host, if it is the same for all hosts and the gpus of a host are
+ * consecutive; else 0. */
 static uint32_t gpus_of_each(const struct costs *costs)
 {
     uint32_t each = 0;
@@ -196,7 +199,7 @@ static void write_orders(FILE *out, const struct costs *costs, const struct tutt
 {
     uint32_t each;
 
-    /* A rank alone is no ring. */
+    /* A single rank has no ring. */
     if (plan == NULL || costs->nranks < 2)
         return;
     each = plan->ngpus == costs->nranks ? costs->nranks : gpus_of_each(costs);
@@ -223,14 +226,14 @@ static int write_text(const struct costs *costs, const struct tutti_channels *ri
     if (out == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a description of %u ranks",
                           costs->nranks);
-    /* Hosts without gpus have no ranks, so nodes are counted anew. */
+    /* Hosts without gpus have no ranks, so nodes are numbered again. */
     fprintf(out, "ranks %u\nnode of", costs->nranks);
     for (uint32_t rank = 0; rank < costs->nranks; rank++) {
         node = rank == 0 || host_of(costs, rank) != host_of(costs, rank - 1) ? nnodes++ : node;
         fprintf(out, " %u", node);
     }
     fputc('\n', out);
-    fputs("level node bandwidth 1GB/s\n", out); /* until the levels are set */
+    fputs("level node bandwidth 1GB/s\n", out); /* placeholder until the levels are set */
     write_orders(out, costs, ring);
     write_orders(out, costs, tree);
     if (fclose(out) != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine's graph as what the tuner and the simulator reckon with.
+ * Converts a machine's graph to the cost model of the tuner and the simulator (machine.h).
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_COSTS_H
 #define TUTTI_TOPOLOGY_SEARCH_COSTS_H
@@ -8,12 +8,16 @@
 #include "topology/machine/machine.h"
 #include "topology/search/search.h"
 
-/* A rank for each gpu of the graph, by its number; a node for each host; each link that any path
- * between two of them crosses, and each path. The plans are of all gpus, or of those of the first
- * host that has some, and then become rings and trees of all ranks where every host has as many: a
- * ring goes on from the last gpu of a host to the first of the next one, a tree's root hangs below
- * that of host (h - 1) / 2. NULL: none. TUTTI_ERR_ARGUMENT: there is no gpu, or no way between
- * some. */
+/* Makes a machine with a rank for each gpu of the graph, by number, and a node for each host that
+ * has gpus. The machine has all paths between ranks, and the links that they cross.
+ *
+ * Plans cover all gpus, or those of the first host that has gpus. In the second case they are
+ * extended to all ranks if every host has as many gpus; otherwise they are ignored. A ring goes on
+ * from the last gpu of a host to the first of the next one. A tree's root on host h is placed below
+ * that on host (h - 1) / 2. NULL: no plan.
+ *
+ * The caller destroys the machine. TUTTI_ERR_ARGUMENT: the graph has no gpus, or two of them have
+ * no path; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_graph_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
                         const struct tutti_channels *tree, struct tutti_machine **ret_machine);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Places and links of a search, taken from the paths of a graph. */
+ * Takes the places and links of a search from the paths of a graph. */
 #include "topology/search/market.h"
 
 #include "base/result.h"
@@ -69,12 +69,12 @@ static int choose_places(struct market *market, const struct tutti_graph *graph,
         if (is_here(options, node->host) &&
             ((node->kind == TUTTI_NODE_GPU && options->gpus == NULL) ||
              (node->kind == TUTTI_NODE_NET && options->has_peers)))
-            market->node[count++] = i; /* gpus come before nets */
+            market->node[count++] = i; /* graph nodes are sorted: gpus before nets */
     }
     return TUTTI_OK;
 }
 
-/* Are both ends in a ring or tree next to each other? Nets never are. */
+/* True if two places can be next to each other in a ring or tree. Two nets never are. */
 static bool is_wanted(const struct market *market, uint32_t from, uint32_t to)
 {
     return from != to && (from < market->ngpus || to < market->ngpus);
@@ -125,7 +125,7 @@ static int take_paths(struct market *market, const struct tutti_paths *paths)
     return TUTTI_OK;
 }
 
-/* Every gpu must reach every other one, and some net. */
+/* Every gpu must reach every other gpu, and every net the first gpu. */
 static int check_reach(const struct market *market, const struct tutti_paths *paths)
 {
     for (uint32_t from = 0; from < market->ngpus; from++)
@@ -230,8 +230,8 @@ static void measure_ring(const struct market *market, struct column *column)
     use_path(market, column, last, column->net_out, 1);
 }
 
-/* Between hosts a tree is one of two, in which each host is a leaf once and has two children once:
- * together twice the bytes go each way (Sanders, Speck, Traeff, 2009). */
+/* Between hosts, two trees alternate, in which each host is a leaf once and has two children once.
+ * So on average twice the bytes enter and leave a host (Sanders, Speck, Traeff, 2009). */
 static void measure_tree(const struct market *market, bool is_both_ways, struct column *column)
 {
     for (uint32_t gpu = 0; gpu < market->ngpus; gpu++) {

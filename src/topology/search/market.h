@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a search is about, without its names: places, links of some capacity, and which links each
- * place needs to reach each other one. Links have prices in the course of a search.
+ * The problem of a search in abstract form: places, links with capacities, and the links on the
+ * path from each place to each other one. During a search each link has a price.
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_MARKET_H
 #define TUTTI_TOPOLOGY_SEARCH_MARKET_H
@@ -8,7 +8,7 @@
 #include "topology/search/search.h"
 
 struct market_hop {
-    uint32_t link;  /* of the market */
+    uint32_t link;  /* index in the market */
     double demand;
 };
 
@@ -17,44 +17,48 @@ struct market_path {
     enum tutti_path_class class;
 };
 
-/* Places 0 .. ngpus-1 are gpus, the rest are nets. */
+/* Places 0 .. ngpus-1 are gpus, the others are nets. */
 struct market {
     uint32_t ngpus, nnets, nplaces;
-    uint32_t *node;          /* of the graph, per place */
-    struct market_path *path; /* path[a * nplaces + b]; class DIS: none */
+    uint32_t *node;          /* per place: node of the graph */
+    struct market_path *path; /* path[a * nplaces + b]; class DIS: no path */
     struct market_hop *hop;
     uint32_t nlinks;
-    uint32_t *link;          /* of the graph */
+    uint32_t *link;          /* per link: link of the graph */
     double *capacity;        /* bytes per second */
     bool may_cross;
-    uint32_t nchannels;      /* that there may be in the end */
+    uint32_t nchannels;      /* upper bound for the final plan */
 };
 
+/* Fills in *market; the caller ends it with tutti_market_close(), on error too. TUTTI_ERR_ARGUMENT:
+ * no gpu, no net, too many gpus, or no path between two places; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_market_open(struct market *market, const struct tutti_paths *paths,
                       const struct tutti_search_options *options);
 void tutti_market_close(struct market *market);
 
-/* One ring or tree: places that follow each other, and what it takes of each link. */
+/* One ring or tree, which is a column of the linear programme: its order, and its use of each
+ * link. */
 struct column {
-    uint32_t *gpu;           /* as a channel's */
+    uint32_t *gpu;           /* as in struct tutti_channel */
     uint32_t net_in, net_out; /* places, or TUTTI_NO_NODE */
-    double *use;             /* per link of the market: bytes for one of the channel's */
+    double *use;             /* per link of the market: bytes on the link per byte of the channel */
 };
 
 int tutti_column_create(const struct market *market, struct column *column);
 void tutti_column_destroy(struct column *column);
-/* Fill in `use` from the places. */
+/* Computes `use` from the order and the nets. */
 void tutti_column_measure(const struct market *market, enum tutti_pattern pattern,
                           struct column *column);
 bool tutti_column_equal(const struct market *market, const struct column *a,
                         const struct column *b);
 
-/* The cost of each path at these prices of links: cost[a * nplaces + b]; infinite where there is
- * none. */
+/* Computes the cost of each path for given prices of links: cost[a * nplaces + b]; infinite if
+ * there is no path. */
 void tutti_market_costs(const struct market *market, const double *price, double *ret_cost);
 
-/* The cheapest ring or tree that was found, and a bound: none is cheaper than *ret_least. `effort`:
- * whether to prove as well as can be; without it the bound may be 0. */
+/* Find the cheapest ring or tree. The cost is infinite if there is none. A tree is always the exact
+ * optimum. For a ring, *ret_least is a lower bound on the cost of any ring: as tight as possible if
+ * with_effort is set, and possibly 0 otherwise. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cheapest_ring(const struct market *market, const double *cost, bool with_effort,
                         struct column *column, double *ret_cost, double *ret_least);
 int tutti_cheapest_tree(const struct market *market, const double *cost,

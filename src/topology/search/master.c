@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The simplex method on the rows of a search. */
+ * The simplex method for the linear programme of a search. */
 #include "topology/search/master.h"
 
 #include "base/result.h"
@@ -11,7 +11,7 @@
 #define SMALL 1e-9
 enum { SETTLE_MOST = 10000 };
 
-/* Unequal, and without a pattern that rows could share. */
+/* The limits of rows are unequal, without a pattern that several rows could share. */
 static double right_side(uint32_t row)
 {
     return 1 + 1e-7 * (double)((row * 2654435761u >> 8) % 1021) / 1021;
@@ -50,7 +50,7 @@ void tutti_master_fini(struct master *master)
     *master = (struct master){0};
 }
 
-/* Prices are what the basic columns, each worth 1, say that the rows are worth. */
+/* The dual prices: each basic column is worth 1 and slack is worth 0. */
 static void set_prices(struct master *master)
 {
     memset(master->price, 0, master->nrows * sizeof *master->price);
@@ -64,7 +64,7 @@ static void set_prices(struct master *master)
     }
 }
 
-/* `weight`: how fast each basic variable falls as the new one grows. */
+/* `weight` is the rate at which each basic variable falls as the new variable grows. */
 static bool pivot(struct master *master, uint32_t column, const double *weight)
 {
     uint32_t n = master->nrows, leaves = MASTER_SLACK;
@@ -97,7 +97,7 @@ static bool pivot(struct master *master, uint32_t column, const double *weight)
     return true;
 }
 
-/* A row with a negative price is better left unused: its slack comes back in. */
+/* A row with a negative price should not be full, so its slack enters the basis again. */
 static void settle(struct master *master)
 {
     for (int round = 0; round < SETTLE_MOST; round++) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The linear programme of a search: shares of columns, as large together as the rows allow. Revised
- * simplex with the inverse of the basis; it begins with nothing but slack, and columns come one by
- * one.
+ * The linear programme (master problem) of a search: maximises the sum of the columns' shares
+ * within the rows' limits. Uses the revised simplex method with an explicit inverse of the basis.
+ * It starts with only slack variables, and columns are added one by one.
  *
  *   maximise  sum of x over columns      with  sum of use[row] x <= 1 for each row, x >= 0
  *
- * Rows are made a little unequal (by less than 1e-6), so that no two of them bind at once by
- * chance: so it never runs in circles. Plain arithmetic in a fixed order: the same everywhere.
+ * The limits of the rows are made slightly unequal (by less than 1e-6), so that no two rows become
+ * tight at once by chance; this prevents cycling. Plain arithmetic in a fixed order gives the same
+ * result on all machines.
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_MASTER_H
 #define TUTTI_TOPOLOGY_SEARCH_MASTER_H
@@ -18,19 +19,21 @@
 
 struct master {
     uint32_t nrows;
-    double *inverse; /* of the basis, row by row */
+    double *inverse; /* inverse of the basis matrix, row by row */
     double *share;   /* of each basic variable */
-    uint32_t *basic; /* the column that it is; MASTER_SLACK: of some row */
-    double *price;   /* of each row: the dual */
-    double *spare;   /* one row's worth */
+    uint32_t *basic; /* per basic variable: its column; MASTER_SLACK: a row's slack */
+    double *price;   /* per row: its dual price */
+    double *spare;   /* scratch: one value per row */
 };
 
 int tutti_master_init(struct master *master, uint32_t nrows);
 void tutti_master_fini(struct master *master);
 
-/* Let a column in that is worth more than its price; false: it may grow for ever, or is none. */
+/* Adds a column to the basis; its cost at the current prices must be less than 1. use[row] is what
+ * it takes of each row. False, without changes: no row limits it. */
 bool tutti_master_enter(struct master *master, uint32_t column, const double *use);
-/* The sum of all shares, and of all prices: alike when nothing better is left. */
+/* The sum of the rows' limits at their prices. It equals the sum of all shares when no column can
+ * improve the solution. */
 double tutti_master_value(const struct master *master);
 
 #endif

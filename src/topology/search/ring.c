@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cheapest ring at given costs: a cycle through all gpus, or a way through them from a net to a
- * net. Both are a way with a price for where it begins and one for where it ends.
+ * The cheapest ring at given costs: a cycle through all gpus, or a path through them from a net to
+ * a net. Both are a path with a cost for its first gpu and a cost for its last one.
  */
 #include "topology/search/assignment.h"
 #include "topology/search/market.h"
@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Additions that an exact search may take, some per nanosecond: to prove, and in between. */
+/* Limits for the additions of an exact search, which does several per nanosecond: with effort, and
+ * without. */
 #define EXACT_WORK 4e8
 #define EASY_WORK 1e6
-/* Rings looked for by exchanging edges: beginnings per gpu, unless one costs less than PAYS. */
+/* The heuristic search makes up to ATTEMPTS attempts from each gpu, until a ring costs less than
+ * PAYS. With more than MANY_GPUS gpus it makes one attempt. */
 #define PAYS 0.999
 enum { ATTEMPTS = 8, MANY_GPUS = 24 };
 
@@ -22,7 +24,7 @@ struct tour {
     const struct market *market;
     const double *cost;    /* per pair of places */
     uint32_t n;            /* gpus */
-    double *begin, *end;   /* per gpu: of entering there, of leaving from there */
+    double *begin, *end;   /* per gpu: cost of entering there, and of leaving from there */
     uint32_t *begin_net, *end_net;
     uint32_t *order, *best_order;
     uint32_t best_in, best_out;
@@ -43,7 +45,7 @@ static double cost_of_order(const struct tour *tour, const uint32_t *order)
     return sum;
 }
 
-/* A ring within the host begins at the first gpu; which one that is does not matter. */
+/* A ring within the host is a cycle, so it may be written from gpu 0 on. */
 static void set_ends_of_cycle(struct tour *tour)
 {
     for (uint32_t gpu = 0; gpu < tour->n; gpu++) {
@@ -53,7 +55,7 @@ static void set_ends_of_cycle(struct tour *tour)
     }
 }
 
-/* In and out by `net`; by the cheapest of all for each gpu where it may be another one. */
+/* Enters and leaves by `net`, or with may_cross by the cheapest net for each gpu. */
 static void set_ends_of_net(struct tour *tour, uint32_t net, bool may_cross)
 {
     const struct market *market = tour->market;
@@ -84,7 +86,8 @@ static void keep(struct tour *tour, const uint32_t *order, double cost)
 
 /* ---- by exchanging edges --------------------------------------------------------------------- */
 
-/* From 1 to 2: a number that follows from the try and the edge alone. */
+/* A pseudo-random factor from 1 to 2 that depends only on the attempt and the edge; 1 in attempt
+ * 0. */
 static double blur(uint32_t attempt, uint32_t from, uint32_t to)
 {
     uint32_t mixed = (attempt * 0x9e3779b1u) ^ (from * 0x85ebca6bu) ^ (to * 0xc2b2ae35u);
@@ -95,8 +98,8 @@ static double blur(uint32_t attempt, uint32_t from, uint32_t to)
     return attempt == 0 ? 1 : 1 + (double)(mixed >> 8) / (1 << 24);
 }
 
-/* Always on to the nearest gpu that is left; of equally near ones the next by number. Later
- * attempts see distances blurred, so that they begin elsewhere. */
+/* Nearest-neighbour tour; among equally near gpus the next by number is taken. Later attempts
+ * distort the distances, so that they start from other tours. */
 static void go_to_nearest(struct tour *tour, uint32_t first, uint32_t attempt)
 {
     bool is_used[TUTTI_SEARCH_GPUS] = {false};
@@ -130,7 +133,7 @@ static double edge(const struct tour *tour, uint32_t at, uint32_t next)
     return cost_of(tour, tour->order[at], tour->order[next]);
 }
 
-/* order[i..j) and order[j..k) change places: ... B C ... becomes ... C B ... */
+/* Swaps order[i..j) and order[j..k): ... B C ... becomes ... C B ... */
 static void swap_runs(struct tour *tour, uint32_t i, uint32_t j, uint32_t k)
 {
     uint32_t run[TUTTI_SEARCH_GPUS];
@@ -140,7 +143,7 @@ static void swap_runs(struct tour *tour, uint32_t i, uint32_t j, uint32_t k)
     memcpy(tour->order + i + (k - j), run, (j - i) * sizeof *run);
 }
 
-/* Swap neighbouring runs while that is cheaper. No run is turned round, so costs may differ by
+/* Swaps adjacent runs while that lowers the cost. No run is reversed, so costs may depend on the
  * direction. */
 static void improve(struct tour *tour, bool is_cycle)
 {
@@ -165,7 +168,7 @@ static void improve(struct tour *tour, bool is_cycle)
     }
 }
 
-/* A cycle is turned so that it begins at the first gpu. */
+/* Rotates a cycle so that it begins at gpu 0. */
 static void turn(struct tour *tour)
 {
     uint32_t first = 0;
@@ -176,7 +179,7 @@ static void turn(struct tour *tour)
         swap_runs(tour, 0, first, tour->n);
 }
 
-/* Until one pays: a ring that costs less than 1. */
+/* Searches heuristically until a ring costs less than 1, which makes it worth adding. */
 static void look_near(struct tour *tour, bool is_cycle)
 {
     uint32_t attempts = tour->n <= MANY_GPUS ? ATTEMPTS : 1;
@@ -186,7 +189,7 @@ static void look_near(struct tour *tour, bool is_cycle)
             go_to_nearest(tour, first, attempt);
             if (is_cycle)
                 turn(tour);
-            /* Of many gpus there are many runs to swap. */
+            /* With many gpus there are too many runs to improve every tour. */
             if (tour->n <= MANY_GPUS || first == 0)
                 improve(tour, is_cycle);
             keep(tour, tour->order, cost_of_order(tour, tour->order));
@@ -198,7 +201,8 @@ static void look_near(struct tour *tour, bool is_cycle)
 
 /* ---- exactly --------------------------------------------------------------------------------- */
 
-/* The least of `least[i] + cost[i]`. Four sums go side by side. */
+/* The least of `least[i] + cost[i]`. Uses four independent minima, so that they can be computed in
+ * parallel. */
 static double least_sum(const double *least, const double *cost)
 {
     double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
@@ -214,7 +218,7 @@ static double least_sum(const double *least, const double *cost)
     return best[2] < best[0] ? best[2] : best[0];
 }
 
-/* Which gpu came before the last one of a set. */
+/* The gpu before the last one on the cheapest path through a set. */
 static uint32_t step_back(const double *least, const double *cost)
 {
     uint32_t best = 0;
@@ -225,7 +229,8 @@ static uint32_t step_back(const double *least, const double *cost)
     return best;
 }
 
-/* least[set][last]: the cheapest way through a set of gpus that ends at one of them. */
+/* Exact search. least[set][last] is the cost of the cheapest path through a set of gpus that ends
+ * at `last`. */
 static int look_everywhere(struct tour *tour, double *ret_least)
 {
     enum { N = TUTTI_SEARCH_EXACT_GPUS };
@@ -265,7 +270,8 @@ static int look_everywhere(struct tour *tour, double *ret_least)
     return TUTTI_OK;
 }
 
-/* No ring is cheaper than the cheapest set of cycles through all places. */
+/* No ring is cheaper than the cheapest set of cycles through all places, which is the bound
+ * here. */
 static int bound_below(const struct tour *tour, bool is_cycle, double *ret_least)
 {
     uint32_t n = tour->n + !is_cycle;
@@ -292,7 +298,7 @@ static bool may_look_everywhere(const struct tour *tour, bool with_effort, uint3
     return tour->n <= TUTTI_SEARCH_EXACT_GPUS && work <= (with_effort ? EXACT_WORK : EASY_WORK);
 }
 
-/* One way in and out. */
+/* Searches for one choice of nets, exactly if that is not too much work. */
 static int look(struct tour *tour, bool is_cycle, bool with_effort, uint32_t nways,
                 double *ret_least)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A search: prices of links, the cheapest ring or tree at these prices, new prices. */
+ * The main loop of a search: price the links, find the cheapest ring or tree at these prices,
+ * repeat. */
 #include "topology/search/search.h"
 
 #include "base/result.h"
@@ -11,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column that is worth less than this more than its price does not pay. */
+/* Minimum reduced cost for a column to enter the master problem. */
 #define WORTH 1e-7
-/* The part of earlier prices in those by which columns are looked for. */
+/* Weight of earlier prices in the smoothed prices that are used to look for columns. */
 #define CALM 0.7
-/* Proofs that were tried in vain, and columns in all, before we are content with the bound. */
+/* Limits after which the current bound is accepted: attempts to prove the bound, and columns in
+ * total. */
 enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256, COLUMNS_FEW = 24 };
-/* Multiplications for the programme of a machine with very many links: some seconds. */
+/* Limit on multiplications for a machine with very many links: a few seconds of work. */
 #define WORK_MOST 2e9
 
 const char *tutti_pattern_name(enum tutti_pattern pattern)
@@ -41,7 +43,7 @@ static int find_cheapest(struct search *search, bool with_effort, struct column 
     return rc;
 }
 
-/* What a column costs at the present prices. */
+/* The cost of a column at the current prices. */
 static double price_column(const struct search *search, const struct column *column)
 {
     double cost = 0;
@@ -51,8 +53,8 @@ static double price_column(const struct search *search, const struct column *col
     return cost;
 }
 
-/* Prices jump to and fro, and columns with them. Those that are cheap at prices between the present
- * and earlier ones do for longer (Wentges, 1997); the present ones decide whether a column pays. */
+/* Prices oscillate from one round to the next. Columns that are cheap at smoothed prices remain
+ * useful for longer (Wentges, 1997). The current prices decide whether a column is worth adding. */
 static int find_lasting(struct search *search, struct column *column, double *ret_cost)
 {
     double *present = search->price, least;
@@ -68,7 +70,7 @@ static int find_lasting(struct search *search, struct column *column, double *re
     return rc;
 }
 
-/* Rows of the programme are links, filled to 1 by `unit` times what they carry. */
+/* A row of the programme is a link. `unit` times a column's use fills a part of it; 1 is full. */
 static void set_link_prices(struct search *search, const struct master *master)
 {
     for (uint32_t i = 0; i < search->market.nlinks; i++) {
@@ -102,7 +104,8 @@ static int add_column(struct search *search, struct master *master, struct colum
     return TUTTI_OK;
 }
 
-/* All together carry no more than the links are worth, if none costs less than `least`. */
+/* If no column costs less than `least`, all columns together carry no more than the value of the
+ * links divided by `least`. */
 static void keep_bound(struct search *search, const struct master *master, double least)
 {
     double bound = least > 0 ? tutti_master_value(master) / least * search->unit : INFINITY;
@@ -182,7 +185,7 @@ drop_master:
     return rc;
 }
 
-/* A gpu alone, or gpus of one device: no link is needed, and nothing bounds. */
+/* For a single gpu, or gpus of one device: no link is used, and nothing limits the rate. */
 static int take_free_column(struct search *search)
 {
     double cost, least;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cheapest tree at given costs. Used both ways, an edge costs the same from either end: Prim
- * (1957). Used from the root down, it does not: Chu and Liu (1965), Edmonds (1967).
+ * The cheapest tree at given costs. If a tree is used both ways, an edge costs the same in both
+ * directions: Prim (1957). If it is used only from the root down, it does not: Chu and Liu (1965),
+ * Edmonds (1967).
  */
 #include "topology/search/market.h"
 
@@ -10,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One place more than gpus: the net, or whatever is above the root. Its edges cost what it takes to
- * enter the host at a gpu, and the tree uses one of them. */
+/* The graph has one place more than gpus: the net, or whatever is above the root. Its edges have
+ * the cost of entering the host at a gpu, and the tree uses one of them. */
 struct grove {
     uint32_t n;       /* gpus; place n is above the root */
-    double *cost;     /* [(n + 1) * (n + 1)]: of an edge from a parent to a child */
-    uint32_t *net;    /* per gpu: the cheapest one to enter by */
+    double *cost;     /* [(n + 1) * (n + 1)]: cost of an edge from a parent to a child */
+    uint32_t *net;    /* per gpu: the cheapest net to enter by */
     uint32_t *parent; /* per gpu */
-    bool is_balanced; /* no gpu has many edges if that costs nothing */
+    bool is_balanced; /* among equal costs, avoid gpus with many edges */
 };
 
 static void set_costs(struct grove *grove, const struct market *market, const double *cost,
@@ -50,14 +51,15 @@ static void set_costs(struct grove *grove, const struct market *market, const do
     grove->cost[n * (n + 1) + n] = INFINITY;
 }
 
-/* Costs that differ by less than this part are alike. */
+/* Costs that differ by less than this part count as equal. */
 #define ALIKE 1e-9
 
 /* ---- both ways ------------------------------------------------------------------------------- */
 
-/* Of edges that cost alike the first is taken: that gives stars, which are flat, and balance each
- * other if each gpu is the centre of one. Where there are more gpus than channels no few stars do;
- * trees are balanced then in themselves, by taking the parent that has the fewest edges. */
+/* Among edges of equal cost the first is taken. This gives stars, which are flat, and which balance
+ * each other if each gpu is the centre of one. With more gpus than channels, the stars of a few
+ * channels cannot balance each other. Then each tree is balanced by itself: the parent with the
+ * fewest edges is taken. */
 static void grow_from(struct grove *grove, uint32_t root)
 {
     bool is_in[TUTTI_SEARCH_GPUS] = {false};
@@ -90,7 +92,7 @@ static void grow_from(struct grove *grove, uint32_t root)
     }
 }
 
-/* Gpus below the farthest one's place: how deep the tree is from there. */
+/* The depth of the tree if it hangs from `root`, leaving out the neighbour `before`. */
 static uint32_t depth_from(const struct grove *grove, uint32_t root, uint32_t before)
 {
     uint32_t deepest = 0;
@@ -117,7 +119,8 @@ static void hang_from(struct grove *grove, uint32_t root)
     }
 }
 
-/* Which gpu is the root does not matter for what links carry, so the tree is as flat as can be. */
+/* The choice of the root does not change the load of links, so the one that gives the flattest tree
+ * is taken. */
 static void hang_from_middle(struct grove *grove)
 {
     uint32_t middle = 0, least = UINT32_MAX;
@@ -148,13 +151,14 @@ static void grow_both_ways(struct grove *grove, bool has_nets)
 
 /* ---- from the root down ---------------------------------------------------------------------- */
 
-/* A problem of Chu, Liu and Edmonds, and where one of its cycles was found. */
+/* One level of Chu, Liu and Edmonds' algorithm: the problem, and one of its cycles. */
 struct branching {
     uint32_t n, root;
-    const double *cost; /* finite, but for edges from a place to itself */
-    uint32_t *parent;   /* of each place but the root */
-    uint32_t *group;    /* per place, in the problem where the cycle is one place, the last one */
-    bool *is_inner;     /* of the cycle */
+    const double *cost; /* finite, except for edges from a place to itself */
+    uint32_t *parent;   /* per place except the root */
+    uint32_t *group;    /* per place: its place in the contracted problem, where the cycle is the
+                         * last place */
+    bool *is_inner;     /* part of the cycle */
     uint32_t ngroups;
 };
 
@@ -173,7 +177,7 @@ static void choose_parents(struct branching *branching)
     }
 }
 
-/* Mark the places of some cycle; false: there is none. Uses `group` as notes. */
+/* Marks the places of some cycle; false: there is none. Uses `group` for notes. */
 static bool find_cycle(struct branching *branching)
 {
     for (uint32_t start = 0; start < branching->n; start++) {
@@ -203,8 +207,8 @@ static void number_groups(struct branching *branching)
     branching->ngroups++;
 }
 
-/* The costs between groups, and which edge each of them is. Who enters the cycle at a place saves
- * the edge that led there. */
+/* Computes the costs between groups, and the edge behind each of them. An edge that enters the
+ * cycle at a place replaces the cycle's edge to that place, so that cost is subtracted. */
 static void contract(const struct branching *branching, double *ret_cost, uint32_t *ret_edge)
 {
     uint32_t n = branching->n;
@@ -227,8 +231,8 @@ static void contract(const struct branching *branching, double *ret_cost, uint32
         }
 }
 
-/* Everyone takes the cheapest parent; where that makes a cycle, the cycle becomes one place, and
- * the problem a smaller one. */
+/* Each place takes its cheapest parent. If that gives a cycle, the cycle is contracted to one
+ * place, and the smaller problem is solved recursively. */
 static int branch(struct branching *branching)
 {
     uint32_t n = branching->n, *edge = calloc((size_t)n * n, sizeof *edge);
@@ -269,8 +273,8 @@ drop_branching:
     return rc;
 }
 
-/* Edges from above the root cost so much that one is used and no more; those that are not there
- * cost more than all others together. */
+/* Edges from above the root get a cost so large that only one is used. Missing edges get a cost
+ * larger than that of all others together. */
 static int grow_down(struct grove *grove)
 {
     uint32_t n = grove->n + 1;
@@ -294,7 +298,7 @@ static int grow_down(struct grove *grove)
 
 /* ---- either ---------------------------------------------------------------------------------- */
 
-/* Infinite where an edge is not there, or no net leads in. */
+/* Infinite if an edge does not exist, or if no net leads in. */
 static double cost_of_tree(const struct market *market, const double *cost, bool is_both_ways,
                            const struct column *column)
 {
