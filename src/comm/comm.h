@@ -178,9 +178,9 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
                         struct tutti_settings *ret_settings);
 
 /* Makes a communicator that is still to be formed over `boot`. Takes ownership of `boot`, also on
- * failure. TUTTI_ERR_ARGUMENT: a wrong argument in `settings`; TUTTI_ERR_SYSTEM: out of memory. A rank
- * that cannot take part for another reason, such as a wrong variable, is no error here: it fails when
- * it forms, and all other ranks fail with its reason. */
+ * failure. TUTTI_ERR_ARGUMENT: a wrong argument in `settings`; TUTTI_ERR_SYSTEM: out of memory. A
+ * rank that cannot take part for another reason, such as a wrong variable, is no error here: it
+ * fails when it forms, and all other ranks fail with its reason. */
 int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                       struct tutti_comm **ret_comm);
 /* Continues forming. TUTTI_AGAIN: not finished, call again. TUTTI_OK: ready. Any other result is an
