@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums, products and conversions of the narrow floating types on vectors: the kernels that
- * compilers do not vectorise well by themselves. As in kernels.h there is no include guard, and
+ * compilers do not vectorise well by themselves. No guard, as in kernels.h, and
  * everything is static.
  *
  * The unit of work is a step: as many elements as fill two vectors of float32. NaN are rare, so the
