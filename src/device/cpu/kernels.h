@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels of all instruction sets, written once. One file per instruction set includes this
- * header and is compiled with that set's flags. The header has no include guard.
+ * header and is compiled with that set's flags. No guard.
  *
  * The loops are plain C that the compiler vectorises. Sums and products of narrow floats are in
  * narrow.h, which must be included first. The including file also defines, before the inclusion:
