@@ -22,6 +22,9 @@ enum {
      * sender can continue. */
     CROWDED = 4,
     PAIR = 8,          /* two ranks, which share memory */
+    /* A two-sided run keeps sums in a type that is wider than that of the call. It cannot give way
+     * to a run on lent buffers, but a run through windows can. */
+    NARROW = 16,
 };
 
 struct rule {
@@ -63,6 +66,7 @@ static const struct rule rules[] = {
     {TUTTI_REDUCE, 4 << 10, 2, IN_MEMORY, "direct_one_shot", AS_USUAL},
     {TUTTI_REDUCE, 32 << 10, 2, PAIR, "chain", TUTTI_SEGMENTS, 2},
     {TUTTI_REDUCE, ANY, 2, IN_PROCESS, "mapped", AS_USUAL},
+    {TUTTI_REDUCE, ANY, 2, PAIR | NARROW, "direct", AS_USUAL},
     {TUTTI_REDUCE, ANY, 2, PAIR, "tree", AS_USUAL},
     {TUTTI_REDUCE, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_REDUCE, 8 << 10, 16, CROWDED, "linear", AS_USUAL},
@@ -169,7 +173,7 @@ static int whom(const struct tutti_tuner_view *view, const struct tutti_tuner_qu
     if (view->is_one_domain)
         ours |= IN_MEMORY | (view->all_store || query->is_lent ? IN_PROCESS : 0) |
                 (view->nranks == 2 ? PAIR : 0);
-    return ours;
+    return ours | (query->widening > 1 ? NARROW : 0);
 }
 
 bool tutti_builtin_find(const struct tutti_tuner_view *view,

@@ -83,6 +83,7 @@ struct habit {
     uint32_t nranks, cores;
     bool is_process;
     const char *algorithm;
+    uint32_t widening;
 };
 
 /* Threads read each other's buffers without a system call; with more ranks than cores small rooted
@@ -110,6 +111,8 @@ static void memory_is_used_as_threads_have_it(void **state)
         {TUTTI_REDUCE, 16 << 10, 4, 2, false, "direct_one_shot"},
         {TUTTI_REDUCE, 4 << 10, 4, 0, false, "direct_one_shot"},
         {TUTTI_REDUCE, 64 << 10, 4, 2, false, "direct"},
+        {TUTTI_REDUCE, 64 << 10, 2, 2, false, "tree"},
+        {TUTTI_REDUCE, 64 << 10, 2, 2, false, "direct", .widening = 2},
         {TUTTI_GATHER, 128 << 10, 4, 2, false, "direct"},
         {TUTTI_GATHER, 128 << 10, 4, 4, false, "direct"},
         {TUTTI_SCATTER, 4 << 10, 4, 2, false, "knomial"},
@@ -141,7 +144,8 @@ static void memory_is_used_as_threads_have_it(void **state)
                           habit->collective == TUTTI_ALLTOALL;
         struct tutti_tuner_query query = {
             .collective = habit->collective,
-            .block_bytes = habit->bytes / (has_blocks ? habit->nranks : 1)};
+            .block_bytes = habit->bytes / (has_blocks ? habit->nranks : 1),
+            .widening = habit->widening};
         struct tutti_choice choice;
         enum tutti_authority by;
 
