@@ -249,6 +249,8 @@ def record_failure(rank: int, size: int, folder: str) -> None:
         dist.group.WORLD.allreduce([torch.ones(7)], limits).wait()
     dist.destroy_process_group()  # waits for the hooks, which run beside the exception
     assert calls == [None]
+    if not hasattr(torch._C._distributed_c10d, "_reset_fr_trace"):
+        return  # this PyTorch records the calls of its own backends only
     with open(os.path.join(folder, f"rank_{rank}"), "rb") as file:
         entries = pickle.load(file)["entries"]
     assert [entry["state"] for entry in entries if entry["input_sizes"] == [[7]]] == ["scheduled"]

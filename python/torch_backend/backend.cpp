@@ -239,6 +239,9 @@ void Backend::registerAbortHook(int64_t id, c10d::AbortHook hook)
     hooks_->abort.add(id, std::move(hook));
 }
 
+#endif
+#ifdef TUTTI_TORCH_HAS_COMPLETION_HOOKS
+
 // A work on a device does not know when it is complete unless somebody asks, and a stream that is
 // being captured must not be asked. Where there are devices, the recorder is told nothing.
 bool Backend::supportsCompletionHooks() const

@@ -129,10 +129,12 @@ class Backend : public c10d::Backend {
     void abort() override;
     void shutdown() override;
 
-#ifdef C10D_BACKEND_HAS_HOOKS // PyTorch 2.15 and newer
-    bool supportsAbortHooks() const override { return true; }
+#ifdef C10D_BACKEND_HAS_HOOKS // PyTorch 2.14 and newer
     void registerAbortHook(int64_t id, c10d::AbortHook hook) override;
     void unregisterAbortHook(int64_t id) override { hooks_->abort.remove(id); }
+#endif
+#ifdef TUTTI_TORCH_HAS_COMPLETION_HOOKS // PyTorch 2.15 and newer
+    bool supportsAbortHooks() const override { return true; }
     bool supportsCompletionHooks() const override;
     void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override;
     void unregisterCompletionHook(int64_t id) override { hooks_->completion.remove(id); }
