@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest that is sent or received as the first of two places, and the largest element. */
-#define HEAD_BYTES 64
+/* The longest that is sent or received as the first of two places: more than a record of the smallest
+ * ring holds. Most are no longer than the largest element. */
+#define HEAD_BYTES 2048
+#define SHORT_HEAD_BYTES 64
 
 static uint64_t draw(uint64_t *state)
 {
@@ -86,7 +88,8 @@ static size_t part_of(struct flow *flow, size_t left, size_t least)
 /* A random length of a head, of what is left. */
 static size_t head_of(struct flow *flow, size_t left)
 {
-    size_t size = draw(&flow->whim) % HEAD_BYTES + 1;
+    bool is_long = draw(&flow->whim) % 4 == 0;
+    size_t size = draw(&flow->whim) % (is_long ? HEAD_BYTES : SHORT_HEAD_BYTES) + 1;
 
     return size < left ? size : left;
 }

@@ -252,6 +252,45 @@ static void a_stream_over_several_sockets_is_one_stream(void **state)
     unsetenv("TUTTI_SOCKETS_PER_PEER");
 }
 
+/* A rank that gives up sends only what is left of a header, though a record with data behind it may
+ * be on its way. */
+static void an_offer_that_shrinks_does_no_harm(void **state)
+{
+    static const char *const values[] = {"auth", "on"};
+    static uint8_t sent[8 << 20], received[8 << 20];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (uint8_t)(i * 7 + i / 4096);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct tutti_fabric *fabrics[2];
+        struct tutti_conn *conns[4];
+        size_t out = 0, in = 0, taken = 1;
+
+        apply_setting(&(struct setting){.transports = "self,tcp", .encrypt = values[i]});
+        form_in_one_thread(2, fabrics);
+        connect_all(2, fabrics, 0, conns);
+        while (taken > 0) { /* until the kernel takes no more, in the middle of a record */
+            assert_int_equal(conns[1]->ops->send(conns[1], sent + out, sizeof sent - out, &taken),
+                             TUTTI_OK);
+            out += taken;
+        }
+        assert_true(out < sizeof sent);
+        assert_int_equal(conns[1]->ops->send(conns[1], sent + out, 1, &taken), TUTTI_OK);
+        assert_int_equal(taken, 0);
+        while (in < sizeof sent) {
+            assert_int_equal(
+                conns[1]->ops->send(conns[1], sent + out, sizeof sent - out, &taken), TUTTI_OK);
+            out += taken;
+            assert_int_equal(
+                conns[2]->ops->recv(conns[2], received + in, sizeof sent - in, &taken), TUTTI_OK);
+            in += taken;
+        }
+        assert_memory_equal(sent, received, sizeof sent);
+        destroy_all(2, fabrics);
+    }
+}
+
 static void ranks_of_which_one_lacks_instructions_for_aes_agree_on_a_cipher(void **state)
 {
     static const char *const values[] = {"auth", "on"};
@@ -311,6 +350,7 @@ int main(void)
         cmocka_unit_test(threads_exchange_byte_for_byte),
         cmocka_unit_test(large_messages_stream_through),
         cmocka_unit_test(a_stream_over_several_sockets_is_one_stream),
+        cmocka_unit_test(an_offer_that_shrinks_does_no_harm),
         cmocka_unit_test(ranks_of_which_one_lacks_instructions_for_aes_agree_on_a_cipher),
         cmocka_unit_test(peers_that_sleep_are_woken),
         cmocka_unit_test(two_hosts_on_one_machine_use_shared_memory_inside_and_tcp_between),

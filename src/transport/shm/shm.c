@@ -154,6 +154,9 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
         return 0;
     if (wanted > room)
         wanted = room;
+    /* The header of a v-form has a count for each rank, and may be longer than a record. */
+    if (head_size > wanted)
+        head_size = wanted;
     if (head_size > 0)
         tutti_fifo_put(&shm->out, head, head_size);
     if (wanted > head_size)
@@ -221,6 +224,10 @@ static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, 
 {
     size_t taken = put_data(shm, head, head_size, data, size), piece = taken;
 
+    while (piece > 0 && taken < head_size) {
+        piece = put_data(shm, (const uint8_t *)head + taken, head_size - taken, data, size);
+        taken += piece;
+    }
     while (piece > 0 && taken < head_size + size) {
         piece = put_data(shm, NULL, 0, data + (taken - head_size), head_size + size - taken);
         taken += piece;
