@@ -29,8 +29,7 @@ static int finalize(struct tutti_comm *comm)
         TUTTI_TRY(tutti_gpu_wait(comm));
     tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_FINALIZE, NULL, NULL, 0, &call);
     TUTTI_TRY(tutti_batch_run_now(comm, &call, NULL));
-    tutti_store_release(&comm->state, TUTTI_COMM_FINALIZED);
-    return TUTTI_OK;
+    return tutti_comm_set_state(comm, TUTTI_COMM_FINALIZED);
 }
 
 tuttiResult_t tuttiCommFinalize(tuttiComm_t handle)

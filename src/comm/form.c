@@ -255,8 +255,7 @@ int tutti_comm_form(struct tutti_comm *comm)
     free(comm->gathered);
     comm->gathered = NULL;
     tutti_share_fini(&comm->share);
-    tutti_store_release(&comm->state, TUTTI_COMM_READY);
-    return TUTTI_OK;
+    return tutti_comm_set_state(comm, TUTTI_COMM_READY);
 }
 
 /* The pause between two passes. It is short, but grows with the number of ranks: hundreds of ranks
@@ -310,6 +309,18 @@ void tutti_comm_free(struct tutti_comm *comm)
     sodium_memzero(comm->secret, sizeof comm->secret);
     free(comm);
     tutti_set_last_message(message);
+}
+
+int tutti_comm_set_state(struct tutti_comm *comm, int state)
+{
+    bool has_failed;
+
+    pthread_mutex_lock(&comm->error_lock);
+    has_failed = comm->error != 0;
+    if (!has_failed)
+        tutti_store_release(&comm->state, state);
+    pthread_mutex_unlock(&comm->error_lock);
+    return has_failed ? tutti_comm_error(comm) : TUTTI_OK;
 }
 
 int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)

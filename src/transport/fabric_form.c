@@ -175,12 +175,16 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* A host's segment is used by all its members or by none. */
+/* A host's segment is used by all its members or by none. A rank that takes no part in shared memory
+ * has none, whatever its verdict says. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
 {
     for (int loser = 0; loser < fabric->nranks; loser++) {
-        if ((fabric->records[loser].uses & TUTTI_USE_SHM) == 0 ||
-            fabric->verdicts[loser].has_segment)
+        if ((fabric->records[loser].uses & TUTTI_USE_SHM) == 0) {
+            fabric->verdicts[loser].has_segment = 0;
+            continue;
+        }
+        if (fabric->verdicts[loser].has_segment)
             continue;
         for (int rank = 0; rank < fabric->nranks; rank++)
             if (memcmp(fabric->records[rank].identity.host, fabric->records[loser].identity.host,
