@@ -90,12 +90,13 @@ void tutti_identity_clean_name(char name[TUTTI_HOST_NAME_BYTES])
 void tutti_identity_host_name(char ret_name[TUTTI_HOST_NAME_BYTES])
 {
     struct utsname names = {.nodename = ""};
+    size_t length;
 
     memset(ret_name, 0, TUTTI_HOST_NAME_BYTES); /* it travels as a whole */
     uname(&names);
+    length = strcspn(names.nodename, ".");
     memcpy(ret_name, names.nodename,
-           strnlen(names.nodename, TUTTI_HOST_NAME_BYTES - 1));
-    ret_name[strcspn(ret_name, ".")] = '\0';
+           length < TUTTI_HOST_NAME_BYTES ? length : TUTTI_HOST_NAME_BYTES - 1);
     tutti_identity_clean_name(ret_name);
 }
 

@@ -58,9 +58,9 @@ uint32_t plans_root(const struct tutti_channels *plan, const struct tutti_channe
  * array. */
 double *plans_load(const struct subject *subject, const struct tutti_channels *plan);
 
-/* The text of a rate: "120 GB/s", or "no link bounds it". */
+/* The text of a rate: "120 GB/s", or "any rate" if no link bounds it. */
 const char *plans_rate(double bytes_per_s, char text[NAME_BYTES]);
-/* The plural name of a pattern: "rings", "trees", "broadcast trees". */
+/* The name of a pattern: "ring", "tree", "broadcast tree". */
 const char *plans_pattern_name(enum tutti_pattern pattern);
 
 #endif

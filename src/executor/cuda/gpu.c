@@ -106,7 +106,7 @@ static int make_streams(struct tutti_gpu *gpu)
         code = gpu->cuda->event_create(&gpu->last_event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&gpu->edge, TUTTI_CU_EVENT_DISABLE_TIMING);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "a stream");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "streams and events");
 }
 
 static int reserve_lists(struct tutti_gpu *gpu)

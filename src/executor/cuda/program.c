@@ -224,8 +224,8 @@ static int check_signals(const struct tutti_program *program, const struct tutti
 
     if (nrounds * program->plan->schedule->nsignals >> TUTTI_GPU_SIGNAL_BITS == 0)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces; raise TUTTI_WINDOW_BYTES or choose "
-                      "another algorithm", program->npieces);
+    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces; raise TUTTI_GPU_MEMORY_BYTES or "
+                      "choose another algorithm", program->npieces);
 }
 
 static int check_program(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
@@ -244,7 +244,7 @@ static int check_program(const struct tutti_program *program, const struct tutti
     /* Other calls were cut into pieces that fit, but v-forms run in one piece, which may not. */
     if (window_bytes > round_window_bytes(grid))
         return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a window part of %zu; raise "
-                          "TUTTI_WINDOW_BYTES or choose another algorithm", window_bytes,
+                          "TUTTI_GPU_MEMORY_BYTES or choose another algorithm", window_bytes,
                           round_window_bytes(grid));
     return check_signals(program, grid);
 }

@@ -242,13 +242,14 @@ static void join_packets(struct play *play, uint32_t block, const struct tutti_i
 
 static bool is_ready(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
-    const struct state *state = &play->states[op->object];
+    const struct state *states = play->states; /* of an AFTER, `object` is a block instead */
 
     switch (op->kind) {
     case TUTTI_IMPORT_MOVE: return has_packets(play, op);
-    case TUTTI_IMPORT_RECV: return state->nposts > state->ntaken;
+    case TUTTI_IMPORT_RECV: return states[op->object].nposts > states[op->object].ntaken;
     case TUTTI_IMPORT_WAIT:
-        return state->nposts + play->program->objects[op->object].initial > state->ntaken;
+        return states[op->object].nposts + play->program->objects[op->object].initial >
+               states[op->object].ntaken;
     case TUTTI_IMPORT_AFTER: return play->done[op->object] >= op->count;
     case TUTTI_IMPORT_BARRIER: return pass_barrier(play, block, op);
     default: return true;
