@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -383,6 +384,27 @@ def works(rank: int, size: int) -> None:
 
 def test_works_and_futures(world):
     world.run(works)
+
+
+def futures_after_wait(rank: int, size: int) -> None:
+    """DDP reads the value of a work's future after wait(), in whichever order it asked for the two."""
+    incomplete = 0
+    for i in range(400):
+        work = dist.all_reduce(torch.ones(5000), async_op=True)
+        early = work.get_future() if i % 2 else None
+        time.sleep(i % 8 * 2e-5)  # now and then the queue's thread is in the middle of it
+        if i % 4 < 2:
+            work.wait()
+        else:
+            while not work.is_completed():
+                pass
+        incomplete += early is not None and not early.done() or not work.get_future().done()
+    assert incomplete == 0
+    equal(work.get_future().value()[0], torch.full((5000,), float(size)))
+
+
+def test_futures_are_complete_after_wait(world):
+    world.run(futures_after_wait)
 
 
 def functional(rank: int, size: int) -> None:

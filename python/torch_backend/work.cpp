@@ -2,6 +2,7 @@
 #include "work.h"
 
 #include <atomic>
+#include <utility>
 
 #include <c10/util/Exception.h>
 
@@ -72,12 +73,18 @@ static void complete_future(c10::ivalue::Future &future, std::exception_ptr erro
 void CollectiveWork::tell()
 {
     std::unique_lock<std::mutex> guard(mutex_);
-    auto future = future_;
+    const auto future = std::exchange(untold_, nullptr);
 
-    is_told_ = true;
     guard.unlock();
     if (future)
         complete_future(*future, exception_, outputs_);
+}
+
+bool CollectiveWork::isCompleted()
+{
+    const std::lock_guard<std::mutex> guard(mutex_);
+
+    return completed_ && (!future_ || future_->completed());
 }
 
 bool CollectiveWork::wait(std::chrono::milliseconds timeout)
@@ -86,6 +93,12 @@ bool CollectiveWork::wait(std::chrono::milliseconds timeout)
         TORCH_CHECK_WITH(DistBackendError, false, "tutti: ", c10d::opTypeToString(opType_),
                          ", number ", number_, ": not complete after ", timeout.count(),
                          " ms, the limit of this wait(); the operation goes on");
+    std::unique_lock<std::mutex> guard(mutex_);
+    const auto future = future_;
+
+    guard.unlock();
+    if (future)
+        future->wait(); // only until tell() begins
     return Work::wait(kNoTimeout);
 }
 
@@ -96,19 +109,17 @@ std::vector<at::Tensor> CollectiveWork::result()
 
 c10::intrusive_ptr<c10::ivalue::Future> CollectiveWork::getFuture()
 {
-    std::unique_lock<std::mutex> guard(mutex_);
+    const std::lock_guard<std::mutex> guard(mutex_);
 
-    if (future_)
-        return future_;
-    future_ = c10::make_intrusive<c10::ivalue::Future>(
-        c10::ListType::create(c10::TensorType::get()));
-    auto future = future_;
-
-    if (!is_told_)
-        return future;
-    guard.unlock();
-    complete_future(*future, exception_, outputs_);
-    return future;
+    if (!future_) {
+        future_ = c10::make_intrusive<c10::ivalue::Future>(
+            c10::ListType::create(c10::TensorType::get()));
+        if (completed_)
+            complete_future(*future_, exception_, outputs_); // nobody can have a callback in it yet
+        else
+            untold_ = future_;
+    }
+    return future_;
 }
 
 // ---- many --------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ class CollectiveWork : public NumberedWork {
     void complete(std::exception_ptr error, std::optional<float> duration_ms);
     void tell();
 
+    // After either the future is complete, too: PyTorch reads its value after wait().
+    bool isCompleted() override;
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override {}
     std::vector<at::Tensor> result() override;
@@ -60,7 +62,7 @@ class CollectiveWork : public NumberedWork {
     std::shared_ptr<Queue> queue_;
     std::shared_ptr<Job> job_;
     c10::intrusive_ptr<c10::ivalue::Future> future_; // made when somebody asks for it
-    bool is_told_ = false; // getFuture completes a future that it makes from now on
+    c10::intrusive_ptr<c10::ivalue::Future> untold_; // the same, if tell() is to complete it
 };
 
 // Completes when all of the others have.
