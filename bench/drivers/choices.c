@@ -167,7 +167,7 @@ static void share(struct verdict *verdict)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_BROADCAST, verdict, verdict, sizeof *verdict, &call);
+    tutti_call_of_bytes(TUTTI_BROADCAST, TUTTI_FOR_TUNE, verdict, verdict, sizeof *verdict, &call);
     must("sharing a verdict", tutti_batch_run_now(comm, &call, NULL));
 }
 
@@ -305,12 +305,9 @@ static void race_cell(struct cell *cell, void *input, void *output, uint64_t cel
     must("comparing schedules",
          tutti_trial_find_twins(comm, cell->candidates, cell->ncandidates, cell->twin));
     race->cell = cell;
-    tutti_call_of_bytes(cell->collective, input, output, cell->count, &race->call);
-    tutti_call_of_bytes(TUTTI_BARRIER, NULL, NULL, 0, &race->barrier);
-    race->call.type = TUTTI_FLOAT32;
-    race->call.signature.type = TUTTI_FLOAT32;
-    if (tutti_collective_reduces(cell->collective))
-        race->call.signature.op = TUTTI_SUM;
+    tutti_call_of_bytes(cell->collective, TUTTI_FOR_TUNE, input, output, cell->count, &race->call);
+    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &race->barrier);
+    tutti_call_of_elements(&race->call, TUTTI_FLOAT32, TUTTI_SUM);
     run_race(race, cell_ns);
     if (rank == 0)
         write_json(race);
@@ -379,7 +376,8 @@ int main(int argc, char **argv)
     rank = atoi(argv[2]);
     nranks = atoi(argv[3]);
     must_api("tuttiCommInitStore", tuttiCommInitStore(&handle, nranks, rank, argv[1], NULL, NULL));
-    must("the communicator", tutti_handle_ready(handle, "choices", &comm));
+    must("the communicator", tutti_handle_enter_ready(handle, "choices", &comm));
+    tutti_comm_leave(comm); /* there is one thread, which may use it from outside, too */
     count = read_agenda(argv[6], argv[7], cells, bytes);
     for (size_t i = 0; i < count; i++) {
         enter_all(&cells[i], bytes[i], &cells[i].usual, &cells[i].usual_by);

@@ -64,3 +64,13 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
     if (tutti_collective_has_root(collective))
         ret_call->signature.root = 0;
 }
+
+void tutti_call_of_elements(struct tutti_call *call, enum tutti_type type, enum tutti_op op)
+{
+    call->type = type;
+    call->signature.type = (uint8_t)type;
+    if (!tutti_collective_reduces(call->collective))
+        return;
+    call->op = op;
+    call->signature.op = (uint8_t)op;
+}

@@ -67,6 +67,10 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
                          const void *input, void *output, size_t count,
                          struct tutti_call *ret_call);
 
+/* Makes such a call one of elements of `type`, combined by `op` if the collective reduces. Its count
+ * is then in elements. */
+void tutti_call_of_elements(struct tutti_call *call, enum tutti_type type, enum tutti_op op);
+
 /* True if `bytes` is the first size of its class, which is then marked in *seen. A class holds the
  * sizes from one power of two to the next; 0 counts as 1. */
 static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)

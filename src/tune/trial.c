@@ -152,10 +152,7 @@ static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial
     tutti_call_of_bytes(trial->collective, TUTTI_FOR_TUNE, input, output, trial->count,
                         &race->call);
     tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &race->barrier);
-    race->call.type = TUTTI_FLOAT32;
-    race->call.signature.type = TUTTI_FLOAT32;
-    if (tutti_collective_reduces(trial->collective))
-        race->call.signature.op = TUTTI_SUM;
+    tutti_call_of_elements(&race->call, TUTTI_FLOAT32, TUTTI_SUM);
 }
 
 static int run_choice(struct race *race, uint32_t index, uint32_t repeats)
@@ -233,9 +230,7 @@ static int gather_samples(struct race *race)
 
     tutti_call_of_bytes(TUTTI_ALLREDUCE, TUTTI_FOR_TUNE, race->latest, race->latest,
                         race->trial->nchoices, &call);
-    call.type = TUTTI_FLOAT64;
-    call.signature.type = TUTTI_FLOAT64;
-    call.signature.op = TUTTI_MAX;
+    tutti_call_of_elements(&call, TUTTI_FLOAT64, TUTTI_MAX);
     return tutti_batch_run_now(race->comm, &call, NULL);
 }
 

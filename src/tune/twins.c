@@ -57,9 +57,7 @@ int tutti_trial_find_twins(struct tutti_comm *comm, const struct tutti_choice *c
     for (uint32_t i = 0; i < count; i++)
         TUTTI_TRY(hash_choice(comm, &choices[i], &hashes[i]));
     tutti_call_of_bytes(TUTTI_ALLREDUCE, TUTTI_FOR_TUNE, hashes, hashes, count, &call);
-    call.type = TUTTI_UINT64;
-    call.signature.type = TUTTI_UINT64;
-    call.signature.op = TUTTI_SUM;
+    tutti_call_of_elements(&call, TUTTI_UINT64, TUTTI_SUM);
     TUTTI_TRY(tutti_batch_run_now(comm, &call, NULL));
     for (uint32_t i = 0; i < count; i++)
         for (ret_twins[i] = 0; hashes[ret_twins[i]] != hashes[i];)
