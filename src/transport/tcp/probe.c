@@ -76,6 +76,10 @@ int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
     if (probe->fd < 0 && now < probe->until_ns)
         return TUTTI_OK;
     count = tutti_route_candidates(fabric, fabric->rank, conn->base.peer, candidates);
+    if (count == 0) { /* it can call us, but we have no address of it */
+        rest(probe, now);
+        return TUTTI_OK;
+    }
     if (probe->fd < 0)
         probe->until_ns = now + PATIENCE_NS;
     rc = tutti_socket_connect(&candidates[probe->candidate], &probe->fd);
