@@ -232,6 +232,11 @@ static void edits_of_xml_are_refused(void **state)
     expect_all_refused(edits, sizeof edits / sizeof *edits);
 }
 
+/* An op of one threadblock of a group, on one chunk. */
+#define PART(members) \
+    "{\"name\": \"re\", \"src_buff\": [{\"type\": \"i\", \"index\": 0, \"size\": 1}], " \
+    "\"dst_buff\": [], \"tbg_info\": {\"tbg_size\": " #members ", \"tb_id\": 0}}"
+
 static void edits_of_plans_are_refused(void **state)
 {
     static const struct edit edits[] = {
@@ -245,6 +250,10 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"sum\"", "\"max\"", "(respkt): reduce_op \"max\": a schedule reduces by"},
         {PACKETS, "\"reduce_op\": \"sum\"", "\"reduce_op\": 7", "reduce_op \"?\""},
         {PACKETS, "\"tbg_size\": 2", "\"tbg_size\": 1025", "tbg_size is no whole number"},
+        /* The least common multiple of these does not fit 32 bits; without its upper bits it is 720. */
+        {PACKETS, "\"name\": \"ppkt\",",
+         "\"name\": \"ppkt\", \"ops\": [" PART(862) ", " PART(857) ", " PART(688) ", " PART(900)
+         ", " PART(695) ", " PART(966) "],", "cut chunks in more than 1024 parts"},
         {PACKETS, "\"tb_id\": 1", "\"tb_id\": 2", "tb_id 2 in a group of 2"},
         {PACKETS, "\"tb_id\": 1", "\"tb_id\": 0", "race"},
         {PACKETS, "\"buffer_id\": 0", "\"switch_channel_id\": 0", "memory behind a switch"},

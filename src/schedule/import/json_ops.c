@@ -192,6 +192,9 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
+enum { REFINED_LIMIT = 1 << 20 }; /* the caller refuses more: times a group it fits 32 bits */
+_Static_assert((uint64_t)REFINED_LIMIT * GROUP_MAX <= UINT32_MAX, "no product wraps");
+
 int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *refined)
 {
     static const char *const names[] = {"src_buff", "dst_buff"};
@@ -203,6 +206,8 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
         /* Deeper nesting is refused when it is read. */
         if (json_object_get(json_array_get(nested, i), "ops") == NULL)
             TUTTI_TRY(tutti_json_refine(plan, json_array_get(nested, i), refined));
+        if (*refined > REFINED_LIMIT)
+            return TUTTI_OK;
     }
     TUTTI_TRY(read_group(plan, op, &part, &parts));
     for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
@@ -215,8 +220,8 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
                 return tutti_json_refuse(plan, "a buffer of size 0");
             needed = parts / greatest_divisor(size, parts);
             *refined = *refined / greatest_divisor(*refined, needed) * needed;
-            if (*refined > 1u << 20)
-                return TUTTI_OK; /* the caller refuses it */
+            if (*refined > REFINED_LIMIT)
+                return TUTTI_OK;
         }
     }
     return TUTTI_OK;
