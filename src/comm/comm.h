@@ -195,8 +195,8 @@ void tutti_comm_free(struct tutti_comm *comm);
  * that sleep in it. Does nothing if a failure is recorded already. Returns `rc`. Any thread. */
 int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 
-/* Sets the state, unless a failure is recorded, as by an abort of another thread. Then the state stays
- * TUTTI_COMM_FAILED, and the result is that failure. */
+/* Sets the state, unless a failure is recorded, as by an abort of another thread. Then the state
+ * stays TUTTI_COMM_FAILED, and the result is that failure. */
 int tutti_comm_set_state(struct tutti_comm *comm, int state);
 
 /* Returns the recorded failure, and makes its text the thread's last message. Returns 0 if there is

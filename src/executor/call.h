@@ -67,8 +67,8 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
                          const void *input, void *output, size_t count,
                          struct tutti_call *ret_call);
 
-/* Makes such a call one of elements of `type`, combined by `op` if the collective reduces. Its count
- * is then in elements. */
+/* Makes such a call one of elements of `type`, combined by `op` if the collective reduces. Its
+ * count is then in elements. */
 void tutti_call_of_elements(struct tutti_call *call, enum tutti_type type, enum tutti_op op);
 
 /* True if `bytes` is the first size of its class, which is then marked in *seen. A class holds the

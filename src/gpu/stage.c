@@ -43,7 +43,8 @@ static int copy(struct tutti_comm *comm, const void *to, const void *from, size_
     code = comm->cuda->copy_async((tutti_cu_address)(uintptr_t)to,
                                   (tutti_cu_address)(uintptr_t)from, bytes, stream);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK
-                                    : tutti_gpu_fail(comm->gpu->gpu, code, "copying between the device and the host");
+                                    : tutti_gpu_fail(comm->gpu->gpu, code,
+                                                     "copying between the device and the host");
 }
 
 /* Copies the result in. In a v-form the memory between the blocks must stay as it is. */

@@ -175,8 +175,8 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* A host's segment is used by all its members or by none. A rank that takes no part in shared memory
- * has none, whatever its verdict says. */
+/* A host's segment is used by all its members or by none. A rank that takes no part in shared
+ * memory has none, whatever its verdict says. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
 {
     for (int loser = 0; loser < fabric->nranks; loser++) {

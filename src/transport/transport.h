@@ -34,11 +34,10 @@ struct tutti_transport_ops {
     /* Hand over up to `size` bytes at `data`; *ret_taken (0 .. size) of them now
      * belong to the transport and `data` may be reused that far. Bytes not taken are offered
      * again at the next call, from the same address, possibly followed by more
-     * (the offer may grow; only a rank that gives up offers less, of which nothing need be taken): a
-     * single-copy transport exposes the offered memory itself
-     * and takes it when the peer has read it. Result TUTTI_OK also when nothing
-     * was taken. TUTTI_ERR_REMOTE when the peer is gone; bytes that it had sent before are still
-     * received. Required. */
+     * (the offer may grow; only a rank that gives up offers less, of which nothing need be taken):
+     * a single-copy transport exposes the offered memory itself and takes it when the peer has read
+     * it. Result TUTTI_OK also when nothing was taken. TUTTI_ERR_REMOTE when the peer is gone;
+     * bytes that it had sent before are still received. Required. */
     int (*send)(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken);
 
     /* The same for two places: first `head`, then `data`, in one go. For transports to which a

@@ -250,7 +250,7 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"sum\"", "\"max\"", "(respkt): reduce_op \"max\": a schedule reduces by"},
         {PACKETS, "\"reduce_op\": \"sum\"", "\"reduce_op\": 7", "reduce_op \"?\""},
         {PACKETS, "\"tbg_size\": 2", "\"tbg_size\": 1025", "tbg_size is no whole number"},
-        /* The least common multiple of these does not fit 32 bits; without its upper bits it is 720. */
+        /* The least common multiple of these does not fit 32 bits. Its lower 32 bits are 720. */
         {PACKETS, "\"name\": \"ppkt\",",
          "\"name\": \"ppkt\", \"ops\": [" PART(862) ", " PART(857) ", " PART(688) ", " PART(900)
          ", " PART(695) ", " PART(966) "],", "cut chunks in more than 1024 parts"},

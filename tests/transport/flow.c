@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest that is sent or received as the first of two places: more than a record of the smallest
- * ring holds. Most are no longer than the largest element. */
+/* The longest that is sent or received as the first of two places: more than a record of the
+ * smallest ring holds. Most are no longer than the largest element. */
 #define HEAD_BYTES 2048
 #define SHORT_HEAD_BYTES 64
 
