@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +30,14 @@ struct home {
     size_t stack_bytes;
 };
 
+/* What TSan takes for one thread. Fibers share it while they are taken. */
+struct watched {
+    void *tsan;
+    uint32_t nfibers;
+    bool is_inside; /* of a function that nobody will leave */
+    struct watched *next; /* in the pool */
+};
+
 struct sim_fiber {
     void *stack_pointer;
     unsigned char *stack; /* guard first */
@@ -37,13 +46,15 @@ struct sim_fiber {
     bool has_ended;
     struct home *home;
     struct sim_fiber *next; /* in the pool */
-    void *tsan, *fake_stack;
+    struct watched *watched;
+    void *fake_stack;
 };
 
 static __thread struct home home;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_fiber *pool;
+static struct watched *watched_pool;
 
 /* ---- switching ------------------------------------------------------------------------------- */
 
@@ -55,7 +66,7 @@ bool sim_fiber_resume(struct sim_fiber *fiber)
     here->running = fiber;
     here->tsan = sim_tsan_current();
     sim_asan_leave(&here->fake_stack, fiber->stack + GUARD_BYTES, STACK_BYTES);
-    sim_tsan_switch(fiber->tsan);
+    sim_tsan_switch(fiber->watched->tsan);
     sim_switch(&here->stack_pointer, fiber->stack_pointer);
     sim_asan_arrive(here->fake_stack, NULL, NULL);
     here->running = NULL;
@@ -99,6 +110,51 @@ static void enter(void)
     }
 }
 
+/* ---- what TSan watches ------------------------------------------------------------------------- */
+
+static struct watched *take_watched(void)
+{
+    struct watched *watched;
+
+    pthread_mutex_lock(&lock);
+    watched = watched_pool;
+    if (watched != NULL)
+        watched_pool = watched->next;
+    pthread_mutex_unlock(&lock);
+    if (watched == NULL) {
+        watched = calloc(1, sizeof *watched);
+        if (watched == NULL)
+            sim_die("no memory for a fiber");
+        watched->tsan = sim_tsan_create();
+    }
+    return watched;
+}
+
+static void destroy_watched(struct watched *watched)
+{
+    sim_tsan_abandon(watched->tsan);
+    free(watched);
+}
+
+/* One fiber less has it. */
+static void leave_watched(struct sim_fiber *fiber)
+{
+    struct watched *watched = fiber->watched;
+
+    fiber->watched = NULL;
+    watched->is_inside |= !fiber->has_ended;
+    if (--watched->nfibers > 0)
+        return;
+    if (watched->is_inside) {
+        destroy_watched(watched);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    watched->next = watched_pool;
+    watched_pool = watched;
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static struct sim_fiber *create(void)
@@ -112,19 +168,17 @@ static struct sim_fiber *create(void)
     if (fiber->stack == MAP_FAILED || mprotect(fiber->stack, GUARD_BYTES, PROT_NONE) != 0)
         sim_die("no stack for a fiber: %s", strerror(errno));
     fiber->stack_pointer = sim_switch_prepare(fiber->stack + GUARD_BYTES, STACK_BYTES, enter);
-    fiber->tsan = sim_tsan_create();
     return fiber;
 }
 
 static void destroy(struct sim_fiber *fiber)
 {
-    sim_tsan_abandon(fiber->tsan);
     sim_asan_open(fiber->stack, GUARD_BYTES + STACK_BYTES);
     munmap(fiber->stack, GUARD_BYTES + STACK_BYTES);
     free(fiber);
 }
 
-struct sim_fiber *sim_fiber_take(void (*function)(void *), void *argument)
+struct sim_fiber *sim_fiber_take(void (*function)(void *), void *argument, struct sim_fiber *sibling)
 {
     struct sim_fiber *fiber;
 
@@ -138,11 +192,14 @@ struct sim_fiber *sim_fiber_take(void (*function)(void *), void *argument)
     fiber->function = function;
     fiber->argument = argument;
     fiber->has_ended = false;
+    fiber->watched = sibling != NULL ? sibling->watched : take_watched();
+    fiber->watched->nfibers++;
     return fiber;
 }
 
 void sim_fiber_give(struct sim_fiber *fiber)
 {
+    leave_watched(fiber);
     if (!fiber->has_ended) {
         destroy(fiber);
         return;
@@ -153,27 +210,29 @@ void sim_fiber_give(struct sim_fiber *fiber)
     pthread_mutex_unlock(&lock);
 }
 
-static struct sim_fiber *take_pool(void)
-{
-    struct sim_fiber *all;
-
-    pthread_mutex_lock(&lock);
-    all = pool;
-    pool = NULL;
-    pthread_mutex_unlock(&lock);
-    return all;
-}
-
 /* A thread's sanitizer may outlive the library, and look for leaks. At exit a thread of the machine may
  * still give a fiber back. */
-__attribute__((destructor)) static void empty_pool(void)
+__attribute__((destructor)) static void empty_pools(void)
 {
-    struct sim_fiber *fiber = take_pool();
+    struct sim_fiber *fiber;
+    struct watched *watched;
 
+    pthread_mutex_lock(&lock);
+    fiber = pool;
+    watched = watched_pool;
+    pool = NULL;
+    watched_pool = NULL;
+    pthread_mutex_unlock(&lock);
     while (fiber != NULL) {
         struct sim_fiber *next = fiber->next;
 
         destroy(fiber);
         fiber = next;
+    }
+    while (watched != NULL) {
+        struct watched *next = watched->next;
+
+        destroy_watched(watched);
+        watched = next;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fibers: what a simulated GPU has for threads. A fiber runs on the thread that resumes it until it
  * gives way or its function returns. Sanitizers are told of every switch; for TSan a fiber is a
- * thread of its own, and switching orders nothing. */
+ * thread, and switching orders nothing. */
 #ifndef TUTTI_TESTS_SIMCUDA_FIBER_H
 #define TUTTI_TESTS_SIMCUDA_FIBER_H
 
@@ -9,8 +9,9 @@
 
 struct sim_fiber;
 
-/* One that will run `function`, from a pool that all threads share. Never NULL. */
-struct sim_fiber *sim_fiber_take(void (*function)(void *), void *argument);
+/* One that will run `function`, from a pool that all threads share. Never NULL. For TSan it is one thread
+ * together with `sibling`, which has not run yet, or a thread of its own (NULL). */
+struct sim_fiber *sim_fiber_take(void (*function)(void *), void *argument, struct sim_fiber *sibling);
 /* Back into the pool. One that has not ended is thrown away, whatever is on its stack. */
 void sim_fiber_give(struct sim_fiber *fiber);
 

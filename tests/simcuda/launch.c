@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -264,11 +265,14 @@ static void begin_block(struct run *run)
         sim_weak_init(&block->kept, BLOCK_KEEPS);
     for (uint32_t i = 0; i < nthreads; i++)
         prepare_thread(block, i);
-    sim_tsan_release(&run->begin_clock);
     for (uint32_t i = 0; i < nthreads; i++) {
-        block->runners[i].fiber = sim_fiber_take(run_thread, &block->runners[i]);
+        struct sim_fiber *sibling =
+            run->launch->has_watched_warps && i % SIM_WARP != 0 ? block->runners[i - 1].fiber : NULL;
+
+        block->runners[i].fiber = sim_fiber_take(run_thread, &block->runners[i], sibling);
         runner_make_ready(&block->runners[i]);
     }
+    sim_tsan_release(&run->begin_clock); /* with what was seen of those who had the stacks before */
 }
 
 /* All its threads have ended, or are thrown away. */
@@ -284,8 +288,7 @@ static void end_block(struct block *block)
     block_drain_end(block);
     sim_tsan_acquire(&run->end_clock);
     for (uint32_t i = 0; i < block->nthreads; i++) {
-        if (block->runners[i].fiber != NULL)
-            sim_fiber_give(block->runners[i].fiber);
+        sim_fiber_give(block->runners[i].fiber); /* TSan now sees its stack as left */
         sim_weak_fini(&block->runners[i].kept);
     }
     sim_weak_fini(&block->kept);
@@ -319,8 +322,6 @@ static bool take_turn(struct run *run)
     run->nready--;
     sim_self = &runner->self;
     if (sim_fiber_resume(runner->fiber)) {
-        sim_fiber_give(runner->fiber);
-        runner->fiber = NULL;
         block->nrunning--;
         if (++block->nended == block->nthreads)
             end_block(block);
@@ -339,6 +340,14 @@ static bool take_round(struct run *run)
     return has_got_on;
 }
 
+/* By the kernel itself: after usleep() TSan visits all threads that ever were. */
+static void sleep_for_us(uint32_t us)
+{
+    struct timespec left = {.tv_nsec = us * 1000L};
+
+    syscall(SYS_nanosleep, &left, NULL);
+}
+
 /* Leave the processor to others, the longer the less happens. */
 static void rest(const struct run *run, uint32_t nrests, uint64_t since_ns)
 {
@@ -354,7 +363,7 @@ static void rest(const struct run *run, uint32_t nrests, uint64_t since_ns)
     if (nrests < YIELDS)
         sched_yield();
     else
-        usleep(sleep_us < MOST_SLEEP_US ? sleep_us : MOST_SLEEP_US);
+        sleep_for_us(sleep_us < MOST_SLEEP_US ? sleep_us : MOST_SLEEP_US);
 }
 
 bool sim_launch_run(const struct sim_launch *launch)

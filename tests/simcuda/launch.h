@@ -22,6 +22,7 @@ struct sim_launch {
     /* Each access: it does not return from one that is forbidden. */
     void (*check)(void *context, const void *at, size_t size_bytes, bool is_store);
     bool (*tears)(void *context, const void *at); /* are lines that go there seen in parts? */
+    bool has_watched_warps; /* for TSan a warp is one thread: faster, but blind to races between its lanes */
     uint64_t watchdog_ns; /* longer than that nobody gets on: a loud end; 0: never */
 };
 

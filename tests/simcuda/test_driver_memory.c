@@ -88,6 +88,22 @@ static void use_after_free(void)
     driver()->context_synchronize();
 }
 
+/* The same stream has used the memory before. */
+static void use_before_and_after_free(void)
+{
+    uint64_t *words;
+    struct try_fill arg;
+
+    use_device(0);
+    words = zeros(64);
+    arg = (struct try_fill){words, 8, 1};
+    WORKS(launch("try_fill", 1, 32, NULL, &arg));
+    WORKS(driver()->context_synchronize());
+    WORKS(driver()->memory_free((uintptr_t)words));
+    WORKS(launch("try_fill", 1, 32, NULL, &arg));
+    driver()->context_synchronize();
+}
+
 static void write_behind(void)
 {
     struct try_fill arg;
@@ -103,6 +119,8 @@ static void kernels_do_not_get_away_with_memory_that_is_not_theirs(void **state)
     (void)state;
     dies_apart(use_after_free, NULL, (struct settings){{NULL}});
     dies_apart(use_after_free, "not there, or not any more",
+               (struct settings){{"SIMCUDA_CHECK=1"}});
+    dies_apart(use_before_and_after_free, "not there, or not any more",
                (struct settings){{"SIMCUDA_CHECK=1"}});
     dies_apart(write_behind, NULL, (struct settings){{NULL}});
     dies_apart(write_behind, "kernel try_fill on device 0 stores 8 bytes",

@@ -116,11 +116,38 @@ static void fill_what_is_not(void)
     fill_mapped(0);
 }
 
+/* A kernel may use the memory, and then no more. */
+static void fill_what_is_taken_back(void)
+{
+    struct tutti_cu_memory_kind kind = kind_of(0);
+    struct tutti_cu_access mine = access_of(0), theirs = access_of(1);
+    tutti_cu_memory memory;
+    tutti_cu_address at;
+    struct try_fill arg;
+
+    use_device(0);
+    WORKS(driver()->memory_create(&memory, unit(), &kind, 0));
+    WORKS(driver()->address_reserve(&at, unit(), 0, 0, 0));
+    WORKS(driver()->memory_map(at, unit(), 0, memory, 0));
+    WORKS(driver()->memory_access(at, unit(), &mine, 1));
+    WORKS(driver()->memory_access(at, unit(), &theirs, 1));
+    use_device(1);
+    arg = (struct try_fill){(uint64_t *)(uintptr_t)at, 8, 3};
+    WORKS(launch("try_fill", 1, 32, NULL, &arg));
+    WORKS(driver()->context_synchronize());
+    theirs.flags = 0;
+    WORKS(driver()->memory_access(at, unit(), &theirs, 1));
+    WORKS(launch("try_fill", 1, 32, NULL, &arg));
+    driver()->context_synchronize();
+}
+
 static void mappings_are_for_devices(void **state)
 {
     (void)state;
     passes_apart(fill_what_is_mine, (struct settings){{"SIMCUDA_DEVICES=2", "SIMCUDA_CHECK=1"}});
     dies_apart(fill_what_is_not, "memory that is not mapped for this device",
+               (struct settings){{"SIMCUDA_DEVICES=2", "SIMCUDA_CHECK=1"}});
+    dies_apart(fill_what_is_taken_back, "memory that is not mapped for this device",
                (struct settings){{"SIMCUDA_DEVICES=2", "SIMCUDA_CHECK=1"}});
 }
 

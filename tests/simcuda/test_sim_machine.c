@@ -204,18 +204,23 @@ static void mistakes_of_kernels_are_loud(void **state)
     }
 }
 
-/* Two threads store to each place; this process is all that there is of it. */
-static int run_race(uint32_t has_barrier)
+/* Two threads store to each place; this process is all that there is of it. With one warp these are lanes of
+ * the same one. */
+static int run_race(const char *order, const char *threads, const char *watched)
 {
     uint64_t memory[64] = {0};
-    _Alignas(16) struct try_race arg = {memory, has_barrier};
+    _Alignas(16) struct try_race arg = {memory, strcmp(order, "ordered") == 0};
+    struct sim_launch launch = {.kernel = sim_kernel_find("try_race"), .blocks = 1,
+                                .threads = (uint32_t)atoi(threads), .argument = &arg,
+                                .has_watched_warps = strcmp(watched, "warps") == 0};
 
-    sim_kernel_run("try_race", 1, 64, &arg);
+    for (int i = 0; i < 3; i++) /* stacks, and what TSan takes for threads, are used again */
+        sim_launch_run(&launch);
     return 0;
 }
 
 /* How a process ends that does it: a new one, for TSan looks away in children of many threads. */
-static int race(const char *how)
+static int race(const char *order, const char *threads, const char *watched)
 {
     int status;
     pid_t child;
@@ -223,7 +228,7 @@ static int race(const char *how)
     stderr_text_begin();
     child = fork();
     if (child == 0) {
-        execl("/proc/self/exe", "race", how, (char *)NULL);
+        execl("/proc/self/exe", "race", order, threads, watched, (char *)NULL);
         _exit(127);
     }
     assert_true(child > 0);
@@ -236,9 +241,13 @@ static int race(const char *how)
 static void the_thread_sanitizer_finds_races_of_kernels(void **state)
 {
     (void)state;
-    assert_int_equal(race("ordered"), 0);
+    assert_int_equal(race("ordered", "64", "threads"), 0);
+    assert_int_equal(race("ordered", "64", "warps"), 0);
 #if defined(__SANITIZE_THREAD__)
-    assert_int_equal(race("unordered"), 66);
+    assert_int_equal(race("unordered", "64", "threads"), 66);
+    assert_int_equal(race("unordered", "32", "threads"), 66);
+    assert_int_equal(race("unordered", "64", "warps"), 66);
+    assert_int_equal(race("unordered", "32", "warps"), 0);
 #else
     skip();
 #endif
@@ -321,7 +330,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(blocks_begin_where_others_have_ended),
     };
 
-    if (argc == 2)
-        return run_race(strcmp(argv[1], "ordered") == 0);
+    if (argc == 4)
+        return run_race(argv[1], argv[2], argv[3]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

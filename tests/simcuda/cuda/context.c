@@ -54,6 +54,7 @@ static void end_context(struct tutti_cu_context *context)
     sim_modules_end(context);
     sim_memory_end(context);
     __atomic_store_n(&context->peers, 0, __ATOMIC_RELAXED);
+    sim_rights_shrink();
 }
 
 int cuDevicePrimaryCtxRelease_v2(tutti_cu_device device)

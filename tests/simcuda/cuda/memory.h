@@ -52,6 +52,8 @@ struct sim_range {
 };
 
 extern struct sim_range *sim_ranges;
+/* Of the list, for kernels that look; who changes it holds sim_lock as well. */
+extern pthread_rwlock_t sim_ranges_lock;
 
 /* NULL: the driver does not know the address. With the lock. */
 struct sim_range *sim_range_of(uintptr_t at);
@@ -81,6 +83,8 @@ void sim_range_remove(struct sim_range *range);
 /* A context ends: all that was allocated in it is freed. */
 void sim_memory_end(struct tutti_cu_context *context);
 
+/* Some device may touch less than before. After the change. */
+void sim_rights_shrink(void);
 /* A kernel of this device wants to touch that. What it may not is a loud end. Without the lock. */
 void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
                       size_t size_bytes, bool is_store);

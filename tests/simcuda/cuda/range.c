@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses and pages: what is where, and who may touch it. */
+ * Addresses and pages: what is where. */
 #include "simcuda/cuda/memory.h"
 
 #include "simcuda/cuda/faults.h"
 #include "simcuda/die.h"
-#include "simcuda/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +19,7 @@
 
 struct sim_range *sim_ranges;
 
-/* Of the list, for kernels that look; who changes it holds sim_lock as well. */
-static pthread_rwlock_t ranges_lock = PTHREAD_RWLOCK_INITIALIZER;
+pthread_rwlock_t sim_ranges_lock = PTHREAD_RWLOCK_INITIALIZER;
 static uintptr_t arena, arena_used;
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -157,10 +155,10 @@ struct sim_range *sim_range_add(const struct sim_range *range)
     if (added == NULL)
         sim_die("no memory to note a device's");
     *added = *range;
-    pthread_rwlock_wrlock(&ranges_lock);
+    pthread_rwlock_wrlock(&sim_ranges_lock);
     added->next = sim_ranges;
     sim_ranges = added;
-    pthread_rwlock_unlock(&ranges_lock);
+    pthread_rwlock_unlock(&sim_ranges_lock);
     return added;
 }
 
@@ -168,85 +166,15 @@ void sim_range_remove(struct sim_range *range)
 {
     struct sim_range **link = &sim_ranges;
 
-    pthread_rwlock_wrlock(&ranges_lock);
+    pthread_rwlock_wrlock(&sim_ranges_lock);
     while (*link != range)
         link = &(*link)->next;
     *link = range->next;
-    pthread_rwlock_unlock(&ranges_lock);
+    pthread_rwlock_unlock(&sim_ranges_lock);
+    sim_rights_shrink();
     if (range->kind != SIM_RANGE_REGISTERED)
         sim_forbid(range->pages_at, range->pages_bytes);
     if (range->pages != NULL)
         sim_pages_drop(range->pages);
     free(range);
-}
-
-/* ---- kernels --------------------------------------------------------------------------------- */
-
-/* What is wrong about a device's access to a range; NULL: nothing. Rights change while kernels
- * run. */
-static const char *objection(const struct sim_device *device, const struct sim_range *range)
-{
-    uint64_t bit = (uint64_t)1 << device->ordinal;
-
-    if (range == NULL)
-        return "memory of the host that is not mapped";
-    switch (range->kind) {
-    case SIM_RANGE_DEVICE:
-        if (sim_range_device(range) == device ||
-            __atomic_load_n(&device->primary.peers, __ATOMIC_RELAXED) >>
-                    sim_range_device(range)->ordinal & 1)
-            return NULL;
-        return "memory of a device to which access is not enabled";
-    case SIM_RANGE_MAPPED:
-    case SIM_RANGE_IPC:
-        return __atomic_load_n(&range->devices, __ATOMIC_RELAXED) & bit
-                   ? NULL : "memory that is not mapped for this device";
-    default:
-        return NULL;
-    }
-}
-
-/* The device in whose memory it is; NULL: the host's. */
-static const struct sim_device *owner_of(const void *at)
-{
-    const struct sim_device *owner;
-
-    pthread_rwlock_rdlock(&ranges_lock);
-    owner = sim_range_device(sim_range_of((uintptr_t)at));
-    pthread_rwlock_unlock(&ranges_lock);
-    return owner;
-}
-
-/* Links that are not NVLink cut lines into pieces. */
-bool sim_memory_tears(const struct sim_device *device, const void *at)
-{
-    const struct sim_device *owner = owner_of(at);
-
-    if (owner == device)
-        return false;
-    return owner == NULL || !sim_has_nvlink(device, owner) ||
-           sim_faults_tears_lines(device->ordinal, owner->ordinal);
-}
-
-void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
-                      size_t size_bytes, bool is_store)
-{
-    uintptr_t first = (uintptr_t)at;
-    const struct sim_range *range;
-    const char *what;
-
-    if (sim_is_private(at))
-        return;
-    pthread_rwlock_rdlock(&ranges_lock);
-    range = sim_range_of(first);
-    if (range == NULL && sim_is_reserved(first))
-        what = "memory that is not there, or not any more";
-    else
-        what = objection(device, range);
-    if (what == NULL && first + size_bytes > range->base + range->size_bytes)
-        what = "the end of an allocation";
-    pthread_rwlock_unlock(&ranges_lock);
-    if (what != NULL)
-        sim_die("kernel %s on device %d %s %zu bytes at %p: %s", kernel, device->ordinal,
-                is_store ? "stores" : "loads", size_bytes, at, what);
 }

@@ -71,7 +71,7 @@ struct sim_settings {
     uint32_t multiprocessors, threads, multiprocessor_threads;
     size_t memory_bytes;
     uint64_t watchdog_ns;
-    bool must_check, must_count_leaks;
+    bool must_check, must_count_leaks, has_watched_warps;
 };
 
 /* The driver's state; unchanging once cuInit has returned, but for the devices' inside. */

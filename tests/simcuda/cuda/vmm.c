@@ -367,6 +367,7 @@ static int allow(struct sim_range *range, const struct tutti_cu_access *access)
         __atomic_or_fetch(&range->devices, bit, __ATOMIC_RELAXED);
     else
         __atomic_and_fetch(&range->devices, ~bit, __ATOMIC_RELAXED);
+    sim_rights_shrink();
     if (mprotect((void *)range->base, range->size_bytes,
                  range->devices != 0 ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
         sim_die("cannot change access to memory: %s", strerror(errno));
