@@ -27,6 +27,7 @@ test: build-dev
 
 # All rows of all tests: every algorithm proved for up to 256 ranks and some for 4096, whole matrices,
 # and the sanitizers over all that they can run. Takes hours.
+nightly: export TUTTI_TEST_WHOLE := 1
 nightly: build-nightly build-asan build-tsan
 	ctest --test-dir build/nightly --output-on-failure -j$(TESTS)
 	ctest --test-dir build/asan --output-on-failure -j$(TESTS)

@@ -11,7 +11,7 @@
 
 enum { REMEMBERED = 4 };
 
-/* What a thread was allowed, until somebody's rights shrink. */
+/* The ranges that a thread may touch, until some device's rights shrink. */
 static __thread struct {
     uint64_t nshrunk;
     const struct sim_device *device;

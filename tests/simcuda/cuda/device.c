@@ -50,7 +50,8 @@ static void read_settings(void)
         .watchdog_ns = setting("SIMCUDA_WATCHDOG_MS", 0, 0, 1 << 30) * 1000000,
         .must_check = setting("SIMCUDA_CHECK", 0, 0, 1) != 0,
         .must_count_leaks = setting("SIMCUDA_LEAKS", 0, 0, 1) != 0,
-        .has_watched_warps = setting("SIMCUDA_WATCHED_WARPS", 0, 0, 1) != 0,
+        .has_watched_warps = setting("SIMCUDA_WATCHED_WARPS", 0, 0, 1) != 0 &&
+                             getenv("TUTTI_TEST_WHOLE") == NULL,
     };
 }
 
