@@ -85,14 +85,13 @@ static void memory_is_mapped_where_it_is_wanted(void **state)
     passes_apart(check_mapping, (struct settings){{NULL}});
 }
 
-/* Memory of device 0, used by a kernel on device 1. */
-static void fill_mapped(int user)
+/* A kernel of device 1 is to fill memory of device 0, which `user` may use. */
+static struct try_fill map_to_fill(int user)
 {
     struct tutti_cu_memory_kind kind = kind_of(0);
     struct tutti_cu_access access = access_of(user);
     tutti_cu_memory memory;
     tutti_cu_address at;
-    struct try_fill arg;
 
     use_device(0);
     WORKS(driver()->memory_create(&memory, unit(), &kind, 0));
@@ -100,39 +99,34 @@ static void fill_mapped(int user)
     WORKS(driver()->memory_map(at, unit(), 0, memory, 0));
     WORKS(driver()->memory_access(at, unit(), &access, 1));
     use_device(1);
-    arg = (struct try_fill){(uint64_t *)(uintptr_t)at, 8, 3};
+    return (struct try_fill){(uint64_t *)(uintptr_t)at, 8, 3};
+}
+
+static void fill_what_is_mine(void)
+{
+    struct try_fill arg = map_to_fill(1);
+
     WORKS(launch("try_fill", 1, 32, NULL, &arg));
     WORKS(driver()->context_synchronize());
     MUST(peek(&arg.words[7]) == 10);
 }
 
-static void fill_what_is_mine(void)
-{
-    fill_mapped(1);
-}
-
 static void fill_what_is_not(void)
 {
-    fill_mapped(0);
+    struct try_fill arg = map_to_fill(0);
+
+    WORKS(launch("try_fill", 1, 32, NULL, &arg));
+    driver()->context_synchronize();
 }
 
-/* A kernel may use the memory, and then no more. */
+/* A kernel may use the memory, and then no more, while device 0 still may. */
 static void fill_what_is_taken_back(void)
 {
-    struct tutti_cu_memory_kind kind = kind_of(0);
     struct tutti_cu_access mine = access_of(0), theirs = access_of(1);
-    tutti_cu_memory memory;
-    tutti_cu_address at;
-    struct try_fill arg;
+    struct try_fill arg = map_to_fill(1);
+    tutti_cu_address at = (tutti_cu_address)(uintptr_t)arg.words;
 
-    use_device(0);
-    WORKS(driver()->memory_create(&memory, unit(), &kind, 0));
-    WORKS(driver()->address_reserve(&at, unit(), 0, 0, 0));
-    WORKS(driver()->memory_map(at, unit(), 0, memory, 0));
     WORKS(driver()->memory_access(at, unit(), &mine, 1));
-    WORKS(driver()->memory_access(at, unit(), &theirs, 1));
-    use_device(1);
-    arg = (struct try_fill){(uint64_t *)(uintptr_t)at, 8, 3};
     WORKS(launch("try_fill", 1, 32, NULL, &arg));
     WORKS(driver()->context_synchronize());
     theirs.flags = 0;
