@@ -3,10 +3,10 @@
  * same when written and read again. For libFuzzer (scripts/fuzz), and for fuzz_topology_replay. */
 #include "fuzz/fuzz.h"
 
+#include "describe/nccl_graph.h"
 #include "topology/formats/hwloc_xml.h"
 #include "topology/formats/line.h"
 #include "topology/formats/matrix.h"
-#include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/search/search.h"
 

@@ -2,7 +2,7 @@
  * Topologies and graphs that programs of others wrote, on machines of others: all are read, written
  * and read again as the same, and have as many devices as their collection's list says. */
 #include "base/result.h"
-#include "topology/formats/nccl_graph.h"
+#include "describe/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/recordings.h"
 

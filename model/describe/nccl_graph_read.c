@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading NCCL's XML of a search's result. */
-#include "topology/formats/nccl_graph.h"
+#include "describe/nccl_graph.h"
 
 #include "base/log.h"
 #include "base/result.h"

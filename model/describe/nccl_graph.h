@@ -7,8 +7,8 @@
  *       <channel>
  *         <net dev="0"/> <gpu dev="0"/> <gpu dev="0x1"/> <net dev="0"/>
  */
-#ifndef TUTTI_TOPOLOGY_FORMATS_NCCL_GRAPH_H
-#define TUTTI_TOPOLOGY_FORMATS_NCCL_GRAPH_H
+#ifndef TUTTI_DESCRIBE_NCCL_GRAPH_H
+#define TUTTI_DESCRIBE_NCCL_GRAPH_H
 
 #include <stdbool.h>
 #include <stddef.h>

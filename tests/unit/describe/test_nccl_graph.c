@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NCCL's XML of a search's result: read, written, and refused where it is wrong. */
 #include "base/result.h"
-#include "topology/formats/nccl_graph.h"
+#include "describe/nccl_graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Graphs that a search of NCCL found: three arrays that grow, and how they are written. */
-#include "topology/formats/nccl_graph.h"
+#include "describe/nccl_graph.h"
 
 #include "base/result.h"
 #include "topology/formats/xml.h"
