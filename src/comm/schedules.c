@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/result.h"
-#include "schedule/import/load.h"
+#include "schedule/load.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * and read again. Under the sanitizers this also proves that no byte outside is touched. */
 #include "base/result.h"
 #include "schedule/import/load.h"
+#include "schedule/load.h"
 #include "schedule/samples.h"
 
 #include <setjmp.h>
@@ -83,7 +84,7 @@ static size_t edit(char *text, size_t size, uint64_t *random)
 static bool judge(const char *what, const char *text, size_t size)
 {
     struct tutti_ensemble ensemble, again;
-    int rc = tutti_ensemble_load("file", text, size, &ensemble);
+    int rc = tutti_import_load("file", text, size, &ensemble);
     char *written;
 
     if (rc == TUTTI_ERR_ARGUMENT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules from a file of any form that is known, proved right.
+ * Schedules from a file of any form that is known.
  */
 #ifndef TUTTI_SCHEDULE_IMPORT_LOAD_H
 #define TUTTI_SCHEDULE_IMPORT_LOAD_H
@@ -8,12 +8,12 @@
 
 /* Read `size_bytes` of `text`, which ends with a zero, by what they look like: XML, JSON, or our
  * own form. `name` is the file's, for messages. TUTTI_ERR_ARGUMENT: it is malformed. */
-int tutti_ensemble_import(const char *name, const char *text, size_t size_bytes,
-                          struct tutti_ensemble *ret_ensemble);
+int tutti_import_read(const char *name, const char *text, size_t size_bytes,
+                      struct tutti_ensemble *ret_ensemble);
 
 /* The same, and prove that it does what its collective promises. TUTTI_ERR_ARGUMENT with "name:
  * rank 1, step 2 (send): what is wrong": it does not. */
-int tutti_ensemble_load(const char *name, const char *text, size_t size_bytes,
-                        struct tutti_ensemble *ret_ensemble);
+int tutti_import_load(const char *name, const char *text, size_t size_bytes,
+                      struct tutti_ensemble *ret_ensemble);
 
 #endif

@@ -372,8 +372,7 @@ static int begin_element(struct reader *reader, const char *name, const char **a
     static const char *const names[] = {"algo", "gpu", "tb", "step"};
 
     if (reader->depth == 0 && strcmp(name, "msccl_algos") == 0)
-        return refuse(reader, "this is a list of files; name these in TUTTI_SCHEDULE, separated by "
-                              "':'");
+        return refuse(reader, "this is a list of files; import each of them");
     if (reader->depth >= 4 || strcmp(name, names[reader->depth]) != 0)
         return refuse(reader, "element <%.40s> where %s is due", name,
                       reader->depth < 4 ? names[reader->depth] : "none");
