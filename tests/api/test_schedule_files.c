@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TUTTI_SCHEDULE: calls that run by a schedule from a file, and files that no rank accepts. */
 #include "algorithms/algorithm.h"
-#include "schedule/import/load.h"
-#include "schedule/samples.h"
+#include "import/load.h"
+#include "import/samples.h"
 #include "support/trial.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include "comm/schedules.h"
-#include "schedule/import/load.h"
+#include "import/load.h"
 #include "schedule/load.h"
 
 static void try_file(const char *text, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tutti-sched import: from other formats to a schedule file, proved right. */
-#include "schedule/import/load.h"
+#include "import/load.h"
 
 #include "base/result.h"
 #include "common/file.h"

@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "common/file.h"
-#include "schedule/import/load.h"
+#include "import/load.h"
 
 #include <errno.h>
 #include <stdarg.h>

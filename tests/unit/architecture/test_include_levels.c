@@ -42,7 +42,7 @@ static const struct room rooms[] = {
     {"src/api", LEVEL_API},
     {"perf", LEVEL_USER}, {"examples", LEVEL_USER},
     {"tools", LEVEL_TOOL},
-    {"model/simulator", LEVEL_MODEL}, {"model/describe", LEVEL_MODEL},
+    {"model/simulator", LEVEL_MODEL}, {"model/import", LEVEL_MODEL}, {"model/describe", LEVEL_MODEL},
 };
 
 static const struct room *room_of(const char *path)
@@ -376,7 +376,7 @@ static void an_include_that_goes_up_or_sideways_is_objected_to(void **state)
         {"model/simulator/score.c", "model/describe/nccl_graph.h", 0},
         {"model/loose.c", "src/schedule/step.h", 0},
         {"src/topology/search/search.c", "model/simulator/simulator.h", 0},
-        {"src/comm/form.c", "model/simulator/simulator.h", 0},
+        {"src/comm/schedules.c", "model/import/load.h", 0},
         {"src/api/call.c", "model/simulator/simulator.h", 0},
         {"perf/main.c", "model/simulator/simulator.h", 0},
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where cells are kept. */
-#include "schedule/import/places.h"
+#include "import/places.h"
 
 #include "base/result.h"
 

@@ -13,8 +13,8 @@
  * OUTPUT share cells as described in step.h. Unlike in schedules, cells of INPUT may be written;
  * emit.c finds other places for them.
  */
-#ifndef TUTTI_SCHEDULE_IMPORT_PROGRAM_H
-#define TUTTI_SCHEDULE_IMPORT_PROGRAM_H
+#ifndef TUTTI_IMPORT_PROGRAM_H
+#define TUTTI_IMPORT_PROGRAM_H
 
 #include "base/result.h"
 #include "schedule/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sorting a rank's steps. */
-#include "schedule/import/order.h"
+#include "import/order.h"
 
 #include "base/result.h"
 

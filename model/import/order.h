@@ -8,8 +8,8 @@
  * A send is not moved if sends to the same rank would change their order, because the order of a
  * lane is that of its messages.
  */
-#ifndef TUTTI_SCHEDULE_IMPORT_ORDER_H
-#define TUTTI_SCHEDULE_IMPORT_ORDER_H
+#ifndef TUTTI_IMPORT_ORDER_H
+#define TUTTI_IMPORT_ORDER_H
 
 #include "schedule/step.h"
 

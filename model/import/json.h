@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the two halves of reading a JSON plan share: the plan and its gpus (json.c), ops
  * (json_ops.c). */
-#ifndef TUTTI_SCHEDULE_IMPORT_JSON_H
-#define TUTTI_SCHEDULE_IMPORT_JSON_H
+#ifndef TUTTI_IMPORT_JSON_H
+#define TUTTI_IMPORT_JSON_H
 
-#include "schedule/import/program.h"
+#include "import/program.h"
 
 #include <jansson.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the two halves of emitting share: the steps that move and add (sum.c), ops and cells
  * (emit.c). */
-#ifndef TUTTI_SCHEDULE_IMPORT_EMIT_H
-#define TUTTI_SCHEDULE_IMPORT_EMIT_H
+#ifndef TUTTI_IMPORT_EMIT_H
+#define TUTTI_IMPORT_EMIT_H
 
+#include "import/order.h"
+#include "import/places.h"
 #include "schedule/build.h"
-#include "schedule/import/order.h"
-#include "schedule/import/places.h"
 
 /* A part of a sum, or the destination of one: `count` chunks of one rank, which need not be
  * contiguous. */

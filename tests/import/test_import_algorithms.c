@@ -3,7 +3,7 @@
  * step, and a flag for each thing that it waits for. Read again they must still be right, send as
  * much, and add up in the same order. */
 #include "base/result.h"
-#include "schedule/import/load.h"
+#include "import/load.h"
 #include "schedule/support.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding accesses that nothing orders, while a program is played (vector clocks, Mattern 1989).
  * One play finds them all: what orders the ops does not depend on which of them runs first. */
-#include "schedule/import/play.h"
+#include "import/play.h"
 
 #include "base/result.h"
 

@@ -8,11 +8,11 @@
  * A chunk of SCRATCH has the size of the chunk of a block that it is congruent to. So a cell of
  * scratch memory needs as many places as chunks of different sizes are kept in it over time.
  */
-#ifndef TUTTI_SCHEDULE_IMPORT_PLACES_H
-#define TUTTI_SCHEDULE_IMPORT_PLACES_H
+#ifndef TUTTI_IMPORT_PLACES_H
+#define TUTTI_IMPORT_PLACES_H
 
+#include "import/program.h"
 #include "schedule/build.h"
-#include "schedule/import/program.h"
 
 #define TUTTI_IMPORT_NOWHERE UINT32_MAX
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Playing a program: every block in turns does its next op, if what that waits for is there. Sends
  * do not wait: what is sent is on its way until it is received. */
-#include "schedule/import/play.h"
+#include "import/play.h"
 
 #include "base/result.h"
 

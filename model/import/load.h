@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Schedules from a file of any form that is known.
  */
-#ifndef TUTTI_SCHEDULE_IMPORT_LOAD_H
-#define TUTTI_SCHEDULE_IMPORT_LOAD_H
+#ifndef TUTTI_IMPORT_LOAD_H
+#define TUTTI_IMPORT_LOAD_H
 
 #include "schedule/text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sample files of tests/schedule/files. */
-#ifndef TUTTI_TESTS_SCHEDULE_SAMPLES_H
-#define TUTTI_TESTS_SCHEDULE_SAMPLES_H
+ * The sample files of tests/import/files. */
+#ifndef TUTTI_TESTS_IMPORT_SAMPLES_H
+#define TUTTI_TESTS_IMPORT_SAMPLES_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building programs of thread blocks, and the numbers of their cells. */
-#include "schedule/import/program.h"
+#include "import/program.h"
 
 #include "base/result.h"
 #include "schedule/check/check.h"

@@ -2,8 +2,8 @@
  * Reads schedules from the XML that MSCCL's runtimes load (Microsoft's and the one of RCCL), and
  * from the JSON plans of MSCCL++. docs/schedule-files.md says what can be expressed.
  */
-#ifndef TUTTI_SCHEDULE_IMPORT_H
-#define TUTTI_SCHEDULE_IMPORT_H
+#ifndef TUTTI_IMPORT_IMPORT_H
+#define TUTTI_IMPORT_IMPORT_H
 
 #include "schedule/text.h"
 

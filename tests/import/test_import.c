@@ -2,9 +2,9 @@
  * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or
  * cannot be said is refused by name. */
 #include "base/result.h"
+#include "import/load.h"
+#include "import/samples.h"
 #include "schedule/check/check.h"
-#include "schedule/import/load.h"
-#include "schedule/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,8 +137,7 @@ static void programs_for_buffers_and_places_are_right(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tutti_ensemble ensemble;
 
-        if (tutti_import_load("case", cases[i].text, strlen(cases[i].text), &ensemble) !=
-            TUTTI_OK)
+        if (tutti_import_load("case", cases[i].text, strlen(cases[i].text), &ensemble) != TUTTI_OK)
             fail_msg("case %zu: %s", i, tutti_last_message());
         assert_int_equal(ensemble.schedules[0]->root, cases[i].root);
         tutti_ensemble_fini(&ensemble);

@@ -8,7 +8,7 @@
  * then (event.is_direct). Otherwise it is passed on when it is sent, into SCRATCH, which takes the
  * role of the program's buffer.
  */
-#include "schedule/import/emit.h"
+#include "import/emit.h"
 
 #include "base/result.h"
 

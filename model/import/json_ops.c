@@ -2,7 +2,7 @@
  * Reads the ops of a JSON plan. A table lists, for each name, what it moves and how it
  * synchronizes.
  */
-#include "schedule/import/json.h"
+#include "import/json.h"
 
 #include "base/result.h"
 

@@ -12,12 +12,12 @@
  * op before it. It may name a block that comes later in the file, so these references are resolved
  * at the end.
  */
-#include "schedule/import/import.h"
+#include "import/import.h"
 
 #include "base/expat.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "schedule/import/program.h"
+#include "import/program.h"
 
 #include <stdarg.h>
 #include <stdio.h>

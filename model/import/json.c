@@ -9,10 +9,10 @@
  * The slice size of a pipeline only affects speed. A plan is read as if messages were no longer
  * than one slice, and the executor makes slices of its own.
  */
-#include "schedule/import/json.h"
+#include "import/json.h"
 
 #include "base/result.h"
-#include "schedule/import/import.h"
+#include "import/import.h"
 
 #include <math.h>
 #include <stdarg.h>

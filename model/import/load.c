@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loading schedules of any form. */
-#include "schedule/import/load.h"
+#include "import/load.h"
 
 #include "base/result.h"
-#include "schedule/import/import.h"
+#include "import/import.h"
 #include "schedule/load.h"
 
 int tutti_import_read(const char *name, const char *text, size_t size_bytes,

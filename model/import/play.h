@@ -5,10 +5,10 @@
  * A clock holds, for each block, how many of its ops are known to be over. Every block has one.
  * What blocks leave for each other (messages, signals, flags) carries a copy of the sender's clock.
  */
-#ifndef TUTTI_SCHEDULE_IMPORT_PLAY_H
-#define TUTTI_SCHEDULE_IMPORT_PLAY_H
+#ifndef TUTTI_IMPORT_PLAY_H
+#define TUTTI_IMPORT_PLAY_H
 
-#include "schedule/import/program.h"
+#include "import/program.h"
 
 #define TUTTI_IMPORT_NONE UINT32_MAX
 

@@ -4,7 +4,7 @@
  * A sum is added up in the order of the lowest ranks in its parts, so that all ranks that add up
  * the same parts get the same bits.
  */
-#include "schedule/import/emit.h"
+#include "import/emit.h"
 
 #include "base/result.h"
 

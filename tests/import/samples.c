@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading sample files. */
-#include "schedule/samples.h"
+#include "import/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
