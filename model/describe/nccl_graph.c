@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs that a search of NCCL found: three arrays that grow, and how they are written. */
+ * Rings and trees in the form of NCCL: three arrays that grow, and how they are written. */
 #include "describe/nccl_graph.h"
 
 #include "base/result.h"
@@ -89,40 +89,6 @@ int tutti_nccl_graphs_add_stop(struct tutti_nccl_graphs *graphs, struct tutti_nc
     graphs->stops[graphs->nstops++] = stop;
     graphs->channels[graphs->nchannels - 1].nstops++;
     return TUTTI_OK;
-}
-
-/* ---- comparing ------------------------------------------------------------------------------- */
-
-static bool reals_equal(double a, double b)
-{
-    return !(a < b) && !(a > b);
-}
-
-static bool graphs_equal(const struct tutti_nccl_graph *a, const struct tutti_nccl_graph *b)
-{
-    return a->id == b->id && a->pattern == b->pattern && a->crossnic == b->crossnic &&
-           reals_equal(a->speedintra, b->speedintra) &&
-           reals_equal(a->speedinter, b->speedinter) &&
-           reals_equal(a->latencyinter, b->latencyinter) &&
-           strcmp(a->typeintra, b->typeintra) == 0 && strcmp(a->typeinter, b->typeinter) == 0 &&
-           a->samechannels == b->samechannels && a->nchannels == b->nchannels;
-}
-
-bool tutti_nccl_graphs_equal(const struct tutti_nccl_graphs *a, const struct tutti_nccl_graphs *b)
-{
-    if (a->ngraphs != b->ngraphs || a->nchannels != b->nchannels || a->nstops != b->nstops)
-        return false;
-    for (uint32_t i = 0; i < a->ngraphs; i++)
-        if (!graphs_equal(&a->graphs[i], &b->graphs[i]))
-            return false;
-    for (uint32_t i = 0; i < a->nchannels; i++)
-        if (a->channels[i].nstops != b->channels[i].nstops)
-            return false;
-    for (uint32_t i = 0; i < a->nstops; i++)
-        if (a->stops[i].is_net != b->stops[i].is_net || a->stops[i].dev != b->stops[i].dev ||
-            a->stops[i].rank != b->stops[i].rank)
-            return false;
-    return true;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's XML of a search's result, the format of the files that NCCL_GRAPH_FILE and
- * NCCL_GRAPH_DUMP_FILE name.
+ * Writes NCCL's XML of a search's result, the format of the file that NCCL_GRAPH_FILE names.
  *
  *   <graphs version="1">
  *     <graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="20" ...>
  *       <channel>
- *         <net dev="0"/> <gpu dev="0"/> <gpu dev="0x1"/> <net dev="0"/>
+ *         <net dev="0"/> <gpu dev="0"/> <gpu dev="1"/> <net dev="0"/>
  */
 #ifndef TUTTI_DESCRIBE_NCCL_GRAPH_H
 #define TUTTI_DESCRIBE_NCCL_GRAPH_H
@@ -44,7 +43,7 @@ struct tutti_nccl_channel {
     uint32_t first_stop, nstops;
 };
 
-/* One stop of a channel. The stops are in the file's order: a net to enter by, gpus, a net to leave
+/* One stop of a channel. The stops are in this order: a net to enter by, gpus, a net to leave
  * by. */
 struct tutti_nccl_stop {
     bool is_net;
@@ -69,14 +68,7 @@ int tutti_nccl_graphs_add(struct tutti_nccl_graphs *graphs, const struct tutti_n
 int tutti_nccl_graphs_add_channel(struct tutti_nccl_graphs *graphs);
 int tutti_nccl_graphs_add_stop(struct tutti_nccl_graphs *graphs, struct tutti_nccl_stop stop);
 
-bool tutti_nccl_graphs_equal(const struct tutti_nccl_graphs *a, const struct tutti_nccl_graphs *b);
-
-/* Read a text that need not end in zero; `name` is what errors begin with. An id and a pattern must
- * be there, speedinter is as speedintra where it is not, the rest is 0; nchannels, where it is
- * there, must be true. Unknown elements and attributes are passed over. */
-int tutti_nccl_graphs_read(const char *name, const char *text, size_t length,
-                           struct tutti_nccl_graphs **ret_graphs);
-/* Reading it gives equal graphs. *ret_text ends in zero and is for the caller to free. */
+/* Write them as XML. *ret_text ends in zero; the caller frees it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_nccl_graphs_write(const struct tutti_nccl_graphs *graphs, char **ret_text);
 
 #endif

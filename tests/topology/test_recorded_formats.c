@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Topologies and graphs that programs of others wrote, on machines of others: all are read, written
- * and read again as the same, and have as many devices as their collection's list says. */
+ * Topologies that programs of others wrote, on machines of others: all are read, written and read
+ * again as the same, and have as many devices as their collection's list says. */
 #include "base/result.h"
-#include "describe/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/recordings.h"
 
@@ -146,45 +145,10 @@ static void topologies_are_read_counted_and_written(void **state)
     assert_true(nfiles > 0);
 }
 
-static void graphs_are_read_and_written(void **state)
-{
-    char path[1024];
-    DIR *folder = recordings_open("nccl-xml", path, sizeof path);
-    struct dirent *entry;
-    size_t nfiles = 0;
-
-    (void)state;
-    while ((entry = readdir(folder)) != NULL) {
-        struct tutti_nccl_graphs *graphs, *again;
-        char *text, *written;
-        size_t length;
-
-        if (!ends_in(entry->d_name, ".graph.xml"))
-            continue;
-        nfiles++;
-        text = recordings_load(path, entry->d_name, &length);
-        if (tutti_nccl_graphs_read(entry->d_name, text, length, &graphs) != TUTTI_OK)
-            fail_msg("%s", tutti_last_message());
-        assert_true(graphs->ngraphs > 0 && graphs->nchannels > 0 && graphs->nstops > 0);
-        assert_int_equal(tutti_nccl_graphs_write(graphs, &written), TUTTI_OK);
-        assert_int_equal(tutti_nccl_graphs_read("written", written, strlen(written), &again),
-                         TUTTI_OK);
-        assert_true(tutti_nccl_graphs_equal(graphs, again));
-        tutti_nccl_graphs_destroy(graphs);
-        tutti_nccl_graphs_destroy(again);
-        free(written);
-        free(text);
-    }
-    closedir(folder);
-    print_message("%zu graphs in %s\n", nfiles, path);
-    assert_true(nfiles > 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(topologies_are_read_counted_and_written),
-        cmocka_unit_test(graphs_are_read_and_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

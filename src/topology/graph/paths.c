@@ -25,15 +25,6 @@ const char *tutti_path_class_name(enum tutti_path_class class)
     return class_names[class];
 }
 
-enum tutti_path_class tutti_path_class_named(const char *name)
-{
-    int class = 0;
-
-    while (class < TUTTI_PATH_CLASSES && strcmp(class_names[class], name) != 0)
-        class++;
-    return (enum tutti_path_class)class;
-}
-
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 /* One step along a path. Paths between gpus and nets are searched from both ends, so rules that

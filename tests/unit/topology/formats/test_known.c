@@ -143,28 +143,6 @@ static void no_gpu_has_more_links_than_it_is_made_with(void **state)
     }
 }
 
-static void each_is_written_as_a_line_and_reads_the_same(void **state)
-{
-    const struct tutti_known_machine *machine;
-
-    (void)state;
-    for (size_t i = 0; (machine = tutti_known_machine(i)) != NULL; i++) {
-        struct tutti_inventory *inventory = read_known(machine), *back;
-        char *text, *again;
-
-        if (tutti_line_write(inventory, &text) != TUTTI_OK)
-            fail_msg("%s: %s", machine->name, tutti_last_message());
-        assert_int_equal(tutti_line_read("written", text, &back), TUTTI_OK);
-        assert_true(tutti_inventory_equal(inventory, back));
-        assert_int_equal(tutti_line_write(back, &again), TUTTI_OK);
-        assert_string_equal(text, again);
-        free(text);
-        free(again);
-        tutti_inventory_destroy(inventory);
-        tutti_inventory_destroy(back);
-    }
-}
-
 /* Nothing of it is left to be filled in, either. */
 static void each_is_written_as_xml_and_reads_the_same(void **state)
 {
@@ -196,7 +174,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_has_what_its_makers_say),
         cmocka_unit_test(no_gpu_has_more_links_than_it_is_made_with),
-        cmocka_unit_test(each_is_written_as_a_line_and_reads_the_same),
         cmocka_unit_test(each_is_written_as_xml_and_reads_the_same),
     };
 
