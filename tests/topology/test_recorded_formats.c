@@ -2,6 +2,7 @@
  * Topologies that programs of others wrote, on machines of others: all are read, written and read
  * again as the same, and have as many devices as their collection's list says. */
 #include "base/result.h"
+#include "support/inventories.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/recordings.h"
 
@@ -108,7 +109,7 @@ static struct tutti_inventory *go_round(const char *name, const char *text, size
         if (tutti_nccl_xml_read("written", written, strlen(written), TUTTI_SOURCE_FILE, &again) !=
             TUTTI_OK)
             fail_msg("%s: %s", name, tutti_last_message());
-        if (!tutti_inventory_equal(inventory, again))
+        if (!inventories_equal(inventory, again))
             fail_msg("%s is not the same when written and read:\n%s", name, written);
         free(written);
         tutti_inventory_destroy(again);

@@ -240,48 +240,6 @@ uint32_t tutti_inventory_find_pci(const struct tutti_inventory *inventory, int64
 
 /* ---- whole inventories ----------------------------------------------------------------------- */
 
-static uint32_t depth_of(const struct tutti_inventory *inventory, uint32_t device)
-{
-    uint32_t depth = 0;
-
-    for (; device != 0; device = inventory->devices[device].parent)
-        depth++;
-    return depth;
-}
-
-static bool values_equal(const struct tutti_device *a, const struct tutti_device *b)
-{
-    for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++) {
-        const struct tutti_value *left = &a->value[property], *right = &b->value[property];
-        enum tutti_property_form form = tutti_property_info(property)->form;
-        bool is_real = form == TUTTI_FORM_REAL || form == TUTTI_FORM_GTS;
-
-        if ((left->found_by == TUTTI_SOURCE_NOBODY) != (right->found_by == TUTTI_SOURCE_NOBODY))
-            return false;
-        if (left->found_by == TUTTI_SOURCE_NOBODY)
-            continue;
-        if (is_text(property) ? strcmp(left->text, right->text) != 0
-            : is_real         ? left->real < right->real || left->real > right->real
-                              : left->number != right->number)
-            return false;
-    }
-    return true;
-}
-
-bool tutti_inventory_equal(const struct tutti_inventory *a, const struct tutti_inventory *b)
-{
-    uint32_t i = 0, j = 0;
-
-    while (i != TUTTI_NO_DEVICE && j != TUTTI_NO_DEVICE) {
-        if (a->devices[i].kind != b->devices[j].kind || depth_of(a, i) != depth_of(b, j) ||
-            !values_equal(&a->devices[i], &b->devices[j]))
-            return false;
-        i = tutti_inventory_next(a, i);
-        j = tutti_inventory_next(b, j);
-    }
-    return i == j;
-}
-
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy)
 {

@@ -2,6 +2,7 @@
  * Machines that have a name: each has what its makers say, and goes through every form that holds
  * it. */
 #include "base/result.h"
+#include "support/inventories.h"
 #include "topology/formats/known.h"
 #include "topology/formats/line.h"
 #include "topology/formats/nccl_xml.h"
@@ -158,10 +159,10 @@ static void each_is_written_as_xml_and_reads_the_same(void **state)
         if (tutti_nccl_xml_read("written", text, strlen(text), TUTTI_SOURCE_FILE, &back) !=
             TUTTI_OK)
             fail_msg("%s: %s\n%s", machine->name, tutti_last_message(), text);
-        if (!tutti_inventory_equal(inventory, back))
+        if (!inventories_equal(inventory, back))
             fail_msg("%s reads otherwise:\n%s", machine->name, text);
         assert_int_equal(tutti_inventory_complete(back), TUTTI_OK);
-        if (!tutti_inventory_equal(inventory, back))
+        if (!inventories_equal(inventory, back))
             fail_msg("%s was not complete:\n%s", machine->name, text);
         free(text);
         tutti_inventory_destroy(inventory);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One line that describes a machine: every word of it does what the header says. */
 #include "base/result.h"
+#include "support/inventories.h"
 #include "topology/formats/line.h"
 
 #include <setjmp.h>
@@ -233,7 +234,7 @@ static void layout_of_the_text_does_not_count(void **state)
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         struct tutti_inventory *inventory = read_line(same[i]);
 
-        if (!tutti_inventory_equal(first, inventory))
+        if (!inventories_equal(first, inventory))
             fail_msg("%s\nis not %s", same[i], plain);
         tutti_inventory_destroy(inventory);
     }
