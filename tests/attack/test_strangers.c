@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "support/address.h"
 #include "transport/fabric_private.h"
 #include "transport/tcp/tcp.h"
 
@@ -63,7 +64,7 @@ static void call_again(struct strangers *strangers)
 
 static void strangers_begin(struct strangers *strangers, const struct tutti_fabric *fabric)
 {
-    assert_int_equal(tutti_address_parse("127.0.0.1:0", &strangers->address), TUTTI_OK);
+    assert_int_equal(address_parse("127.0.0.1:0", &strangers->address), TUTTI_OK);
     strangers->address.port_be = fabric->mine.port_be;
     strangers->nmade = 0;
     for (int i = 0; i < HELD; i++)
@@ -160,7 +161,7 @@ static void who_greets_and_is_silent_gives_way_to_the_next_address(void **state)
     (void)state;
     form_two(fabrics);
     record = &fabrics[0]->records[1];
-    assert_int_equal(tutti_address_parse("127.0.0.2:0", &squat), TUTTI_OK);
+    assert_int_equal(address_parse("127.0.0.2:0", &squat), TUTTI_OK);
     squat.port_be = record->port_be;
     assert_int_equal(tutti_socket_listen(&squat, &listener, &port_be), TUTTI_OK);
     memmove(record->candidates + 1, record->candidates,
@@ -308,7 +309,7 @@ static bool is_taken(const char *host, const uint8_t port_be[2])
     struct tutti_address address;
     int fd = -1, rc;
 
-    assert_int_equal(tutti_address_parse(host, &address), TUTTI_OK);
+    assert_int_equal(address_parse(host, &address), TUTTI_OK);
     memcpy(&address.port_be, port_be, 2);
     while ((rc = tutti_socket_connect(&address, &fd)) == TUTTI_AGAIN)
         ;

@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "support/address.h"
 #include "transport/fabric_private.h"
 
 #include <setjmp.h>
@@ -47,7 +48,7 @@ bool has_ipv6(void)
     uint16_t port_be;
     int fd;
 
-    if (tutti_address_parse("[::1]:0", &address) != TUTTI_OK ||
+    if (address_parse("[::1]:0", &address) != TUTTI_OK ||
         tutti_socket_listen(&address, &fd, &port_be) != TUTTI_OK)
         return false;
     close(fd);

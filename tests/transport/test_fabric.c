@@ -87,7 +87,7 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
         for (uint64_t round = 0; round < 2; round++) {
             memset(tutti_domain_window(domain, rank, round), (int)(16 * rank + round),
                    domain->half_bytes);
-            tutti_domain_publish(domain, round, (uint32_t)(1000 * rank + round));
+            publish(domain, round, (uint32_t)(1000 * rank + round));
         }
     }
     for (uint32_t rank = 0; rank < 4; rank++) {
@@ -125,7 +125,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
     CHECK(!tutti_fabric_all_store(fabric));
     memset(&mine, rank + 1, sizeof mine);
     tutti_domain_post(domain, domain->me, 0)->input = (uint64_t)(uintptr_t)&mine;
-    tutti_domain_publish(domain, 0, 1);
+    publish(domain, 0, 1);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < (uint32_t)nranks; i++) {
             while (!tutti_domain_has(domain, i, (uint64_t)turn, 1))
@@ -138,7 +138,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
                 CHECK(seen.bytes[b] == i + 1);
         }
         if (turn == 0) /* nobody goes before all have read */
-            tutti_domain_publish(domain, 1, 1);
+            publish(domain, 1, 1);
     }
     return 0;
 }

@@ -94,7 +94,7 @@ static int leave_early(struct tutti_fabric *fabric, int rank, int nranks, void *
     (void)context;
     if (rank == VICTIM)
         return 0; /* leaves in good order while the others go on */
-    tutti_domain_publish(domain, 0, 1);
+    publish(domain, 0, 1);
     /* As long as the others are here nobody may be taken for dead; look often enough to have
      * seen the one that left. */
     while (ngone < 1000 * (uint32_t)nranks) {

@@ -49,7 +49,7 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         if (how == SEND)
             assert_int_equal(conns[1]->ops->send(conns[1], &byte, 1, &taken), TUTTI_OK);
         else if (how == PUBLISH)
-            tutti_domain_publish(tutti_fabric_domain(fabrics[0]), 0, 1);
+            publish(tutti_fabric_domain(fabrics[0]), 0, 1);
         else if (how == ABORT)
             tutti_fabric_abort(fabrics[0], TUTTI_ERR_SYSTEM, "a test");
         else
@@ -91,7 +91,7 @@ static void whoever_sleeps_on_sockets_is_woken_by_his_host_and_by_the_network(vo
         while (has_event(fabrics[1]))
             ; /* of setting up */
         if (how == PUBLISH)
-            tutti_domain_publish(tutti_fabric_domain(fabrics[0]), 0, 1);
+            publish(tutti_fabric_domain(fabrics[0]), 0, 1);
         else if (how == WAKE)
             tutti_fabric_wake(fabrics[1]);
         else if (how == SOCKET)
@@ -117,7 +117,7 @@ static void rings_do_not_pile_up_until_one_is_lost(void **state)
         while (has_event(fabrics[3]))
             ;
         tutti_bell_quiet(&fabrics[3]->segment->bell);
-        tutti_domain_publish(tutti_fabric_domain(fabrics[2]), 0, i);
+        publish(tutti_fabric_domain(fabrics[2]), 0, i);
         assert_true(has_event(fabrics[3]));
     }
     destroy_all(4, fabrics);

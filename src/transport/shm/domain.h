@@ -99,7 +99,7 @@ struct tutti_domain {
     bool has_joint_fences;           /* whoever raises a flag, as before a sleep, fences for all */
 };
 
-/* Rouse every other member that sleeps (the rare half of tutti_domain_publish), or one, sleeping
+/* Rouse every other member that sleeps (the rare half of tutti_domain_give), or one, sleeping
  * or not. Any thread. */
 void tutti_domain_ring_all(struct tutti_domain *domain);
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index);
@@ -165,12 +165,6 @@ static inline void tutti_domain_give(struct tutti_domain *domain, struct tutti_p
     tutti_fence_before_look(domain->has_joint_fences);
     if (tutti_load_relaxed(domain->sleepers) != 0)
         tutti_domain_ring_all(domain);
-}
-
-static inline void tutti_domain_publish(struct tutti_domain *domain, uint64_t round,
-                                        uint32_t nsignals)
-{
-    tutti_domain_give(domain, tutti_domain_post(domain, domain->me, round), round, nsignals);
 }
 
 /* Has the owner of that round's post given signal `signal` of it, or begun a later round there? */
