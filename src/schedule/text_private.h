@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared parts of the text form; for text*.c only.
+ * Shared parts of the reader of the text form; for text*.c only.
  */
 #ifndef TUTTI_SCHEDULE_TEXT_PRIVATE_H
 #define TUTTI_SCHEDULE_TEXT_PRIVATE_H
@@ -7,38 +7,7 @@
 #include "base/result.h"
 #include "schedule/build.h"
 #include "schedule/text.h"
-
-/* The fields that a step's line may have, in the order in which they are written. */
-enum tutti_text_field {
-    TUTTI_TEXT_FROM,
-    TUTTI_TEXT_TO,
-    TUTTI_TEXT_SRC,
-    TUTTI_TEXT_DST,
-    TUTTI_TEXT_REMOTE,
-    TUTTI_TEXT_ALSO,
-    TUTTI_TEXT_REMOTE_DST,
-    TUTTI_TEXT_SIGNAL,
-    TUTTI_TEXT_CHANNEL,
-    TUTTI_TEXT_QUEUE,
-    TUTTI_TEXT_AMONG, /* the ranks that the step addresses instead of all */
-    TUTTI_TEXT_AFTER, /* last: the steps waited for, if they are listed */
-    TUTTI_TEXT_FIELD_COUNT
-};
-
-const char *tutti_text_field_name(enum tutti_text_field field);
-
-/* Sets of bits 1 << field: the fields that a kind of step may have, and those that it must have. */
-uint32_t tutti_text_fields(enum tutti_step_kind kind);
-uint32_t tutti_text_required(enum tutti_step_kind kind);
-
-/* The span of a field; NULL if the field is not a span. */
-struct tutti_span *tutti_text_span(struct tutti_step *step, enum tutti_text_field field);
-
-/* Names of the bits of schedule->needs, from the lowest: "window", "peer_read", "peer_store"; NULL
- * past the end. */
-const char *tutti_text_need_name(unsigned index);
-
-/* ---- reading ------------------------------------------------------------------------------- */
+#include "schedule/text_fields.h"
 
 /* The head of a rank: lines before the first rank apply to all ranks, lines in a rank to that
  * rank. */

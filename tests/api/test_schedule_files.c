@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TUTTI_SCHEDULE: calls that run by a schedule from a file, and files that no rank accepts. */
 #include "algorithms/algorithm.h"
+#include "describe/ensemble.h"
 #include "import/load.h"
 #include "import/samples.h"
 #include "support/trial.h"

@@ -4,6 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include "comm/schedules.h"
+#include "describe/ensemble.h"
 #include "import/load.h"
 #include "schedule/load.h"
 

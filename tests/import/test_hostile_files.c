@@ -2,6 +2,7 @@
  * Files with slips, cuts and large numbers in them: each is refused, or is right and can be written
  * and read again. Under the sanitizers this also proves that no byte outside is touched. */
 #include "base/result.h"
+#include "describe/ensemble.h"
 #include "import/load.h"
 #include "import/samples.h"
 #include "schedule/load.h"

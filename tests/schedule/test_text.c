@@ -2,6 +2,7 @@
  * The text form: writing and reading again changes nothing; what is wrong is refused with its
  * place. */
 #include "base/result.h"
+#include "describe/ensemble.h"
 #include "schedule/support.h"
 #include "schedule/text.h"
 

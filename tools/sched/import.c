@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "common/file.h"
 #include "common/units.h"
+#include "describe/ensemble.h"
 #include "sched/commands.h"
 
 #include <errno.h>

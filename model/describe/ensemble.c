@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing schedules as text. What all ranks share is written once, before the first rank.
  */
-#include "schedule/text.h"
+#include "describe/ensemble.h"
 
 #include "base/result.h"
 #include "schedule/access.h"
 #include "schedule/derive.h"
-#include "schedule/text_private.h"
+#include "schedule/text_fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
