@@ -34,8 +34,8 @@ static struct flow flow_of(struct tutti_build *build, const struct pipeline *pip
     return (struct flow){
         .build = build,
         .pipeline = pipeline,
-        .goes_up = schedule->collective != TUTTI_BROADCAST,
-        .goes_down = schedule->collective != TUTTI_REDUCE,
+        .goes_up = tutti_collective_reduces(schedule->collective),
+        .goes_down = (tutti_collective_output(schedule->collective) & TUTTI_AT_ROOT) == 0,
         .kept = is_allreduce || is_root ? TUTTI_BUF_OUTPUT : TUTTI_BUF_SCRATCH,
         .source = is_root && !is_allreduce ? TUTTI_BUF_INPUT : TUTTI_BUF_OUTPUT,
     };

@@ -66,21 +66,16 @@ static int check_count(const struct tutti_comm *comm, const struct tutti_args *a
 /* Offset from recvbuff to sendbuff in the in-place form, in elements. */
 static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    size_t before = args->count * (size_t)comm->rank;
+    size_t rank = (size_t)comm->rank, before = args->count * rank;
+    bool collects = tutti_output_is_per_rank(args->collective);
+    const size_t *counts = collects ? args->recv_counts : args->send_counts;
+    const size_t *displs = collects ? args->recv_displs : args->send_displs;
 
-    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
-        before = args->recv_displs ? args->recv_displs[comm->rank]
-                                   : extent_of((size_t)comm->rank, 0, args->recv_counts, NULL);
-    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
-        before = args->send_displs ? args->send_displs[comm->rank]
-                                   : extent_of((size_t)comm->rank, 0, args->send_counts, NULL);
-    switch (args->collective) {
-    case TUTTI_ALLGATHER:
-    case TUTTI_GATHER: return (ptrdiff_t)before;
-    case TUTTI_REDUCE_SCATTER:
-    case TUTTI_SCATTER: return -(ptrdiff_t)before;
-    default: return 0;
-    }
+    if (tutti_collective_in_place(args->collective) != TUTTI_AT_OWN_BLOCK)
+        return 0;
+    if (counts != NULL)
+        before = displs != NULL ? displs[rank] : extent_of(rank, 0, counts, NULL);
+    return collects ? (ptrdiff_t)before : -(ptrdiff_t)before;
 }
 
 static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
@@ -149,7 +144,8 @@ static int check_in_place(const struct tutti_comm *comm, const struct tutti_args
 {
     size_t send_at = 0, recv_at = 0;
 
-    if (!args->is_vector || args->collective != TUTTI_ALLTOALL || args->send != args->recv)
+    if (!args->is_vector || args->send != args->recv ||
+        tutti_collective_in_place(args->collective) != TUTTI_AFTER_COPY)
         return TUTTI_OK;
     for (int rank = 0; rank < comm->nranks; rank++) {
         size_t from = args->send_displs ? args->send_displs[rank] : send_at;
@@ -168,15 +164,15 @@ static int check_in_place(const struct tutti_comm *comm, const struct tutti_args
 
 static int check_vectors(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    bool sends = args->collective != TUTTI_ALLGATHER;
-    bool receives = args->collective != TUTTI_REDUCE_SCATTER;
+    bool sends = tutti_input_is_per_rank(args->collective);
+    bool receives = tutti_output_is_per_rank(args->collective);
 
     if (!args->is_vector)
         return TUTTI_OK;
     if ((sends && args->send_counts == NULL) || (receives && args->recv_counts == NULL))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the array of counts is NULL on rank %d; it must "
                           "have %d entries", args->function, comm->rank, comm->nranks);
-    if (args->collective != TUTTI_ALLTOALL)
+    if (!tutti_collective_is_pairwise(args->collective))
         return TUTTI_OK;
     if (args->send_counts[comm->rank] != args->recv_counts[comm->rank])
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d sends itself %zu elements and receives "
@@ -190,7 +186,7 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 {
     if (!args->is_vector)
         return args->count;
-    if (args->collective == TUTTI_ALLTOALL)
+    if (tutti_collective_is_pairwise(args->collective))
         return 0;
     return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
                              comm->nranks);
@@ -235,10 +231,8 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
     TUTTI_TRY(check_type(args));
     TUTTI_TRY(check_root(comm, args));
     TUTTI_TRY(check_vectors(comm, args));
-    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
-        args->count = args->recv_counts[comm->rank];
-    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
-        args->count = args->send_counts[comm->rank];
+    if (args->is_vector && !tutti_collective_is_pairwise(args->collective))
+        args->count = (args->recv_counts ? args->recv_counts : args->send_counts)[comm->rank];
     TUTTI_TRY(measure(comm, args, ret_reach));
     TUTTI_TRY(check_in_place(comm, args));
     TUTTI_TRY(tutti_api_check_blocks(args, comm->nranks, comm->rank));
@@ -262,7 +256,7 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
 static bool is_empty(const struct tutti_args *args, const struct tutti_call *call)
 {
     return call->signature.count == 0 && args->kind < TUTTI_CALL_SEND && !args->is_vector &&
-           args->collective != TUTTI_BARRIER;
+           tutti_collective_has_data(args->collective);
 }
 
 /* ---- repeated calls -------------------------------------------------------------------- */

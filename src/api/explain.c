@@ -18,22 +18,21 @@ enum { MOST_PARTS = 128 };
 static int parse_name(const char *name, enum tutti_collective *ret_collective, bool *ret_is_vector)
 {
     size_t length = name == NULL ? 0 : strlen(name);
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
 
     *ret_is_vector = false;
     *ret_collective = tutti_collective_find(name == NULL ? "" : name, length);
     if (*ret_collective == TUTTI_COLLECTIVE_COUNT && length > 0 && name[length - 1] == 'v') {
         *ret_is_vector = true;
         *ret_collective = tutti_collective_find(name, length - 1);
-        if (*ret_collective != TUTTI_ALLGATHER && *ret_collective != TUTTI_REDUCE_SCATTER &&
-            *ret_collective != TUTTI_ALLTOALL)
+        if (*ret_collective != TUTTI_COLLECTIVE_COUNT &&
+            tutti_collective_call(*ret_collective, true) == TUTTI_NO_CALL)
             *ret_collective = TUTTI_COLLECTIVE_COUNT;
     }
     if (*ret_collective != TUTTI_COLLECTIVE_COUNT)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.40s\" is no collective; they are allreduce, "
-                      "reduce, broadcast, allgather, allgatherv, reduce_scatter, reduce_scatterv, "
-                      "alltoall, alltoallv, gather, scatter, barrier", function,
-                      name == NULL ? "" : name);
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.40s\" is no collective; they are %s", function,
+                      name == NULL ? "" : name, tutti_collective_list(TUTTI_LIST_VECTORS, list));
 }
 
 static int check_root(const struct tutti_comm *comm, enum tutti_collective collective, int root)
@@ -76,7 +75,7 @@ static struct tutti_tuner_query query_of(const struct tutti_comm *comm,
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
 
     query.is_vector = call->kind >= TUTTI_CALL_VECTOR;
-    if (query.is_vector && call->collective == TUTTI_ALLTOALL)
+    if (query.is_vector && tutti_collective_is_pairwise(call->collective))
         query.block_bytes = 0;
     return query;
 }
@@ -169,7 +168,7 @@ static int explain(const struct tutti_comm *comm, const char *name, const void *
     call.kind = (uint8_t)(call.collective + (is_vector ? TUTTI_CALL_VECTOR : 0));
     call.type = (enum tutti_type)type;
     call.root = tutti_collective_has_root(call.collective) ? root : 0;
-    if (comm->nranks == 1 || (count == 0 && call.collective != TUTTI_BARRIER)) {
+    if (comm->nranks == 1 || (count == 0 && tutti_collective_has_data(call.collective))) {
         explain_nothing(comm, explanation);
         return TUTTI_OK;
     }

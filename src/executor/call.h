@@ -82,6 +82,13 @@ static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
     return is_new;
 }
 
+/* True if the output overwrites input that other ranks have yet to read: an all-to-all in place. */
+static inline bool tutti_call_is_swap(const struct tutti_call *call)
+{
+    return tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY &&
+           call->input == call->output;
+}
+
 /* The address of the scalar of a pre-multiplied sum: inside the call, or the user's. */
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {

@@ -121,8 +121,7 @@ static struct key key_of(const struct tutti_call *call, uint32_t nranks,
 
     key.flags = (uint8_t)((call->is_average ? FLAG_AVERAGE : 0) |
                           (call->is_premultiplied ? FLAG_PREMULTIPLIED : 0) |
-                          (call->collective == TUTTI_ALLTOALL && call->input == call->output
-                               ? FLAG_OVERLAID : 0));
+                          (tutti_call_is_swap(call) ? FLAG_OVERLAID : 0));
     if (!is_vector(call))
         return key;
     for (int i = 0; i < 4; i++) {
@@ -241,7 +240,7 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
      * counts. So its size does not matter. */
     if (!is_vector(call))
         return call->count * tutti_type_size(call->type);
-    if (call->collective == TUTTI_ALLTOALL)
+    if (tutti_collective_is_pairwise(call->collective))
         return 0;
     for (uint32_t rank = 0; rank < nranks; rank++)
         total += counts[rank];

@@ -117,7 +117,8 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
     double bytes = wide * (double)tutti_tuner_bytes(view, query);
     bool is_staged = wide > 1 || query->is_scaled;
     /* An all-to-all in place is not lean, and the query does not tell if the call is in place. */
-    bool is_lean = algorithm->is_lean && query->collective != TUTTI_ALLTOALL;
+    bool is_lean = algorithm->is_lean &&
+                   tutti_collective_in_place(query->collective) != TUTTI_AFTER_COPY;
     size_t most = is_staged ? view->stage_bytes : view->scratch_bytes;
 
     if (algorithm->needs != 0 || query->is_vector || most == 0 ||

@@ -77,14 +77,13 @@ void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
 
 static bool has_own_counts(const struct tutti_call *call)
 {
-    return call->collective == TUTTI_ALLTOALL && call->output_counts != NULL;
+    return tutti_collective_is_pairwise(call->collective) && call->output_counts != NULL;
 }
 
 /* The number of blocks that a rank puts into its window: one for all ranks, or one for each. */
 static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    return call->collective == TUTTI_ALLTOALL || call->collective == TUTTI_SCATTER
-               ? (uint64_t)gpu->args.nranks : 1;
+    return tutti_input_blocks(call->collective, (uint32_t)gpu->args.nranks);
 }
 
 static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call *call)
@@ -102,15 +101,6 @@ static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *
     return bytes / piece + (bytes % piece != 0);
 }
 
-static bool only_copies(const struct tutti_call *call)
-{
-    switch (call->collective) {
-    case TUTTI_BROADCAST: case TUTTI_ALLGATHER: case TUTTI_ALLTOALL: case TUTTI_GATHER:
-    case TUTTI_SCATTER: return true;
-    default: return false;
-    }
-}
-
 /* In an all-to-all-v no rank knows what the others exchange. Such a call may need any number of
  * pieces, so it is taken only if no thread can drive several ranks. */
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
@@ -119,7 +109,7 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
     uint64_t bytes;
 
     if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
-        !only_copies(call))
+        tutti_collective_work(call->collective) != TUTTI_COPIES)
         return false;
     if (has_own_counts(call))
         return gpu->is_all_apart;
@@ -167,28 +157,25 @@ static struct part block(const struct copying *copying, const size_t *counts, co
 static struct part given(const struct copying *copying, int to)
 {
     const struct tutti_call *call = copying->call;
-    struct part all = {0, call->count};
-    int rank = copying->gpu->args.rank;
+    uint32_t rank = (uint32_t)copying->gpu->args.rank, root = (uint32_t)call->root;
 
-    switch (call->collective) {
-    case TUTTI_BROADCAST: return rank == call->root ? all : nothing;
-    case TUTTI_GATHER: return to == call->root ? all : nothing;
-    case TUTTI_SCATTER: if (rank != call->root) return nothing; /* fall through */
-    case TUTTI_ALLTOALL: return block(copying, call->input_counts, call->input_displs, to);
-    default: return all;
-    }
+    if (!tutti_collective_is_source(call->collective, rank, (uint32_t)to, root))
+        return nothing;
+    if (tutti_input_is_per_rank(call->collective))
+        return block(copying, call->input_counts, call->input_displs, to);
+    return (struct part){0, call->count};
 }
 
 static struct part taken(const struct copying *copying, int from)
 {
     const struct tutti_call *call = copying->call;
-    struct part all = {0, call->count};
+    uint32_t rank = (uint32_t)copying->gpu->args.rank, root = (uint32_t)call->root;
 
-    switch (call->collective) {
-    case TUTTI_BROADCAST: case TUTTI_SCATTER: return from == call->root ? all : nothing;
-    case TUTTI_GATHER: if (copying->gpu->args.rank != call->root) return nothing; /* fall through */
-    default: return block(copying, call->output_counts, call->output_displs, from);
-    }
+    if (!tutti_collective_is_source(call->collective, (uint32_t)from, rank, root))
+        return nothing;
+    if (tutti_output_is_per_rank(call->collective))
+        return block(copying, call->output_counts, call->output_displs, from);
+    return (struct part){0, call->count};
 }
 
 /* The part of a block that is in the current piece. */

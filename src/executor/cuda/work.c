@@ -21,7 +21,7 @@ uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_cal
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t most = call->count;
 
-    if (counts != NULL && call->collective == TUTTI_ALLTOALL)
+    if (counts != NULL && tutti_collective_is_pairwise(call->collective))
         return UINT64_MAX;
     for (int rank = 0; counts != NULL && rank < gpu->args.nranks; rank++)
         most = counts[rank] > most ? counts[rank] : most;

@@ -14,7 +14,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool reduces = tutti_collective_reduces(call->collective);
     bool has_input = tutti_has_input(call->collective, (uint32_t)rank, schedule->root);
     bool has_output = tutti_has_output(call->collective, (uint32_t)rank, schedule->root);
-    bool is_own_overlay = call->collective == TUTTI_ALLTOALL && call->input == call->output;
+    bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
     if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
@@ -61,7 +61,7 @@ static size_t most_bytes(const struct tutti_program *program, const struct tutti
     if (program->widens || call->is_premultiplied)
         return cuts->stage_bytes;
     /* Another rank may call the all-to-all in place, and then copies its input first. */
-    if (call->collective == TUTTI_ALLTOALL)
+    if (tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY)
         return cuts->scratch_bytes;
     return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
 }

@@ -283,7 +283,7 @@ static int run_half(struct check_flow *flow, uint32_t half)
 static int prepare(struct check_flow *flow)
 {
     struct check *check = flow->check;
-    bool is_barrier = check->schedules[0]->collective == TUTTI_BARRIER;
+    bool is_barrier = !tutti_collective_has_data(check->schedules[0]->collective);
 
     TUTTI_TRY(tutti_check_exprs_create(check->nranks, check->options.is_hashed, &flow->exprs));
     TUTTI_TRY(tutti_check_memory_init(&flow->memory, check, flow->is_overlaid));
