@@ -67,23 +67,10 @@ static struct tutti_tuner_view view_of(const struct tutti_comm *comm)
     return view;
 }
 
-/* The counts per rank of a v-form are not given here, so `count` is taken as their mean. In an
- * all-to-all-v no rank knows the mean, so the choice does not depend on it. */
-static struct tutti_tuner_query query_of(const struct tutti_comm *comm,
-                                         const struct tutti_call *call)
-{
-    struct tutti_tuner_query query = tutti_cache_query(comm, call);
-
-    query.is_vector = call->kind >= TUTTI_CALL_VECTOR;
-    if (query.is_vector && tutti_collective_is_pairwise(call->collective))
-        query.block_bytes = 0;
-    return query;
-}
-
 static int explain_host(const struct tutti_comm *comm, const struct tutti_call *call,
                         tuttiExplanation_t *explanation)
 {
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
     struct tutti_tuner_view view = view_of(comm);
     const struct tutti_plan *plan;
     struct tutti_choice choice, lent;
@@ -113,7 +100,7 @@ static int explain_host(const struct tutti_comm *comm, const struct tutti_call *
 static int explain_device(const struct tutti_comm *comm, const struct tutti_call *call,
                           tuttiExplanation_t *explanation)
 {
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
     struct tutti_tuner_view view = view_of(comm);
     struct tutti_choice choice;
     enum tutti_authority by;
@@ -165,7 +152,8 @@ static int explain(const struct tutti_comm *comm, const char *name, const void *
     TUTTI_TRY(check_root(comm, call.collective, root));
     if (tutti_collective_reduces(call.collective))
         TUTTI_TRY(tutti_redop_resolve(comm, function, op, type, &call));
-    call.kind = (uint8_t)(call.collective + (is_vector ? TUTTI_CALL_VECTOR : 0));
+    /* The counts per rank of a v-form are not given here, so `count` is taken as their mean. */
+    call.kind = is_vector ? TUTTI_CALL_VECTOR : TUTTI_CALL_COLLECTIVE;
     call.type = (enum tutti_type)type;
     call.root = tutti_collective_has_root(call.collective) ? root : 0;
     if (comm->nranks == 1 || (count == 0 && tutti_collective_has_data(call.collective))) {

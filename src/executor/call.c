@@ -23,7 +23,7 @@ void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
 {
     uint32_t n = (uint32_t)nranks, me = (uint32_t)rank, root = (uint32_t)call->root;
     size_t size = tutti_type_size(call->type);
-    bool is_collective = call->kind < TUTTI_CALL_SEND;
+    bool is_collective = !tutti_call_is_message(call);
 
     *ret_input_bytes = *ret_output_bytes = 0;
     if (is_collective ? tutti_has_input(call->collective, me, root)
@@ -56,11 +56,12 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
                          struct tutti_call *ret_call)
 {
     *ret_call = (struct tutti_call){
-        .kind = (uint8_t)collective, .collective = collective, .type = TUTTI_UINT8, .input = input,
-        .output = output, .count = count,
-        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = (uint8_t)collective,
-                      .type = TUTTI_UINT8, .op = TUTTI_OP_NONE, .caller = (uint8_t)caller,
-                      .root = UINT16_MAX, .count = count}};
+        .kind = TUTTI_CALL_COLLECTIVE, .collective = collective, .type = TUTTI_UINT8,
+        .input = input, .output = output, .count = count,
+        .signature = {.magic = TUTTI_SIGNATURE_MAGIC,
+                      .call = tutti_collective_call(collective, false), .type = TUTTI_UINT8,
+                      .op = TUTTI_OP_NONE, .caller = (uint8_t)caller, .root = UINT16_MAX,
+                      .count = count}};
     if (tutti_collective_has_root(collective))
         ret_call->signature.root = 0;
 }

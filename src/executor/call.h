@@ -9,21 +9,24 @@
 #include "executor/signature.h"
 #include "schedule/step.h"
 
-/* Collectives come first and keep the numbers of enum tutti_collective. Sends and receives follow:
- * they have no schedule. */
 enum tutti_call_kind {
-    TUTTI_CALL_VECTOR = TUTTI_COLLECTIVE_COUNT, /* added to a collective: its v-form */
-    TUTTI_CALL_SEND = 2 * TUTTI_COLLECTIVE_COUNT,
+    TUTTI_CALL_COLLECTIVE, /* all blocks have `count` elements */
+    TUTTI_CALL_VECTOR,     /* the v-form of a collective: a count for each rank */
+    TUTTI_CALL_SEND,       /* a message; it has no schedule */
     TUTTI_CALL_RECV,
-    TUTTI_CALL_KIND_COUNT
 };
+
+static inline bool tutti_kind_is_message(uint8_t kind)
+{
+    return kind == TUTTI_CALL_SEND || kind == TUTTI_CALL_RECV;
+}
 
 /* Reductions as signatures encode them: the values of enum tutti_op, and these. */
 enum { TUTTI_OP_AVERAGE = 4, TUTTI_OP_PREMULTIPLIED = 5, TUTTI_OP_NONE = 255 };
 
 struct tutti_call {
     uint8_t kind; /* enum tutti_call_kind */
-    enum tutti_collective collective; /* valid for collectives and v-forms */
+    enum tutti_collective collective; /* of messages: the first one, without a meaning */
     enum tutti_type type;
     enum tutti_op op;         /* the operator that combines two elements */
     bool is_average;          /* divide by nranks at the end */
@@ -43,6 +46,22 @@ struct tutti_call {
     const size_t *output_counts, *output_displs;
     struct tutti_signature signature;
 };
+
+static inline bool tutti_call_is_message(const struct tutti_call *call)
+{
+    return tutti_kind_is_message(call->kind);
+}
+
+static inline bool tutti_call_is_vector(const struct tutti_call *call)
+{
+    return call->kind == TUTTI_CALL_VECTOR;
+}
+
+/* True for an all-to-all-v: each pair of ranks has a count of its own. */
+static inline bool tutti_call_has_pairs(const struct tutti_call *call)
+{
+    return tutti_call_is_vector(call) && tutti_collective_is_pairwise(call->collective);
+}
 
 /* Sizes of the call's buffers on rank `rank`, in bytes: from the start of the buffer to the end of
  * the last block that is read or written. 0: the rank needs no such buffer. */

@@ -144,8 +144,8 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     struct tutti_header header = {.signature = call->signature};
     size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
 
-    if (call->kind < TUTTI_CALL_SEND) {
-        if (tutti_signature_has_hash(&call->signature))
+    if (!tutti_call_is_message(call)) {
+        if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
             tutti_gpu_show_counts(side->gpu, side->history.sequence + 1,
                                   tutti_call_shared_counts(call));
         return *tutti_history_add(&side->history, &call->signature);

@@ -107,7 +107,7 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
 {
     struct tutti_call *own;
 
-    if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
+    if (tutti_call_is_message(call)) {
         TUTTI_TRY(grow((void **)&batch->messages, batch->few, &batch->message_capacity,
                        batch->message_count, sizeof *batch->messages));
         tutti_message_init(&batch->messages[batch->message_count++], call);
@@ -508,7 +508,7 @@ int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
     uint64_t ticket;
     int rc;
 
-    if (call->kind >= TUTTI_CALL_SEND)
+    if (tutti_call_is_message(call))
         return run_message(comm, call);
     ticket = take_ticket(comm);
     rc = run_at_once(comm, call, found ? found : &once, ticket);

@@ -75,11 +75,6 @@ void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
                   hindrance);
 }
 
-static bool has_own_counts(const struct tutti_call *call)
-{
-    return tutti_collective_is_pairwise(call->collective) && call->output_counts != NULL;
-}
-
 /* The number of blocks that a rank puts into its window: one for all ranks, or one for each. */
 static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
@@ -111,7 +106,7 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
     if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
         tutti_collective_work(call->collective) != TUTTI_COPIES)
         return false;
-    if (has_own_counts(call))
+    if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;
     bytes = tutti_gpu_most_sent(gpu, call);
     return bytes >= gpu->copy_bytes &&
@@ -282,7 +277,7 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
     const struct tutti_call *call = copying->call;
     uint64_t bytes = tutti_gpu_most_sent(copying->gpu, call), npieces;
 
-    if (has_own_counts(call)) {
+    if (tutti_call_has_pairs(call)) {
         bytes = 0;
         for (int rank = 0; rank < copying->gpu->args.nranks; rank++) {
             bytes = call->input_counts[rank] > bytes ? call->input_counts[rank] : bytes;
@@ -326,7 +321,7 @@ int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
     TUTTI_TRY(count_pieces(&copying, &npieces));
     TUTTI_TRY(tutti_gpu_work_fill(gpu, item, is_captured, &launch.first));
     launch.first.kind = TUTTI_GPU_COPIES;
-    launch.first.npieces = has_own_counts(item->call) ? 0 : (uint32_t)npieces;
+    launch.first.npieces = tutti_call_has_pairs(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
     tutti_gpu_tell(gpu, item->call, "is left to copy engines; pieces: %llu",
                    (unsigned long long)npieces);

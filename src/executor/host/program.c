@@ -108,11 +108,10 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t size = tutti_type_size(program->run_type);
     size_t staged;
-    bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
 
     program->piece_count = call->count;
     program->npieces = 1;
-    if (is_vector || call->count == 0)
+    if (tutti_call_is_vector(call) || call->count == 0)
         return TUTTI_OK;
 
     program->piece_count = tutti_bind_piece(schedule, size, call->count, cuts->half_bytes);
