@@ -34,7 +34,7 @@ static uint32_t count_rings(const struct tutti_shape *shape)
     return given != 0 && given < most ? given : most;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
     struct rings rings = {.ndirected = count_rings(shape)};
     uint32_t *ranks = NULL;
@@ -46,32 +46,14 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
         TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
         rings.cycles = ranks;
     }
-    rc = tutti_ring_moves(shape, use, &rings, moves);
+    rc = tutti_ring_moves(shape, &rings, moves);
     free(ranks);
     return rc;
 }
 
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
-    return tutti_moves_emit(shape, build, make);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_ALLREDUCE, count_rings(shape), block_bytes, ret_cost);
-}
-
-static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
-                                struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_REDUCE_SCATTER, count_rings(shape), block_bytes, ret_cost);
-}
-
-static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_ALLGATHER, count_rings(shape), block_bytes, ret_cost);
+    tutti_ring_cost(shape, count_rings(shape), block_bytes, ret_cost);
 }
 
 /* The usual value is the number of directed rings. */
@@ -83,8 +65,8 @@ const struct tutti_algorithm tutti_multi_ring_allreduce = {
     .is_lean = true,
     .uses = TUTTI_USES_RINGS,
     .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_allreduce,
+    .moves = make,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_multi_ring_reduce_scatter = {
@@ -93,8 +75,8 @@ const struct tutti_algorithm tutti_multi_ring_reduce_scatter = {
     .serves_vector = true,
     .uses = TUTTI_USES_RINGS,
     .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_reduce_scatter,
+    .moves = make,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_multi_ring_allgather = {
@@ -104,6 +86,6 @@ const struct tutti_algorithm tutti_multi_ring_allgather = {
     .is_lean = true,
     .uses = TUTTI_USES_RINGS,
     .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_allgather,
+    .moves = make,
+    .cost = cost,
 };

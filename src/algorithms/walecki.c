@@ -47,7 +47,7 @@ static void zigzag(uint32_t nranks, uint32_t index, uint32_t *cycle)
     }
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
     uint32_t n = shape->nranks;
     struct rings rings = {.ndirected = count_rings(shape)};
@@ -60,32 +60,14 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
     for (uint32_t i = 0; i < ncycles; i++)
         zigzag(n, i, cycles + (size_t)i * n);
     rings.cycles = cycles;
-    rc = tutti_ring_moves(shape, use, &rings, moves);
+    rc = tutti_ring_moves(shape, &rings, moves);
     free(cycles);
     return rc;
 }
 
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
-    return tutti_moves_emit(shape, build, make);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_ALLREDUCE, count_rings(shape), block_bytes, ret_cost);
-}
-
-static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
-                                struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_REDUCE_SCATTER, count_rings(shape), block_bytes, ret_cost);
-}
-
-static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_ALLGATHER, count_rings(shape), block_bytes, ret_cost);
+    tutti_ring_cost(shape, count_rings(shape), block_bytes, ret_cost);
 }
 
 #define CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST, .usual = 4}}
@@ -95,8 +77,8 @@ const struct tutti_algorithm tutti_walecki_allreduce = {
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
     .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_allreduce,
+    .moves = make,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_walecki_reduce_scatter = {
@@ -104,8 +86,8 @@ const struct tutti_algorithm tutti_walecki_reduce_scatter = {
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
     .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_reduce_scatter,
+    .moves = make,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_walecki_allgather = {
@@ -114,6 +96,6 @@ const struct tutti_algorithm tutti_walecki_allgather = {
     .serves_vector = true,
     .is_lean = true,
     .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_allgather,
+    .moves = make,
+    .cost = cost,
 };

@@ -188,8 +188,8 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     if (view->nranks == 1)
         return 0;
     look_at(view, query, algorithm->needs == 0, &machine);
-    algorithm->cost(&shape, widening(query, algorithm) * (double)query->block_bytes / pieces,
-                    &cost);
+    tutti_algorithm_cost(algorithm, &shape,
+                         widening(query, algorithm) * (double)query->block_bytes / pieces, &cost);
     ride(view, &machine, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }
