@@ -44,8 +44,29 @@ struct tutti_call {
      * call. Displacements NULL: the blocks are packed. */
     const size_t *input_counts, *input_displs;
     const size_t *output_counts, *output_displs;
+    size_t *own_arrays;       /* memory of these arrays, if this is a copy; else NULL */
     struct tutti_signature signature;
 };
+
+enum { TUTTI_CALL_ARRAYS = 4 };
+
+/* Array number `index` of a call; NULL if the call does not have it. */
+static inline const size_t *tutti_call_array(const struct tutti_call *call, int index)
+{
+    const size_t *const arrays[TUTTI_CALL_ARRAYS] = {call->input_counts, call->input_displs,
+                                                     call->output_counts, call->output_displs};
+
+    return arrays[index];
+}
+
+/* Copies a call and its arrays. tutti_call_fini frees the copies of the arrays. */
+int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call *ret_copy);
+
+/* Frees the arrays of a copy. Other calls, and zeroed ones, have none to free. */
+void tutti_call_fini(struct tutti_call *call);
+
+/* True if both calls have the same arrays with the same contents. */
+bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call *b, int nranks);
 
 static inline bool tutti_call_is_message(const struct tutti_call *call)
 {

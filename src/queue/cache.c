@@ -30,7 +30,7 @@ struct key {
 struct entry {
     struct key key;
     struct tutti_program *program; /* NULL: free */
-    size_t *vectors;               /* a copy of a v-form's arrays, to compare with */
+    struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
 };
 
 struct tutti_cache {
@@ -53,7 +53,9 @@ int tutti_cache_create(struct tutti_cache **ret_cache)
 static void drop(struct entry *entry)
 {
     tutti_program_destroy(entry->program);
-    free(entry->vectors);
+    if (entry->vector != NULL)
+        tutti_call_fini(entry->vector);
+    free(entry->vector);
     *entry = (struct entry){.program = NULL};
 }
 
@@ -94,15 +96,6 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache)
 
 enum { FLAG_AVERAGE = 1, FLAG_PREMULTIPLIED = 2, FLAG_OVERLAID = 4 };
 
-/* Array `index` of the four of a v-form; NULL if it is absent. */
-static const size_t *vector_at(const struct tutti_call *call, int index)
-{
-    const size_t *const arrays[] = {call->input_counts, call->input_displs, call->output_counts,
-                                    call->output_displs};
-
-    return arrays[index];
-}
-
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
@@ -120,10 +113,12 @@ static struct key key_of(const struct tutti_call *call, uint32_t nranks,
                           (tutti_call_is_swap(call) ? FLAG_OVERLAID : 0));
     if (!tutti_call_is_vector(call))
         return key;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
+        const size_t *array = tutti_call_array(call, i);
+
         key.vector_hash = mix(key.vector_hash, (uint64_t)i + 1);
-        for (uint32_t rank = 0; vector_at(call, i) != NULL && rank < nranks; rank++)
-            key.vector_hash = mix(key.vector_hash, vector_at(call, i)[rank]);
+        for (uint32_t rank = 0; array != NULL && rank < nranks; rank++)
+            key.vector_hash = mix(key.vector_hash, array[rank]);
     }
     return key;
 }
@@ -136,43 +131,19 @@ static bool same_key(const struct key *a, const struct key *b)
 }
 
 /* Equal hashes do not prove equal arrays. */
-static bool same_vectors(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+static bool same_arrays(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
-    const size_t *at = entry->vectors;
-
-    if (!tutti_call_is_vector(call))
-        return true;
-    for (int i = 0; i < 4; i++) {
-        bool is_given = *at++ != 0;
-
-        if (is_given != (vector_at(call, i) != NULL))
-            return false;
-        if (!is_given)
-            continue;
-        if (memcmp(at, vector_at(call, i), nranks * sizeof *at) != 0)
-            return false;
-        at += nranks;
-    }
-    return true;
+    return !tutti_call_is_vector(call) || tutti_call_same_arrays(entry->vector, call, (int)nranks);
 }
 
-static int keep_vectors(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+static int keep_arrays(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
-    size_t *at;
-
     if (!tutti_call_is_vector(call))
         return TUTTI_OK;
-    at = entry->vectors = malloc(4 * (nranks + 1) * sizeof *at);
-    if (at == NULL)
+    entry->vector = calloc(1, sizeof *entry->vector);
+    if (entry->vector == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the counts of %u ranks", nranks);
-    for (int i = 0; i < 4; i++) {
-        *at++ = vector_at(call, i) != NULL;
-        if (vector_at(call, i) == NULL)
-            continue;
-        memcpy(at, vector_at(call, i), nranks * sizeof *at);
-        at += nranks;
-    }
-    return TUTTI_OK;
+    return tutti_call_copy(call, (int)nranks, entry->vector);
 }
 
 static size_t slot_of(const struct key *key)
@@ -383,11 +354,11 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
     int rc;
 
     if (entry->program != NULL && same_key(&entry->key, &key) &&
-        same_vectors(entry, call, nranks)) {
+        same_arrays(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;
     }
-    TUTTI_TRY_OR(fail, rc, keep_vectors(&fresh, call, nranks));
+    TUTTI_TRY_OR(fail, rc, keep_arrays(&fresh, call, nranks));
     TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
     comm->cache->generation += entry->program != NULL;
     drop(entry);
