@@ -158,7 +158,7 @@ static int receive_piece(struct check_flow *flow, uint32_t at, uint32_t i,
         TUTTI_TRY(load(flow, at, rank, step->src, i, &piece));
         TUTTI_TRY(combine(flow, at, &piece, message, false));
     }
-    if (check_is_fused(step))
+    if (tutti_step_is_fused(step))
         TUTTI_TRY(put_in_message(flow, at, &piece));
     if (step->kind != TUTTI_STEP_RECV_REDUCE_SEND)
         TUTTI_TRY(store(flow, at, rank, step->dst, i, &piece));
