@@ -2,6 +2,7 @@
  * Bind: from chunks to bytes. */
 #include "schedule/bind.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -133,16 +134,8 @@ static int add_segment(struct binder *binder, struct tutti_bound_step *step,
         bound->segments[bound->nsegments - 1].bytes += segment->bytes;
         return TUTTI_OK;
     }
-    if (bound->nsegments == binder->segment_capacity) {
-        uint32_t capacity = 2 * binder->segment_capacity + 16;
-        void *grown = realloc(bound->segments, capacity * sizeof *bound->segments);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u segments of a schedule",
-                              capacity);
-        bound->segments = grown;
-        binder->segment_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(bound->segments, bound->nsegments, binder->segment_capacity,
+                               "segments of a schedule"));
     bound->segments[bound->nsegments++] = *segment;
     step->count++;
     return TUTTI_OK;

@@ -14,6 +14,7 @@
  */
 #include "schedule/derive.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/history.h"
 
@@ -52,21 +53,6 @@ static uint32_t lane_of(const struct derive *derive, const struct tutti_step *st
     if (tutti_access_receives(step))
         return 1 + (step->channel * nranks + (uint32_t)step->from) * 2;
     return 2 + (step->channel * nranks + (uint32_t)step->to) * 2;
-}
-
-static int reserve(uint32_t **array, uint32_t *capacity, uint32_t needed)
-{
-    uint32_t *grown;
-
-    if (needed <= *capacity)
-        return TUTTI_OK;
-    needed += needed / 2 + 64;
-    grown = realloc(*array, needed * sizeof(*grown));
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u dependencies of a schedule", needed);
-    *array = grown;
-    *capacity = needed;
-    return TUTTI_OK;
 }
 
 /* Add `on` to the steps that `step` waits for, unless both are in the same lane, which already
@@ -157,7 +143,8 @@ static int derive_step(struct derive *derive, uint32_t at)
         if (accesses[i].rank == TUTTI_NO_RANK)
             TUTTI_TRY(note_in_memory(derive, at, &accesses[i]));
 
-    TUTTI_TRY(reserve(&derive->deps, &derive->deps_capacity, derive->ndeps + derive->nfound));
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(derive->deps, derive->ndeps + derive->nfound,
+                                  derive->deps_capacity, "dependencies of a schedule"));
     step->dep_first = derive->ndeps;
     for (uint32_t i = 0; i < derive->nfound; i++) {
         uint32_t on = derive->found[i];

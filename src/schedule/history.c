@@ -3,6 +3,7 @@
  */
 #include "schedule/history.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -53,15 +54,8 @@ uint32_t tutti_history_cut(struct tutti_history *history, struct tutti_span span
 
 static int add_reader(struct tutti_history *history, uint32_t step, struct tutti_run *run)
 {
-    if (history->nreaders == history->capacity) {
-        uint32_t capacity = history->capacity * 2 + 64;
-        struct tutti_reader *grown = realloc(history->readers, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u reads of a schedule", capacity);
-        history->readers = grown;
-        history->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(history->readers, history->nreaders, history->capacity,
+                               "reads of a schedule"));
     history->readers[history->nreaders] = (struct tutti_reader){step, run->readers};
     run->readers = history->nreaders++;
     return TUTTI_OK;

@@ -4,6 +4,7 @@
  */
 #include "schedule/text_private.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/access.h"
 
@@ -56,15 +57,7 @@ static int check_span(struct tutti_text_reader *reader, const struct tutti_step 
 
 static int add_dependency(struct tutti_text_reader *reader, uint32_t on)
 {
-    if (reader->ndeps == reader->dep_capacity) {
-        uint32_t capacity = reader->dep_capacity * 2 + 64;
-        uint32_t *grown = realloc(reader->deps, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u dependencies", capacity);
-        reader->deps = grown;
-        reader->dep_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(reader->deps, reader->ndeps, reader->dep_capacity, "dependencies"));
     reader->deps[reader->ndeps++] = on;
     return TUTTI_OK;
 }
@@ -197,15 +190,7 @@ static int reserve_counts(struct tutti_text_reader *reader)
 {
     uint32_t at = reader->build.schedule->nsteps;
 
-    if (at >= reader->count_capacity) {
-        uint32_t capacity = at * 2 + 64;
-        uint32_t *grown = realloc(reader->dep_counts, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u steps", capacity);
-        reader->dep_counts = grown;
-        reader->count_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(reader->dep_counts, at, reader->count_capacity, "steps"));
     reader->dep_counts[at] = 0;
     return TUTTI_OK;
 }

@@ -2,6 +2,7 @@
  * Giving up, leaving, and noticing that others have. */
 #include "transport/fabric_private.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "transport/tcp/tcp.h"
 
@@ -114,20 +115,10 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
 
 int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd, int peer)
 {
-    int rc = TUTTI_OK;
+    int rc;
 
     pthread_mutex_lock(&fabric->lock);
-    if (fabric->nheld == fabric->held_capacity) {
-        size_t capacity = fabric->held_capacity == 0 ? 8 : 2 * fabric->held_capacity;
-        struct tutti_held_fd *fds = realloc(fabric->held_fds, capacity * sizeof *fds);
-
-        if (fds != NULL) {
-            fabric->held_fds = fds;
-            fabric->held_capacity = capacity;
-        } else {
-            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu sockets", capacity);
-        }
-    }
+    rc = TUTTI_ARRAY_ROOM(fabric->held_fds, fabric->nheld, fabric->held_capacity, "sockets");
     if (rc == TUTTI_OK) {
         fabric->held_fds[fabric->nheld++] = (struct tutti_held_fd){.fd = fd, .peer = peer};
         if (tutti_load_relaxed(&fabric->is_aborted) != 0)

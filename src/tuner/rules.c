@@ -2,6 +2,7 @@
  * Parsing rules, and finding the one that fits a call. */
 #include "tuner/rules.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <ctype.h>
@@ -206,15 +207,7 @@ static int parse_conditions(struct reader *reader, struct tutti_rule *rule)
 
 static int add_rule(struct tutti_rules *rules, struct tutti_rule *rule, const char *machine)
 {
-    if (rules->count == rules->capacity) {
-        size_t more = rules->capacity ? 2 * rules->capacity : 16;
-        struct tutti_rule *grown = realloc(rules->rules, more * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu tuning rules", more);
-        rules->rules = grown;
-        rules->capacity = more;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(rules->rules, rules->count, rules->capacity, "tuning rules"));
     if (*machine != '\0') {
         rule->machine = strdup(machine);
         if (rule->machine == NULL)

@@ -3,6 +3,7 @@
  * paths are checked only after all lines have been read. */
 #include "topology/machine/machine_draft.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -12,22 +13,6 @@
 static int shown(struct tutti_word word)
 {
     return (int)(word.length < 40 ? word.length : 40);
-}
-
-static int reserve(void *array, uint32_t count, uint32_t *capacity, size_t size_bytes)
-{
-    uint32_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    void *kept, *grown;
-
-    if (count < *capacity)
-        return TUTTI_OK;
-    memcpy(&kept, array, sizeof kept);
-    grown = realloc(kept, wanted * size_bytes);
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links or paths of a machine", wanted);
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return TUTTI_OK;
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -58,7 +43,8 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
     if (link.bytes_per_s < 1)
         return tutti_words_fail(&draft->words, word, "\"%.*s\"; a link carries 1B/s or more",
                                 shown(word), word.at);
-    TUTTI_TRY(reserve(&links->links, links->nlinks, &links->link_capacity, sizeof link));
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(links->links, links->nlinks, links->link_capacity, "links of a machine"));
     links->links[links->nlinks++] = link;
     return TUTTI_OK;
 }
@@ -103,8 +89,8 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
         if (links->crossings[i].link == crossing.link)
             return tutti_words_fail(&draft->words, word, "link %u twice; give it a weight, such as "
                                     "%ux2", crossing.link, crossing.link);
-    TUTTI_TRY(reserve(&links->crossings, links->ncrossings, &links->crossing_capacity,
-                      sizeof crossing));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(links->crossings, links->ncrossings, links->crossing_capacity,
+                               "crossings of a machine"));
     links->crossings[links->ncrossings++] = crossing;
     path->count++;
     return TUTTI_OK;
@@ -158,7 +144,8 @@ int tutti_draft_read_path(struct tutti_draft *draft)
     path.from_column = (uint32_t)from.column;
     path.to_column = (uint32_t)to.column;
     TUTTI_TRY(read_way(draft, &path));
-    TUTTI_TRY(reserve(&links->paths, links->npaths, &links->path_capacity, sizeof path));
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(links->paths, links->npaths, links->path_capacity, "paths of a machine"));
     links->paths[links->npaths++] = path;
     return TUTTI_OK;
 }

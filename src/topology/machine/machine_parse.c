@@ -3,6 +3,7 @@
  * depends on other lines is checked in machine_places.c. */
 #include "topology/machine/machine_draft.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <locale.h>
@@ -27,15 +28,8 @@ static int end_line(struct tutti_draft *draft)
 
 static int add_number(struct tutti_numbers *numbers, uint32_t value)
 {
-    if (numbers->count == numbers->capacity) {
-        size_t capacity = numbers->capacity == 0 ? 16 : 2 * numbers->capacity;
-        uint32_t *grown = realloc(numbers->values, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu numbers of a machine", capacity);
-        numbers->values = grown;
-        numbers->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(numbers->values, numbers->count, numbers->capacity,
+                               "numbers of a machine"));
     numbers->values[numbers->count++] = value;
     return TUTTI_OK;
 }
@@ -147,7 +141,7 @@ static int read_torus(struct tutti_draft *draft)
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(read_numbers(draft, word, 1, false, &draft->torus));
     if (draft->torus.count > 4)
-        return tutti_words_fail(&draft->words, word, "a torus of %zu dimensions; it has 1 to 4",
+        return tutti_words_fail(&draft->words, word, "a torus of %u dimensions; it has 1 to 4",
                                 draft->torus.count);
     return TUTTI_OK;
 }
