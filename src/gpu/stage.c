@@ -10,20 +10,23 @@
  * if the calls fail: the caller's stream goes on, and the communicator reports the error. */
 #include "gpu/stage.h"
 
+#include "base/round.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- where staged buffers are ---------------------------------------------------------------- */
 
-static size_t round_up(size_t bytes)
+/* Each staged buffer begins on a cache line. */
+static size_t padded(size_t bytes)
 {
-    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
 /* Staged bytes of a call: its buffers, and a cache line for a scalar that is read when it runs. */
 static size_t staged_bytes(size_t input_bytes, size_t output_bytes)
 {
-    return round_up(input_bytes) + round_up(output_bytes) + TUTTI_CACHE_LINE;
+    return padded(input_bytes) + padded(output_bytes) + TUTTI_CACHE_LINE;
 }
 
 static bool is_late(const struct tutti_call *call)
@@ -123,9 +126,9 @@ static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
 
         tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         staged.input = at;
-        staged.output = at + round_up(input_bytes);
+        staged.output = at + padded(input_bytes);
         TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
-        at += round_up(input_bytes) + round_up(output_bytes);
+        at += padded(input_bytes) + padded(output_bytes);
         if (is_late(calls[i])) {
             staged.scalar_address = at;
             TUTTI_TRY(copy(comm, at, calls[i]->scalar_address, tutti_type_size(calls[i]->type),
@@ -147,7 +150,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
         size_t input_bytes, output_bytes;
 
         tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
-        TUTTI_TRY(copy_in(comm, calls[i], at + round_up(input_bytes), output_bytes, stream));
+        TUTTI_TRY(copy_in(comm, calls[i], at + padded(input_bytes), output_bytes, stream));
         at += staged_bytes(input_bytes, output_bytes);
     }
     return TUTTI_OK;

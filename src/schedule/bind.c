@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/result.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 
@@ -32,18 +33,13 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
 /* Elements of a full chunk of a block of `count` elements; later chunks may be shorter or empty. */
 static size_t chunk_elements(size_t count, uint32_t chunks, size_t element_bytes)
 {
-    size_t elements = (count + chunks - 1) / chunks;
+    size_t elements = tutti_divide_up(count, chunks);
 
     if (elements * element_bytes >= ALIGN_FROM_BYTES)
-        elements = round_up(elements * element_bytes, LINE_BYTES) / element_bytes;
+        elements = tutti_round_up(elements * element_bytes, LINE_BYTES) / element_bytes;
     return elements;
 }
 
@@ -229,8 +225,10 @@ static int lay_out(struct binder *binder, const struct tutti_extent *extent)
     if (other > largest)
         largest = other;
     /* Small slots are close together, so that all of them can travel with the signal. */
-    binder->slot_bytes = schedule->collective == TUTTI_BARRIER ? BARRIER_BYTES
-                         : round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
+    binder->slot_bytes =
+        schedule->collective == TUTTI_BARRIER
+            ? BARRIER_BYTES
+            : tutti_round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
     return TUTTI_OK;
 }
 

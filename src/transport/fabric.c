@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/round.h"
 #include "transport/shm/pass.h"
 #include "transport/tcp/seal.h"
 
@@ -168,7 +169,7 @@ const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer)
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                         int peer, int channel, size_t size)
 {
-    size_t whole = (size + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    size_t whole = tutti_round_up(size, TUTTI_CACHE_LINE);
     struct tutti_conn *conn = aligned_alloc(TUTTI_CACHE_LINE, whole);
 
     if (conn == NULL) {

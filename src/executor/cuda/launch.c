@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/log.h"
+#include "base/round.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +46,11 @@ static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item
 
         bytes = more > bytes ? more : bytes;
     }
-    blocks = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
-    threads = (bytes / THREAD_BYTES + 31) / 32 * 32;
+    blocks = tutti_divide_up(bytes, BLOCK_BYTES);
+    threads = tutti_round_up(bytes / THREAD_BYTES, 32);
     *ret_blocks = blocks < 1 ? 1 : blocks > gpu->blocks ? gpu->blocks : (uint32_t)blocks;
     /* Kernels need at least a thread for each peer. */
-    threads = threads < (uint64_t)gpu->args.nranks ? ((uint64_t)gpu->args.nranks + 31) / 32 * 32
+    threads = threads < (uint64_t)gpu->args.nranks ? tutti_round_up((size_t)gpu->args.nranks, 32)
                                                    : threads;
     *ret_threads = threads > gpu->threads ? gpu->threads : (uint32_t)threads;
 }

@@ -3,6 +3,7 @@
 #include "executor/host/program.h"
 
 #include "base/result.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 
@@ -95,9 +96,8 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
     if (most == 0)
         return 1;
     pieces = call->count / most + (call->count % most != 0);
-    pieces = (pieces + wanted - 1) / wanted * wanted;
-    count = ((call->count + pieces - 1) / pieces + LINE_ELEMENTS - 1) / LINE_ELEMENTS *
-            LINE_ELEMENTS;
+    pieces = tutti_round_up(pieces, wanted);
+    count = tutti_round_up(tutti_divide_up(call->count, pieces), LINE_ELEMENTS);
     return count < most ? count : most;
 }
 
@@ -125,7 +125,7 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     staged = stage_piece(program, call, cuts);
     if (program->piece_count > staged)
         program->piece_count = staged;
-    program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
+    program->npieces = tutti_divide_up(call->count, program->piece_count);
     return TUTTI_OK;
 }
 
@@ -136,7 +136,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
     for (size_t block = 0; block < blocks; block++)
         elements += counts ? counts[block] : program->piece_count;
     bytes = elements * tutti_type_size(program->run_type);
-    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
 /* Looks at the first piece, because it is the largest. */

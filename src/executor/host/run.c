@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs: stages the input, enters and leaves the round, and finishes the output of each piece. */
 #include "base/result.h"
+#include "base/round.h"
 #include "executor/host/host.h"
 #include "executor/host/program.h"
 
@@ -54,7 +55,7 @@ static int reserve_arena(struct tutti_engine *engine, const struct tutti_program
     if (bytes > engine->arena_bytes) {
         free(engine->arena);
         engine->arena_bytes = 0;
-        bytes = (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+        bytes = tutti_round_up(bytes, TUTTI_CACHE_LINE);
         engine->arena = aligned_alloc(TUTTI_CACHE_LINE, bytes);
         if (engine->arena == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);

@@ -20,6 +20,7 @@
 #define TUTTI_TRANSPORT_SHM_FIFO_H
 
 #include "base/atomic.h"
+#include "base/round.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
@@ -72,7 +73,7 @@ void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo 
 /* Bytes of the ring that a record of `size` bytes takes. */
 static inline uint64_t tutti_fifo_span(size_t size)
 {
-    return (TUTTI_STAMP_BYTES + size + TUTTI_CACHE_LINE - 1) & ~(uint64_t)(TUTTI_CACHE_LINE - 1);
+    return tutti_round_up(TUTTI_STAMP_BYTES + size, TUTTI_CACHE_LINE);
 }
 
 static inline uint64_t *tutti_fifo_stamp(struct tutti_fifo *fifo, uint64_t bytes, uint64_t position)
