@@ -3,6 +3,7 @@
  * the one for a call. */
 #include "comm/schedules.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/result.h"
@@ -106,45 +107,21 @@ static int read_entry(const char *text, size_t length, struct entry *ret_entry)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Reads a whole file, and puts a zero byte behind it. */
 static int read_file(const char *path, size_t most_bytes, char **ret_text, size_t *ret_size_bytes)
 {
-    FILE *file = fopen(path, "rb");
-    size_t size = 0, capacity = 1 << 16;
-    char *text = NULL;
-    int rc = TUTTI_OK;
-
-    if (file == NULL)
+    switch (tutti_file_load(path, most_bytes, ret_text, ret_size_bytes)) {
+    case TUTTI_FILE_NOT_OPENED:
         return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot open %s: %s", path,
                           strerror(errno));
-    while (rc == TUTTI_OK) {
-        char *grown = realloc(text, capacity + 1);
-
-        if (grown == NULL) {
-            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of %s", capacity, path);
-            break;
-        }
-        text = grown;
-        size += fread(text + size, 1, capacity - size, file);
-        if (size < capacity)
-            break;
-        capacity *= 2;
-        if (size > most_bytes)
-            rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: %s has more than %zu bytes", path,
-                            most_bytes);
+    case TUTTI_FILE_NOT_READ:
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot read %s: %s", path,
+                          strerror(errno));
+    case TUTTI_FILE_TOO_LONG:
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: %s has more than %zu bytes", path,
+                          most_bytes);
+    case TUTTI_FILE_NO_MEMORY: return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", path);
+    default: return TUTTI_OK;
     }
-    if (rc == TUTTI_OK && ferror(file))
-        rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot read %s: %s", path,
-                        strerror(errno));
-    fclose(file);
-    if (rc != TUTTI_OK) {
-        free(text);
-        return rc;
-    }
-    text[size] = '\0';
-    *ret_text = text;
-    *ret_size_bytes = size;
-    return TUTTI_OK;
 }
 
 /* Takes this rank's schedule out of an ensemble that has as many ranks as the communicator. */

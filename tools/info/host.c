@@ -3,6 +3,7 @@
 #include "info/facts.h"
 
 #include "base/environment.h"
+#include "base/file.h"
 #include "base/interface.h"
 #include "base/result.h"
 #include "device/cpu/cpu.h"
@@ -18,21 +19,6 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The first line of a small file, without its newline; "" if it cannot be read. */
-static const char *read_line(const char *path, char *line, size_t size)
-{
-    FILE *file = fopen(path, "re");
-
-    line[0] = '\0';
-    if (file == NULL)
-        return line;
-    if (fgets(line, (int)size, file) == NULL)
-        line[0] = '\0';
-    fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return line;
-}
 
 /* The text after "NAME" and blanks or a colon in a file of such lines; "" if there is none. */
 static const char *read_field(const char *path, const char *name, char *line, size_t size)
@@ -109,7 +95,7 @@ static void explain_cma(json_t *memory, int error)
 {
     char scope[32], status[128];
 
-    read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
+    tutti_file_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
     if (error == 0)
         facts_add(memory, "CMA", "yes: processes of one user read each other's memory");
     else if (error == ENOSYS)
@@ -131,9 +117,9 @@ json_t *facts_of_memory(void)
     json_t *memory = json_object();
 
     explain_cma(memory, try_cma());
-    read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+    tutti_file_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
     facts_add(memory, "transparent huge pages", "%s", *line ? line : "unknown");
-    read_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", line, sizeof line);
+    tutti_file_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", line, sizeof line);
     facts_add(memory, "the same, shared", "%s", *line ? line : "unknown");
     snprintf(size, sizeof size, "%s",
              read_field("/proc/meminfo", "Hugepagesize", line, sizeof line));

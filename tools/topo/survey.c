@@ -8,6 +8,7 @@
  */
 #include "topo/survey.h"
 
+#include "base/file.h"
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
@@ -52,14 +53,10 @@ int survey_cores(void)
 static void describe_host(char *text, size_t size)
 {
     const char *given = getenv("TUTTI_HOST_ID");
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    char name[64] = "", boot[64] = "";
+    char name[64] = "", boot[64];
 
     gethostname(name, sizeof name - 1);
-    if (file != NULL && fgets(boot, sizeof boot, file) == NULL)
-        *boot = '\0';
-    if (file != NULL)
-        fclose(file);
+    tutti_file_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
     snprintf(text, size, "%s", given != NULL && *given != '\0' ? given : "");
     if (*text == '\0')
         snprintf(text, size, "%s %s", name, boot);
