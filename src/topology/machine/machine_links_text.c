@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Error messages show at most this many characters of a bad word. */
-static int shown(struct tutti_word word)
-{
-    return (int)(word.length < 40 ? word.length : 40);
-}
-
 /* ---- links ----------------------------------------------------------------------------------- */
 
 static bool is_digit(struct tutti_word word)
@@ -32,17 +26,18 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
                                 links->nlinks + 1, TUTTI_MACHINE_LINKS);
     if (word.length > 0 && !is_digit(word) && word.at[0] != '.') {
         if (!tutti_link_name_is_good(word.at, word.length))
-            return tutti_words_fail(&draft->words, word, "\"%.*s\" is neither a rate such as "
+            return tutti_words_fail(&draft->words, word,
+                                    "\"%.*s\" is neither a rate such as "
                                     "50GB/s nor a link's name; a name begins with a letter and has "
-                                    "at most %d characters", shown(word), word.at,
-                                    TUTTI_MACHINE_NAME_BYTES - 1);
+                                    "at most %d characters",
+                                    TUTTI_WORD(word), TUTTI_MACHINE_NAME_BYTES - 1);
         memcpy(link.name, word.at, word.length);
         tutti_words_next(&draft->words, &word);
     }
     TUTTI_TRY(tutti_word_rate(&draft->words, word, &link.bytes_per_s));
     if (link.bytes_per_s < 1)
         return tutti_words_fail(&draft->words, word, "\"%.*s\"; a link carries 1B/s or more",
-                                shown(word), word.at);
+                                TUTTI_WORD(word));
     TUTTI_TRY(
         TUTTI_ARRAY_ROOM(links->links, links->nlinks, links->link_capacity, "links of a machine"));
     links->links[links->nlinks++] = link;
@@ -114,8 +109,7 @@ static int read_way(struct tutti_draft *draft, struct tutti_draft_path *path)
             is_in_via = false;
         } else {
             return tutti_words_fail(&draft->words, word, "\"%.*s\"; a path has latency, and via "
-                                    "with the numbers of its links, each once", shown(word),
-                                    word.at);
+                                    "with the numbers of its links, each once", TUTTI_WORD(word));
         }
     }
     if (!has_via)
