@@ -38,7 +38,7 @@ struct tutti_param_info {
 /* True if `text` is a valid value of the parameter. An empty text counts as unset and is valid. */
 bool tutti_param_accepts(const struct tutti_param_info *info, const char *text);
 
-/* Value of an integer parameter (suffixes K, M, G are powers of 1024), or index of a choice.
+/* Value of an integer parameter (with the units of base/sizes.h), or index of a choice.
  * Thread-safe. */
 int64_t tutti_param_int(enum tutti_param param);
 

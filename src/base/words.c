@@ -2,18 +2,21 @@
  * Splits a text into words. */
 #include "base/words.h"
 
+#include "base/sizes.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 struct tutti_words tutti_words_of(const char *name, const char *text)
 {
-    return (struct tutti_words){.name = name, .at = text, .line_start = text, .line = 1};
+    return (struct tutti_words){
+        .name = name, .at = text, .line_start = text, .stops = "", .line = 1};
 }
 
-static bool ends_line(char c)
+static bool ends_line(const struct tutti_words *words, char c)
 {
-    return c == '\0' || c == '\n' || c == ';' || c == '#';
+    return c == '\0' || c == '\n' || c == '#' || (c == ';' && !words->keeps_semicolons);
 }
 
 static bool is_blank(char c)
@@ -30,7 +33,8 @@ bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word)
         .line = words->line,
         .column = (size_t)(words->at - words->line_start) + 1,
     };
-    while (!ends_line(*words->at) && !is_blank(*words->at))
+    while (!ends_line(words, *words->at) && !is_blank(*words->at) &&
+           strchr(words->stops, *words->at) == NULL)
         words->at++;
     ret_word->length = (size_t)(words->at - ret_word->at);
     return ret_word->length > 0;
@@ -39,7 +43,7 @@ bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word)
 bool tutti_words_next_line(struct tutti_words *words)
 {
     /* A semicolon does not end a comment; only a newline does. */
-    while (!ends_line(*words->at))
+    while (!ends_line(words, *words->at))
         words->at++;
     if (*words->at == '#')
         words->at += strcspn(words->at, "\n");
@@ -57,8 +61,8 @@ bool tutti_word_is(struct tutti_word word, const char *text)
     return word.length == strlen(text) && memcmp(word.at, text, word.length) == 0;
 }
 
-int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, const char *format,
-                     ...)
+void tutti_words_record(const struct tutti_words *words, struct tutti_word word, const char *format,
+                        ...)
 {
     char what[TUTTI_MESSAGE_BYTES];
     va_list args;
@@ -66,8 +70,7 @@ int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, co
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%zu:%zu: %s", words->name, word.line, word.column,
-                      what);
+    tutti_record_failure("%s:%zu:%zu: %s", words->name, word.line, word.column, what);
 }
 
 int tutti_words_expected(const struct tutti_words *words, struct tutti_word word, const char *what)
@@ -80,16 +83,11 @@ int tutti_words_expected(const struct tutti_words *words, struct tutti_word word
 int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
                       uint32_t most, uint32_t *ret_number)
 {
-    uint64_t value = 0;
-    bool is_number = word.length > 0;
+    const char *at = word.at, *end = word.at + word.length;
+    uint64_t value;
     char what[64];
 
-    for (size_t i = 0; i < word.length && is_number; i++) {
-        is_number = word.at[i] >= '0' && word.at[i] <= '9';
-        value = value * 10 + (uint64_t)(word.at[i] - '0');
-        is_number = is_number && value <= UINT32_MAX;
-    }
-    if (!is_number || value < least || value > most) {
+    if (!tutti_digits_read(&at, end, &value) || at != end || value < least || value > most) {
         snprintf(what, sizeof what, "a number from %u to %u", least, most);
         return tutti_words_expected(words, word, what);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The words of a text, each with its line and column. Blanks separate words. A line ends with a
- * newline or a semicolon, and a comment reaches from # to the next newline.
+ * newline, in most texts also with a semicolon, and a comment reaches from # to the next newline.
  */
 #ifndef TUTTI_BASE_WORDS_H
 #define TUTTI_BASE_WORDS_H
@@ -22,10 +22,13 @@ struct tutti_words {
     const char *name; /* of the file */
     const char *at;   /* the part not yet read */
     const char *line_start;
+    const char *stops; /* characters that end a word as a blank does, and are not skipped */
     size_t line;
+    bool keeps_semicolons; /* a semicolon is part of a word */
 };
 
-/* The words of `text`, from its beginning. `name` is what messages begin with. */
+/* The words of `text`, from its beginning: without stops, and with semicolons that end lines.
+ * `name` is what messages begin with. */
 struct tutti_words tutti_words_of(const char *name, const char *text);
 
 /* Takes the next word of this line. False at the end of the line; *ret_word then has length 0 and
@@ -39,10 +42,15 @@ bool tutti_word_is(struct tutti_word word, const char *text);
 /* A word for "%.*s" in messages, at most 40 characters of it. */
 #define TUTTI_WORD(word) (int)((word).length < 40 ? (word).length : 40), (word).at
 
-/* Fails with TUTTI_ERR_ARGUMENT and the message "name:line:column: ...". */
-int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, const char *format,
-                     ...) __attribute__((format(printf, 3, 4), cold));
-/* The same, and says what was expected in place of the word. */
+/* Records and logs the message "name:line:column: ...". */
+void tutti_words_record(const struct tutti_words *words, struct tutti_word word, const char *format,
+                        ...) __attribute__((format(printf, 3, 4), cold));
+/* The same, and returns `code`; these are macros for the same reason as tutti_fail. */
+#define tutti_words_refuse(code, words, word, ...)                                                 \
+    tutti_recorded((tutti_words_record(words, word, __VA_ARGS__), (code)))
+#define tutti_words_fail(words, word, ...)                                                         \
+    tutti_words_refuse(TUTTI_ERR_ARGUMENT, words, word, __VA_ARGS__)
+/* Fails with TUTTI_ERR_ARGUMENT, and says what was expected in place of the word. */
 int tutti_words_expected(const struct tutti_words *words, struct tutti_word word,
                          const char *what);
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/result.h"
+#include "base/sizes.h"
 #include "schedule/import/load.h"
 
 #include <errno.h>
@@ -32,30 +33,10 @@ struct entry {
 /* ---- the variable -------------------------------------------------------------------------- */
 
 /* Reads a size such as "64K" at *at, and moves *at behind it. No digits: `fallback`. */
-static int read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
+static bool read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
 {
-    static const char units[] = "KMG";
-    uint64_t size = 0;
-    const char *unit;
-
-    if (**at < '0' || **at > '9') {
-        *ret_size = fallback;
-        return TUTTI_OK;
-    }
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        if (size > UINT64_MAX / 100)
-            return TUTTI_ERR_USAGE;
-        size = size * 10 + (uint64_t)(**at - '0');
-    }
-    unit = **at != '\0' ? strchr(units, **at) : NULL;
-    for (const char *u = units; unit != NULL && u <= unit; u++) {
-        if (size > UINT64_MAX / 1024)
-            return TUTTI_ERR_USAGE;
-        size *= 1024;
-    }
-    *at += unit != NULL;
-    *ret_size = size;
-    return TUTTI_OK;
+    *ret_size = fallback;
+    return **at < '0' || **at > '9' || tutti_size_read(at, *at + strlen(*at), ret_size);
 }
 
 /* Reads "=" or "[64K-1M]=". */
@@ -64,8 +45,8 @@ static int read_limits(const char *at, struct entry *entry)
     entry->has_limits = *at == '[';
     if (entry->has_limits) {
         at++;
-        if (read_size(&at, 0, &entry->least_bytes) != TUTTI_OK || *at++ != '-' ||
-            read_size(&at, UINT64_MAX, &entry->most_bytes) != TUTTI_OK || *at++ != ']' ||
+        if (!read_size(&at, 0, &entry->least_bytes) || *at++ != '-' ||
+            !read_size(&at, UINT64_MAX, &entry->most_bytes) || *at++ != ']' ||
             entry->least_bytes > entry->most_bytes)
             return TUTTI_ERR_USAGE;
     }

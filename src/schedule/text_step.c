@@ -16,7 +16,7 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
     uint32_t nranks = reader->ensemble->nranks, rank;
     bool takes_all = kind == TUTTI_STEP_GATHER_REDUCE || kind == TUTTI_STEP_PUT ||
                      (kind == TUTTI_STEP_WAIT && field == TUTTI_TEXT_FROM);
-    const char *before = reader->at;
+    const char *before = reader->words.at;
 
     tutti_text_next(reader);
     if (takes_all && tutti_text_is(reader, "all")) {
@@ -26,7 +26,7 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
     if (kind == TUTTI_STEP_GATHER_REDUCE && field == TUTTI_TEXT_FROM)
         return tutti_text_refuse(reader, "\"%.*s\": a gather_reduce is from all",
                                  TUTTI_TEXT_WORD(reader));
-    reader->at = before;
+    reader->words.at = before;
     TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
     if (rank == reader->build.schedule->rank)
         return tutti_text_refuse(reader, "rank %u names itself; use copy or reduce", rank);
@@ -70,10 +70,10 @@ static int read_after(struct tutti_text_reader *reader)
         return tutti_text_refuse(reader,
                                  "\"after\" in a rank that does not say \"dependencies listed\"");
     for (;;) {
-        const char *before = reader->at;
+        const char *before = reader->words.at;
 
         tutti_text_next(reader);
-        reader->at = before;
+        reader->words.at = before;
         if (reader->word.length == 0)
             break;
         if (at == 0)
@@ -97,11 +97,11 @@ static int read_among(struct tutti_text_reader *reader)
     if (reader->among == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks of a step", nranks);
     for (;;) {
-        const char *before = reader->at;
+        const char *before = reader->words.at;
 
         tutti_text_next(reader);
-        reader->at = before;
-        if (reader->word.length == 0 || reader->word.text[0] < '0' || reader->word.text[0] > '9')
+        reader->words.at = before;
+        if (reader->word.length == 0 || reader->word.at[0] < '0' || reader->word.at[0] > '9')
             break;
         TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
         if (reader->namong > 0 && rank <= reader->among[reader->namong - 1])
@@ -198,7 +198,7 @@ static int reserve_counts(struct tutti_text_reader *reader)
 int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind)
 {
     struct tutti_step step = {.kind = (uint8_t)kind, .from = TUTTI_NO_RANK, .to = TUTTI_NO_RANK};
-    struct tutti_text_word word = reader->word;
+    struct tutti_word word = reader->word;
     uint32_t seen = 0;
 
     TUTTI_TRY(reserve_counts(reader));
