@@ -29,7 +29,7 @@ static bool is_quiet;
 
 void tutti_log_be_quiet(void)
 {
-    is_quiet = getenv("TUTTI_DEBUG") == NULL;
+    is_quiet = tutti_param_given(TUTTI_PARAM_DEBUG) == NULL;
 }
 
 bool tutti_log_is_on(enum tutti_log_level level)

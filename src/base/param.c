@@ -100,12 +100,24 @@ static void report(const struct tutti_param_info *info, const char *text)
                 text, (long long)info->low, (long long)info->high, info->fallback);
 }
 
+const char *tutti_variable_given(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+const char *tutti_param_given(enum tutti_param param)
+{
+    return tutti_variable_given(infos[param].name);
+}
+
 static void read_value(enum tutti_param param, struct value *value)
 {
     const struct tutti_param_info *info = &infos[param];
-    const char *text = getenv(info->name);
+    const char *text = tutti_variable_given(info->name);
 
-    if (text == NULL || *text == '\0')
+    if (text == NULL)
         text = info->fallback;
     if (!parse(info, text, &value->number)) {
         report(info, text);
