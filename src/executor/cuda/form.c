@@ -114,22 +114,6 @@ static bool has_failed(const struct tutti_gpu *gpu)
 
 /* ---- who reaches whom --------------------------------------------------------------------- */
 
-bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
-{
-    uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
-
-    return (gpu->news[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
-           (gpu->excluded[owner] & back) == 0;
-}
-
-static bool is_reached_by_all(const struct tutti_gpu *gpu, int owner)
-{
-    for (int from = 0; from < gpu->args.nranks; from++)
-        if (!tutti_gpu_reaches(gpu, from, owner))
-            return false;
-    return true;
-}
-
 static uint64_t list_reached(const struct tutti_gpu *gpu)
 {
     uint64_t reached = 0;
@@ -143,7 +127,7 @@ static uint64_t list_reached(const struct tutti_gpu *gpu)
 static bool has_both_hosts(const struct tutti_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (!is_reached_by_all(gpu, rank) && gpu->neighbours[rank].host_at == 0)
+        if (!tutti_gpu_is_reached_by_all(gpu, rank) && gpu->neighbours[rank].host_at == 0)
             return false;
     return true;
 }
@@ -244,7 +228,7 @@ static int reserve_host(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
 
-    if (is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
+    if (tutti_gpu_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
         return TUTTI_OK;
     TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->grid.layout),
                                           &gpu->host));
@@ -255,72 +239,6 @@ static int reserve_host(struct tutti_gpu *gpu)
     tutti_log(TUTTI_LOG_INFO, "rank %d: not all GPUs reach GPU %d, so some go through host memory",
               gpu->args.rank, gpu->args.device);
     return TUTTI_OK;
-}
-
-/* ---- the tables of the domain ---------------------------------------------------------------- */
-
-struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
-{
-    const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
-    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
-    int me = gpu->args.rank;
-    tutti_cu_address to = tutti_gpu_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
-    tutti_cu_address from = tutti_gpu_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
-    tutti_cu_address window = is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
-
-    return (struct tutti_gpu_peer){
-        .to = (uint8_t *)(uintptr_t)(to + tutti_gpu_mailbox_at(layout, (uint32_t)me)),
-        .from = (uint8_t *)(uintptr_t)(from + tutti_gpu_mailbox_at(layout, (uint32_t)rank)),
-        .window = (uint8_t *)(uintptr_t)(window + tutti_gpu_windows_at(layout)),
-    };
-}
-
-/* Writes the tables that kernels read in device memory: the domain, its peers, and counters. */
-static int write_tables(struct tutti_gpu *gpu)
-{
-    size_t npeers = (size_t)gpu->args.nranks;
-    size_t peers_at = sizeof(struct tutti_gpu_domain);
-    size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
-    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
-    struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
-    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout,
-                                      .nranks = (uint32_t)gpu->args.nranks,
-                                      .rank = (uint32_t)gpu->args.rank};
-    tutti_cu_address report = 0;
-    int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
-
-    if (peers == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
-    for (size_t rank = 0; rank < npeers; rank++)
-        peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
-    if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
-        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk,
-                               &gpu->state) != TUTTI_OK) {
-        free(peers);
-        return TUTTI_ERR_DEVICE;
-    }
-    if (gpu->report == NULL)
-        code = gpu->cuda->host_alloc((void **)&gpu->report, sizeof *gpu->report,
-                                     TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
-    if (code == TUTTI_CU_SUCCESS) {
-        memset(gpu->report, 0, sizeof *gpu->report);
-        code = gpu->cuda->host_device_address(&report, gpu->report, 0);
-    }
-    domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
-    domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
-    domain.report = (struct tutti_gpu_report *)(uintptr_t)report;
-    gpu->domain = (struct tutti_gpu_domain *)(uintptr_t)gpu->state.address;
-    gpu->peers_at = gpu->state.address + peers_at;
-    if (code != TUTTI_CU_SUCCESS)
-        rc = tutti_gpu_fail(gpu, code, "page-locked memory");
-    if (rc == TUTTI_OK)
-        rc = tutti_gpu_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
-                           sizeof domain);
-    if (rc == TUTTI_OK)
-        rc = tutti_gpu_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
-                           npeers * sizeof *peers);
-    free(peers);
-    return rc;
 }
 
 /* ---- forming ------------------------------------------------------------------------------- */
@@ -363,7 +281,7 @@ static int say(struct tutti_gpu *gpu, int rc)
 
 static int store(struct tutti_gpu *gpu)
 {
-    int rc = gpu->news[gpu->args.rank].is_failed ? TUTTI_ERR_DEVICE : write_tables(gpu);
+    int rc = gpu->news[gpu->args.rank].is_failed ? TUTTI_ERR_DEVICE : tutti_gpu_write_tables(gpu);
 
     return say(gpu, rc != TUTTI_OK ? rc : tutti_gpu_test_store(gpu));
 }
@@ -397,7 +315,7 @@ static int sum_up(struct tutti_gpu *gpu)
             gpu->is_one_process = false;
         if (memcmp(gpu->news[rank].uuid, gpu->news[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
             gpu->is_one_device = false;
-        if (!is_reached_by_all(gpu, rank))
+        if (!tutti_gpu_is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
         for (int owner = 0; owner < gpu->args.nranks; owner++)
             gpu->is_all_open = gpu->is_all_open && tutti_gpu_is_open(gpu, rank, owner);
