@@ -3,7 +3,7 @@
  *
  *   gpu.c       opens, enters and destroys a GPU
  *   layout.c    decides how large mailboxes are
- *   form.c      forms the domain, as a list of phases
+ *   form.c      forms the domain, as a table of phases
  *   tables.c    decides by which path ranks reach each other, and tells kernels
  *   share.c     passes memory to other processes and opens theirs
  *   test.c      tests that stores arrive and that loads return what is there
@@ -87,7 +87,8 @@ struct tutti_gpu {
     struct tutti_cuda_kernels *kernels; /* NULL: none */
 
     /* Forming. */
-    int phase;                          /* enum phase of form.c */
+    uint32_t phase, next_phase; /* enum phase_number of form.c */
+    bool awaits_news;           /* an all-gather of messages is under way */
     uint8_t message[TUTTI_GPU_MESSAGE_BYTES];
     struct tutti_gpu_news *news;        /* [nranks]: the last that each rank has told */
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
