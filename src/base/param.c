@@ -132,12 +132,14 @@ static const struct value *lookup(enum tutti_param param)
 {
     struct value *value = &values[param];
 
+    /* acquire: pairs with the release below; the value is complete */
     if (tutti_load_acquire(&value->is_read))
         return value;
 
     pthread_mutex_lock(&lock);
     if (!value->is_read) {
         read_value(param, value);
+        /* release: pairs with the acquire above */
         tutti_store_release(&value->is_read, true);
     }
     pthread_mutex_unlock(&lock);

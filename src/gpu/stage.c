@@ -80,7 +80,8 @@ static void push(struct tutti_stage *stage, struct tutti_batch *batch)
 /* Pushes the batch once, either for the driver or for tutti_gpu_stage_give_up. */
 static void push_once(struct tutti_stage *stage)
 {
-    struct tutti_batch *batch = __atomic_exchange_n(&stage->batch, NULL, __ATOMIC_ACQ_REL);
+    /* acquire: pairs with the release in run() */
+    struct tutti_batch *batch = tutti_exchange(&stage->batch, NULL);
 
     if (batch != NULL)
         push(stage, batch);
@@ -98,9 +99,11 @@ static void hand_over(void *argument)
     }
     if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
         tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
+        /* release: pairs with the wait of the stream for this value, in run() */
         tutti_store_release(stage->word, 1);
         return;
     }
+    /* release: pairs with the same wait, which must not see the 1 of the run before */
     tutti_store_release(stage->word, 0);
     push(stage, batch);
 }
@@ -167,7 +170,7 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
     if (stage->is_captured)
         stage->pattern = batch;
     else
-        __atomic_store_n(&stage->batch, batch, __ATOMIC_RELEASE);
+        tutti_store_release(&stage->batch, batch); /* pairs with the acquire in push_once */
     code = cuda->host_device_address(&word, stage->word, 0);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->host_function(stream, hand_over, stage);

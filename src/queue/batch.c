@@ -151,6 +151,7 @@ fail:
 
 static uint64_t take_ticket(struct tutti_comm *comm)
 {
+    /* acquire and release: pairs with itself in other threads, which take other tickets */
     return comm->gpu == NULL ? comm->next_ticket++ : tutti_fetch_add(&comm->next_ticket, 1);
 }
 
@@ -300,7 +301,7 @@ static int watch(struct tutti_batch *batch)
     uint64_t now_ns;
     int rc;
 
-    if (tutti_load_acquire(&batch->comm->error) != 0)
+    if (tutti_comm_failure(batch->comm) != 0)
         return tutti_comm_error(batch->comm);
     if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
         return TUTTI_OK;
@@ -398,11 +399,11 @@ static int finish(struct tutti_batch *batch, int rc)
 
     if (rc == TUTTI_ERR_REMOTE)
         rc = tutti_run_explain(&comm->engine, rc);
-    if (rc != TUTTI_OK && tutti_load_acquire(&comm->error) == 0)
+    if (rc != TUTTI_OK && tutti_comm_failure(comm) == 0)
         record(batch, rc);
     if (rc != TUTTI_OK) {
         /* The thread that recorded the error may not have told the peers yet. */
-        tutti_fabric_abort(comm->fabric, tutti_load_acquire(&comm->error), comm->error_text);
+        tutti_fabric_abort(comm->fabric, tutti_comm_failure(comm), comm->error_text);
         tutti_run_cancel(&comm->engine);
         rc = tutti_comm_error(comm);
     }
@@ -410,7 +411,9 @@ static int finish(struct tutti_batch *batch, int rc)
     /* release: pairs with the acquire of the thread that runs the next batch */
     tutti_store_release(&comm->turn, batch->ticket + 1);
     if (batch->done_word != NULL)
+        /* release: pairs with the wait of a stream for this word (gpu/stage.c) */
         tutti_store_release(batch->done_word, 1);
+    /* release: pairs with the acquire in serve() of stream.c; the results are in place */
     tutti_store_release(&batch->is_done, true);
     return rc;
 }
@@ -420,12 +423,13 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
     struct tutti_comm *comm = batch->comm;
     int collectives, messages, rc;
 
+    /* acquire: pairs with the release in finish() of the batch before */
     if (tutti_load_acquire(&comm->turn) != batch->ticket)
         return TUTTI_AGAIN;
     tutti_log_enter(&comm->scope); /* a group alternates between communicators */
     if (!batch->is_started) {
         batch->is_started = true;
-        if (tutti_load_acquire(&comm->error) != 0)
+        if (tutti_comm_failure(comm) != 0)
             return finish(batch, tutti_comm_error(comm));
         rc = tutti_fabric_news(comm->fabric);
         if (rc != TUTTI_OK)
@@ -479,7 +483,8 @@ int tutti_batch_wait(struct tutti_batch *batch)
 static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
                        struct tutti_found *found, uint64_t ticket)
 {
-    if (tutti_load_acquire(&comm->turn) != ticket || tutti_load_acquire(&comm->error) != 0)
+    /* acquire: pairs with the release in finish() of the batch before */
+    if (tutti_load_acquire(&comm->turn) != ticket || tutti_comm_failure(comm) != 0)
         return TUTTI_AGAIN;
     TUTTI_TRY(tutti_fabric_news(comm->fabric));
     TUTTI_TRY(tutti_cache_again(comm, call, found));

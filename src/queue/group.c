@@ -188,7 +188,8 @@ static void drop_part(struct part *part)
         part->comm->groups--;
         tutti_comm_leave(part->comm);
     } else {
-        /* The last access to the communicator: another thread may be waiting to destroy it. */
+        /* The last access to the communicator, which another thread may be waiting to destroy.
+         * release: pairs with the acquire in tutti_group_check_unused */
         (void)tutti_fetch_add(&part->comm->groups_dropped, 1);
     }
 }
@@ -399,6 +400,7 @@ int tutti_group_check_unused(const struct tutti_comm *comm, const char *function
     const struct group *group = open_group;
     char text[PART_TEXT_BYTES];
 
+    /* acquire: pairs with the release in drop_part; those groups are done with the communicator */
     if (comm->groups == tutti_load_acquire(&comm->groups_dropped))
         return TUTTI_OK;
     for (size_t i = 0; group != NULL && i < group->part_count; i++)

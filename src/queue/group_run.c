@@ -43,6 +43,8 @@ static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI
 
         if (part->is_done)
             continue;
+        /* acquire: pairs with the release in serve() of stream.c; the streams have reached the
+         * batch */
         rc = tutti_load_acquire(&part->batch->streams_missing) > 0
                  ? TUTTI_AGAIN : tutti_batch_progress(part->batch, moved);
         part->is_done = rc != TUTTI_AGAIN;

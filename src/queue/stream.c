@@ -112,7 +112,9 @@ static int serve(const struct tutti_stream_item *item)
     struct tutti_batch *batch = item->batch;
     struct tutti_batch waiting = {.comm = batch->comm};
 
+    /* release: pairs with the acquire below in other streams, and in group_run.c */
     tutti_fetch_add(&batch->streams_missing, (uint32_t)-1);
+    /* acquire: pairs with the release above, and with the one in finish() of batch.c */
     while (tutti_load_acquire(&batch->streams_missing) != 0 ||
            (!item->moves && !tutti_load_acquire(&batch->is_done)))
         tutti_batch_idle(&waiting);

@@ -199,12 +199,14 @@ done:
 struct tutti_policy *tutti_policy_share(struct tutti_policy *policy)
 {
     if (policy != NULL)
+        /* acquire and release: pairs with the one in tutti_policy_release */
         tutti_fetch_add(&policy->references, 1);
     return policy;
 }
 
 void tutti_policy_release(struct tutti_policy *policy)
 {
+    /* acquire and release: pairs with itself; other owners are done with the policy */
     if (policy == NULL || tutti_fetch_add(&policy->references, (uint32_t)-1) != 1)
         return;
     for (int i = 0; i < TUTTI_POLICY_RULES; i++)

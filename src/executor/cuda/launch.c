@@ -88,6 +88,7 @@ static int mark_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
     int code = gpu->cuda->event_record(gpu->last_event, stream);
 
     if (code == TUTTI_CU_SUCCESS)
+        /* release: pairs with the acquire in tutti_gpu_check_ended; last_event is recorded */
         tutti_store_release(&gpu->has_launched, true);
     return code;
 }
@@ -355,6 +356,7 @@ int tutti_gpu_check_ended(struct tutti_gpu *gpu)
 {
     int code, mode;
 
+    /* acquire: pairs with the release in mark_last; last_event is recorded */
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
     TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
@@ -393,5 +395,6 @@ int tutti_gpu_await_default(struct tutti_gpu *gpu)
 void tutti_gpu_abort(struct tutti_gpu *gpu)
 {
     if (gpu->report != NULL)
+        /* release: pairs with the polls of kernels in gpu_gives_up, which read nothing else */
         tutti_store_release(&gpu->report->abort, 1);
 }

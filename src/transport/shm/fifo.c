@@ -8,6 +8,7 @@ void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo 
 {
     writer->fifo = fifo;
     writer->bytes = bytes;
+    /* acquire: pairs with the release of the head in tutti_fifo_drop */
     writer->tail = writer->head_seen = tutti_load_acquire(&fifo->head);
     writer->filled = 0;
 }
@@ -69,5 +70,6 @@ bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader)
 
 bool tutti_fifo_is_refused(const struct tutti_fifo_writer *writer)
 {
+    /* acquire: pairs with the release in tutti_fifo_close_reader */
     return tutti_load_acquire(&writer->fifo->is_reader_closed) != 0;
 }

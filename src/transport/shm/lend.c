@@ -109,6 +109,7 @@ static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
 static void take_down(struct tutti_lend *lend, uint32_t place)
 {
     lend->numbers[place] = 0;
+    /* release: pairs with the acquire in read_place */
     tutti_store_release(&tutti_domain_shelf(lend->domain, lend->domain->me)[place].number, 0);
 }
 

@@ -158,6 +158,7 @@ int tutti_memory_alloc(size_t size_bytes, void **ret_address)
     allocation->next = allocations;
     allocations = allocation;
     if (allocation->part.fd >= 0)
+        /* release: pairs with the load in tutti_memory_generation, whose callers order the rest */
         (void)tutti_fetch_add(&generation, 1);
     pthread_mutex_unlock(&lock);
     *ret_address = at;
@@ -177,6 +178,8 @@ int tutti_memory_free(void *address)
         *at = found->next;
         if (found->part.fd >= 0) {
             nfiles--;
+            /* release: pairs with the load in tutti_memory_generation, whose callers order the rest
+             */
             (void)tutti_fetch_add(&generation, 1);
         }
     }
