@@ -107,6 +107,7 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
 {
     struct tutti_call *own;
 
+    tutti_assert(!batch->is_started);
     if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
         TUTTI_TRY(grow((void **)&batch->messages, batch->few, &batch->message_capacity,
                        batch->message_count, sizeof *batch->messages));
@@ -159,6 +160,7 @@ void tutti_batch_issue(struct tutti_batch *batch)
 {
     struct tutti_comm *comm = batch->comm;
 
+    tutti_assert(!batch->is_started && batch->references > 0);
     /* A replayed CUDA graph issues its calls from a thread of the driver. */
     if (comm->gpu != NULL)
         pthread_mutex_lock(&comm->issue_lock);
@@ -397,6 +399,8 @@ static int finish(struct tutti_batch *batch, int rc)
 {
     struct tutti_comm *comm = batch->comm;
 
+    tutti_assert(!batch->is_done && rc != TUTTI_AGAIN);
+    tutti_assert(comm->turn == batch->ticket);
     if (rc == TUTTI_ERR_REMOTE)
         rc = tutti_run_explain(&comm->engine, rc);
     if (rc != TUTTI_OK && tutti_comm_failure(comm) == 0)
@@ -426,6 +430,8 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
     /* acquire: pairs with the release in finish() of the batch before */
     if (tutti_load_acquire(&comm->turn) != batch->ticket)
         return TUTTI_AGAIN;
+    tutti_assert(!batch->is_done && batch->collective_position <= batch->collective_count);
+    tutti_assert(batch->messages_left <= batch->message_count);
     tutti_log_enter(&comm->scope); /* a group alternates between communicators */
     if (!batch->is_started) {
         batch->is_started = true;

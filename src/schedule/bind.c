@@ -73,16 +73,22 @@ static size_t locate(const struct binder *binder, const struct layout *layout, u
 static size_t span_chunk(const struct binder *binder, const struct tutti_span *span, uint32_t index,
                          size_t *ret_at)
 {
-    uint32_t chunk = span->first + index;
+    uint32_t chunk = span->first + index, k = binder->schedule->chunks_per_block;
 
     switch (span->buffer) {
-    case TUTTI_BUF_INPUT: return locate(binder, &binder->input, chunk, ret_at);
-    case TUTTI_BUF_OUTPUT: return locate(binder, &binder->output, chunk, ret_at);
+    case TUTTI_BUF_INPUT:
+        tutti_assert(chunk / k < binder->input.blocks);
+        return locate(binder, &binder->input, chunk, ret_at);
+    case TUTTI_BUF_OUTPUT:
+        tutti_assert(chunk / k < binder->output.blocks);
+        return locate(binder, &binder->output, chunk, ret_at);
     default: break;
     }
     if (span->buffer == TUTTI_BUF_SCRATCH &&
         binder->schedule->scratch_like == TUTTI_SCRATCH_VECTOR)
         return locate(binder, &binder->scratch, chunk, ret_at);
+    tutti_assert(span->buffer != TUTTI_BUF_WINDOW || chunk < binder->schedule->window_chunks);
+    tutti_assert(span->buffer != TUTTI_BUF_SCRATCH || chunk < binder->schedule->scratch_chunks);
     *ret_at = chunk * binder->slot_bytes;
     return binder->slot_bytes;
 }
@@ -260,6 +266,7 @@ int tutti_bind(const struct tutti_schedule *schedule, const struct tutti_extent 
                             .bound = &bound};
     int rc;
 
+    tutti_assert(extent->element_bytes > 0 && schedule->chunks_per_block > 0);
     TUTTI_TRY_OR(fail, rc, lay_out(&binder, extent));
     bound.slot_bytes = binder.slot_bytes;
     bound.scratch_bytes = scratch_bytes(&binder);

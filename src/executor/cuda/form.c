@@ -205,6 +205,7 @@ static int reserve(struct tutti_gpu *gpu)
     bool is_shared = false, has_others = false;
     int fd = -1;
 
+    tutti_assert(gpu->own.kind == TUTTI_GPU_MEMORY_NONE && gpu->blocks > 0);
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (gpu->news[rank].memory_bytes < memory_bytes)
             memory_bytes = gpu->news[rank].memory_bytes;
@@ -232,6 +233,7 @@ static int reserve_host(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
 
+    tutti_assert(gpu->own.kind != TUTTI_GPU_MEMORY_NONE);
     if (tutti_gpu_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
         return TUTTI_OK;
     TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->grid.layout),
@@ -278,8 +280,10 @@ static int look(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
     bool is_copy_bad = false;
-    int rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
+    int rc;
 
+    tutti_assert(gpu->domain != NULL);
+    rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
     mine->is_copy_bad = is_copy_bad;
     /* Measure only once: paths through the host are the last resort, however slow they are. */
     if (rc == TUTTI_OK && !gpu->has_measured)
@@ -295,6 +299,7 @@ static int test_lines(struct tutti_gpu *gpu)
 
 static int sum_up(struct tutti_gpu *gpu)
 {
+    tutti_assert(!gpu->has_domain && gpu->domain != NULL);
     gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = gpu->is_all_open = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (!tutti_gpu_is_here(gpu, rank))
@@ -361,6 +366,7 @@ static int judge(struct tutti_gpu *gpu)
  * all-gather keeps every rank from making calls before all have freed theirs. */
 static int give_back(struct tutti_gpu *gpu)
 {
+    tutti_assert(!gpu->has_domain);
     tutti_gpu_unshare(gpu);
     tutti_gpu_take_back(gpu, &gpu->own);
     tutti_gpu_take_back(gpu, &gpu->host);

@@ -257,6 +257,7 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
     struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
+    tutti_assert(gpu->has_domain && count > 0);
     if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_gpu_maps_refresh(gpu));

@@ -9,6 +9,7 @@ bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
 {
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
+    tutti_assert(from >= 0 && from < gpu->args.nranks && owner >= 0 && owner < gpu->args.nranks);
     return (gpu->news[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
            (gpu->excluded[owner] & back) == 0;
 }
@@ -51,6 +52,7 @@ int tutti_gpu_write_tables(struct tutti_gpu *gpu)
     tutti_cu_address report = 0;
     int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
 
+    tutti_assert(npeers <= TUTTI_GPU_RANKS);
     if (peers == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
     for (size_t rank = 0; rank < npeers; rank++)

@@ -20,6 +20,7 @@
 #define TUTTI_TRANSPORT_SHM_FIFO_H
 
 #include "base/atomic.h"
+#include "base/result.h"
 #include "base/round.h"
 
 #include <stdalign.h>
@@ -107,6 +108,8 @@ static inline void tutti_fifo_put(struct tutti_fifo_writer *writer, const void *
     size_t at = (size_t)(position & (writer->bytes - 1));
     size_t straight = (size_t)writer->bytes - at;
 
+    /* Behind the record there must be room for the next stamp: see tutti_fifo_room. */
+    tutti_assert(position + size + TUTTI_CACHE_LINE - writer->head_seen <= writer->bytes);
     if (size <= straight) {
         memcpy(writer->fifo->data + at, data, size);
     } else {
@@ -122,6 +125,7 @@ static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer, uint32_t
     uint64_t *stamp = tutti_fifo_stamp(writer->fifo, writer->bytes, writer->tail);
     uint64_t value = (uint64_t)writer->filled << TUTTI_STAMP_SHIFT | kind;
 
+    tutti_assert(writer->filled > 0 && kind < 1u << TUTTI_STAMP_SHIFT);
     writer->tail += tutti_fifo_span(writer->filled);
     writer->filled = 0;
     /* The reader looks here only after it has acquired the stamp before. */
@@ -168,6 +172,7 @@ static inline void tutti_fifo_look(const struct tutti_fifo_reader *reader, void 
  * roused: space is given back when that is worth it. */
 static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size)
 {
+    tutti_assert(size <= reader->size - reader->taken);
     reader->taken += size;
     if (reader->taken < reader->size)
         return false;

@@ -110,8 +110,10 @@ static void leave_list(struct tutti_segment *segment)
     struct tutti_kept_fd **end = &segment->kept;
 
     pthread_mutex_lock(&list_lock);
-    while (*link != segment)
+    while (*link != segment) {
+        tutti_assert(*link != NULL);
         link = &(*link)->next;
+    }
     *link = segment->next;
     heir = find_relative(segment);
 
@@ -164,6 +166,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     struct tutti_domain *domain = &segment->domain;
     struct layout at = lay_out(header->nmembers, header->half_bytes, header->fifo_bytes);
 
+    tutti_assert(domain->me < header->nmembers && at.total == header->total_bytes);
     segment->header = (struct tutti_segment_header *)(void *)base;
     segment->members = (struct tutti_member *)(void *)(base + at.members);
     segment->fifos = base + at.fifos;
