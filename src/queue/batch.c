@@ -330,23 +330,48 @@ static int watch(struct tutti_batch *batch)
 
 /* ---- progress ----------------------------------------------------------------------------- */
 
+/* The turn is this ticket's once the batches with earlier tickets are done. */
+static inline bool has_turn(const struct tutti_comm *comm, uint64_t ticket)
+{
+    /* acquire: pairs with the release in pass_turn */
+    return tutti_load_acquire(&comm->turn) == ticket;
+}
+
+/* Called once a batch has the turn. Fails if this rank or another one has given up. */
+static inline int begin_turn(struct tutti_comm *comm)
+{
+    if (tutti_comm_failure(comm) != 0)
+        return tutti_comm_error(comm);
+    return tutti_fabric_news(comm->fabric);
+}
+
+/* Begins a call and runs it as far as it can go without waiting. Only the thread that has the turn
+ * may call it. */
+static inline int start_call(struct tutti_comm *comm, const struct tutti_call *call,
+                             struct tutti_found *found)
+{
+    TUTTI_TRY(tutti_cache_again(comm, call, found));
+    return tutti_run_start(&comm->engine, found->program, call);
+}
+
+static inline void pass_turn(struct tutti_comm *comm, uint64_t ticket)
+{
+    /* release: pairs with the acquire in has_turn of the thread that runs the next batch */
+    tutti_store_release(&comm->turn, ticket + 1);
+}
+
 static int progress_collectives(struct tutti_batch *batch, bool *moved)
 {
-    struct tutti_comm *comm = batch->comm;
-    struct tutti_run *run = &comm->engine.run;
+    struct tutti_engine *engine = &batch->comm->engine;
 
     while (batch->collective_position < batch->collective_count) {
         const struct tutti_call *call = &batch->collectives[batch->collective_position];
-        const struct tutti_program *program;
-        int rc;
+        struct tutti_found found = {.generation = 0};
+        int rc = engine->run.is_active ? tutti_run_progress(engine)
+                                       : start_call(batch->comm, call, &found);
 
-        if (!run->is_active) {
-            TUTTI_TRY(tutti_cache_program(comm, call, &program));
-            TUTTI_TRY(tutti_run_begin(&comm->engine, program, call));
-        }
-        rc = tutti_run_progress(&comm->engine);
-        *moved |= run->moved;
-        run->moved = false;
+        *moved |= engine->run.moved;
+        engine->run.moved = false;
         TUTTI_TRY(rc);
         batch->collective_position++;
         *moved = true;
@@ -400,7 +425,7 @@ static int finish(struct tutti_batch *batch, int rc)
     struct tutti_comm *comm = batch->comm;
 
     tutti_assert(!batch->is_done && rc != TUTTI_AGAIN);
-    tutti_assert(comm->turn == batch->ticket);
+    tutti_assert(has_turn(comm, batch->ticket));
     if (rc == TUTTI_ERR_REMOTE)
         rc = tutti_run_explain(&comm->engine, rc);
     if (rc != TUTTI_OK && tutti_comm_failure(comm) == 0)
@@ -412,8 +437,7 @@ static int finish(struct tutti_batch *batch, int rc)
         rc = tutti_comm_error(comm);
     }
     batch->result = rc;
-    /* release: pairs with the acquire of the thread that runs the next batch */
-    tutti_store_release(&comm->turn, batch->ticket + 1);
+    pass_turn(comm, batch->ticket);
     if (batch->done_word != NULL)
         /* release: pairs with the wait of a stream for this word (gpu/stage.c) */
         tutti_store_release(batch->done_word, 1);
@@ -427,20 +451,17 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved)
     struct tutti_comm *comm = batch->comm;
     int collectives, messages, rc;
 
-    /* acquire: pairs with the release in finish() of the batch before */
-    if (tutti_load_acquire(&comm->turn) != batch->ticket)
-        return TUTTI_AGAIN;
     tutti_assert(!batch->is_done && batch->collective_position <= batch->collective_count);
     tutti_assert(batch->messages_left <= batch->message_count);
+    if (!batch->is_started && !has_turn(comm, batch->ticket))
+        return TUTTI_AGAIN;
     tutti_log_enter(&comm->scope); /* a group alternates between communicators */
     if (!batch->is_started) {
         batch->is_started = true;
-        if (tutti_comm_failure(comm) != 0)
-            return finish(batch, tutti_comm_error(comm));
-        rc = tutti_fabric_news(comm->fabric);
+        batch->left_rank = -1;
+        rc = begin_turn(comm);
         if (rc != TUTTI_OK)
             return finish(batch, rc);
-        batch->left_rank = -1;
     }
     collectives = progress_collectives(batch, moved);
     if (collectives != TUTTI_OK && collectives != TUTTI_AGAIN)
@@ -484,19 +505,17 @@ int tutti_batch_wait(struct tutti_batch *batch)
     }
 }
 
-/* Most calls complete without waiting, or after some nanoseconds. So a batch is set up only for a
- * call that has to wait, and has the time for it. */
-static int run_at_once(struct tutti_comm *comm, const struct tutti_call *call,
-                       struct tutti_found *found, uint64_t ticket)
+/* The fast first turn. Most calls complete without waiting, or after some nanoseconds. So one call
+ * by itself runs as far as it can without a batch, by the same steps as a batch. TUTTI_AGAIN: it
+ * has to wait for its turn, or for other ranks. */
+static int run_first_turn(struct tutti_comm *comm, const struct tutti_call *call,
+                          struct tutti_found *found, uint64_t ticket)
 {
-    /* acquire: pairs with the release in finish() of the batch before */
-    if (tutti_load_acquire(&comm->turn) != ticket || tutti_comm_failure(comm) != 0)
+    if (!has_turn(comm, ticket))
         return TUTTI_AGAIN;
-    TUTTI_TRY(tutti_fabric_news(comm->fabric));
-    TUTTI_TRY(tutti_cache_again(comm, call, found));
-    TUTTI_TRY(tutti_run_start(&comm->engine, found->program, call));
-    /* release: pairs with the acquire of the thread that runs the next batch */
-    tutti_store_release(&comm->turn, ticket + 1);
+    TUTTI_TRY(begin_turn(comm));
+    TUTTI_TRY(start_call(comm, call, found));
+    pass_turn(comm, ticket);
     return TUTTI_OK;
 }
 
@@ -522,9 +541,10 @@ int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
     if (call->kind >= TUTTI_CALL_SEND)
         return run_message(comm, call);
     ticket = take_ticket(comm);
-    rc = run_at_once(comm, call, found ? found : &once, ticket);
+    rc = run_first_turn(comm, call, found ? found : &once, ticket);
     if (rc == TUTTI_OK)
         return rc;
+    /* The call waits, or has failed: a batch takes it from here, with the same ticket. */
     tutti_batch_init(&batch, comm);
     batch.collectives = call;
     batch.collective_count = 1;

@@ -195,8 +195,8 @@ static void drop_part(struct part *part)
 }
 
 /* Queues one call on a stream, outside of groups. Uses the batch's inline storage, so the batch is
- * the only allocation. */
-static int run_single(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+ * the only allocation. The stream's thread runs it, or the thread that waits for the stream. */
+static int queue_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
     struct use use = {.stream = stream};
     struct part single = {.uses = &use, .use_count = 1};
@@ -236,7 +236,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
     }
     if (stream == NULL)
         return tutti_batch_run_now(comm, call, found);
-    return run_single(comm, call, stream);
+    return queue_call(comm, call, stream);
 }
 
 int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
