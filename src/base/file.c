@@ -109,3 +109,22 @@ bool tutti_file_line(const char *path, char *ret_line, size_t size_bytes)
     ret_line[strcspn(ret_line, "\n")] = '\0';
     return ret_line[0] != '\0';
 }
+
+bool tutti_file_field(const char *path, const char *name, char *ret_text, size_t size_bytes)
+{
+    FILE *file = fopen(path, "re");
+    size_t length = strlen(name);
+    char line[256];
+
+    ret_text[0] = '\0';
+    if (file == NULL)
+        return false;
+    while (ret_text[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, name, length) == 0 && line[length] != '\0' &&
+            strchr(": \t", line[length]) != NULL)
+            snprintf(ret_text, size_bytes, "%s", line + length + strspn(line + length, ": \t"));
+    }
+    fclose(file);
+    return ret_text[0] != '\0';
+}

@@ -34,4 +34,9 @@ enum tutti_file_end tutti_file_load(const char *path, size_t limit_bytes, char *
  * first line is empty. */
 bool tutti_file_line(const char *path, char *ret_line, size_t size_bytes);
 
+/* Find the first line that begins with `name` and a colon or a blank, as in /proc/cpuinfo, and read
+ * the rest of it, without blanks and colons before it and without its newline. Text that does not
+ * fit is cut. False, and "" in ret_text, if there is none. */
+bool tutti_file_field(const char *path, const char *name, char *ret_text, size_t size_bytes);
+
 #endif

@@ -20,20 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The text after "NAME" and blanks or a colon in a file of such lines; "" if there is none. */
+/* The field of a file of /proc, in `line`; "" if there is none. */
 static const char *read_field(const char *path, const char *name, char *line, size_t size)
 {
-    FILE *file = fopen(path, "re");
-    const char *found = "";
-
-    while (file != NULL && *found == '\0' && fgets(line, (int)size, file) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, name, strlen(name)) == 0 && strchr(": \t", line[strlen(name)]) != NULL)
-            found = line + strlen(name) + strspn(line + strlen(name), ": \t");
-    }
-    if (file != NULL)
-        fclose(file);
-    return found;
+    tutti_file_field(path, name, line, size);
+    return line;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -132,6 +132,29 @@ static void the_first_line_of_a_file_has_no_newline(void **state)
     }
 }
 
+static void a_field_is_the_rest_of_the_first_line_that_begins_with_its_name(void **state)
+{
+    static const char bytes[] = "model\t: 85\nmodel name\t: A CPU: fast\nempty :\nempty : full\n";
+    static const struct {
+        const char *field, *text;
+    } cases[] = {{"model name", "A CPU: fast"},
+                 {"model", "85"},
+                 {"empty", "full"},
+                 {"mod", ""},
+                 {"name", ""}};
+    char name[64], text[12];
+    FILE *file = file_of(bytes, sizeof bytes - 1, name, sizeof name);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(tutti_file_field(name, cases[i].field, text, sizeof text),
+                         cases[i].text[0] != '\0');
+        assert_string_equal(text, cases[i].text);
+    }
+    fclose(file);
+    assert_false(tutti_file_field("no-such-file", "model", text, sizeof text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_dash_is_standard_input),
         cmocka_unit_test(a_file_of_any_bytes_is_loaded),
         cmocka_unit_test(the_first_line_of_a_file_has_no_newline),
+        cmocka_unit_test(a_field_is_the_rest_of_the_first_line_that_begins_with_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
