@@ -221,6 +221,7 @@ static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
 
 int tutti_comm_form(struct tutti_comm *comm)
 {
+    tutti_assert(comm->boot != NULL && comm->phase <= PHASES);
     while (comm->phase < PHASES) {
         /* Read the clock before the step: a step that itself sees the deadline pass knows which
          * ranks are missing, and reports that. */

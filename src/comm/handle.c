@@ -215,7 +215,9 @@ int tutti_handle_visit(tuttiComm_t handle, const char *function, struct tutti_co
 void tutti_handle_unvisit(tuttiComm_t handle)
 {
     /* release: pairs with the acquire in tutti_handle_close; the visit is over */
-    (void)tutti_fetch_add(&handle->visitors, -1u);
+    uint32_t visitors = tutti_fetch_add(&handle->visitors, -1u);
+
+    tutti_assert(visitors > 0);
 }
 
 static int fail_occupied(const struct tuttiComm *handle, const char *function)

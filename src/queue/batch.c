@@ -168,6 +168,7 @@ void tutti_batch_release(struct tutti_batch *batch)
 {
     if (batch == NULL)
         return;
+    tutti_assert(tutti_load_relaxed(&batch->references) > 0);
     /* acquire: the threads that dropped the other references are done with the batch */
     if (tutti_load_acquire(&batch->references) != 1 &&
         tutti_fetch_add(&batch->references, (uint32_t)-1) != 1)

@@ -64,6 +64,7 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
 
     if (on == NONE || on == step || derive->seen[on] == step)
         return;
+    tutti_assert(on < step && derive->nfound < derive->schedule->nsteps);
     derive->seen[on] = step;
     if (!is_fused(&steps[on])) {
         lane = lane_of(derive, &steps[on]);

@@ -46,6 +46,7 @@ uint32_t tutti_history_cut(struct tutti_history *history, struct tutti_span span
 {
     uint32_t first = tutti_cell(&history->cells, span.buffer, span.first);
 
+    tutti_assert(span.count <= history->cells.count && first <= history->cells.count - span.count);
     cut_at(history, first);
     cut_at(history, first + span.count);
     *ret_end = first + span.count;

@@ -44,6 +44,7 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric)
 {
     if (!fabric->shares_memory)
         return true;
+    tutti_assert(fabric->times_inside > 0);
     /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others
      */
     if (--fabric->times_inside == 0)

@@ -68,6 +68,7 @@ int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
         at = gpu->store->memory.address + gpu->stored_bytes;
         rc = tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
         gpu->stored_bytes += room;
+        tutti_assert(gpu->stored_bytes <= gpu->store->memory.size_bytes);
         *ret_image = (const void *)(uintptr_t)at;
     }
     tutti_gpu_leave_relaxed(gpu, mode);

@@ -88,6 +88,7 @@ int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captur
         TUTTI_TRY(turn_to(gpu, size_bytes, is_captured));
     *ret_bytes = gpu->slab->bytes + gpu->slab->used_bytes;
     gpu->slab->used_bytes += size_bytes;
+    tutti_assert(gpu->slab->used_bytes <= gpu->slab->size_bytes);
     gpu->slab->is_touched = true;
     return TUTTI_OK;
 }

@@ -189,7 +189,10 @@ int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_c
     program->plan = plan;
     decide_staging(program, call, rank);
     TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, cuts));
+    tutti_assert(program->npieces > 0 &&
+                 (program->npieces - 1) * program->piece_count <= call->count);
     last = call->count - (program->npieces - 1) * program->piece_count;
+    tutti_assert(last <= program->piece_count);
     TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
     if (program->npieces > 1)
         TUTTI_TRY_OR(fail, rc, bind_piece(program, call, program->piece_count, &program->full));
@@ -223,6 +226,7 @@ void tutti_program_destroy(struct tutti_program *program)
 
 void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
 {
+    tutti_assert(program->lent == NULL && lent->lent == NULL);
     program->lent = lent;
     program->is_one_round = false;
     if (lent->scratch_bytes > program->scratch_bytes)
