@@ -112,8 +112,7 @@ json_t *facts_of_memory(void)
     facts_add(memory, "transparent huge pages", "%s", *line ? line : "unknown");
     tutti_file_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", line, sizeof line);
     facts_add(memory, "the same, shared", "%s", *line ? line : "unknown");
-    snprintf(size, sizeof size, "%s",
-             read_field("/proc/meminfo", "Hugepagesize", line, sizeof line));
+    tutti_file_field("/proc/meminfo", "Hugepagesize", size, sizeof size);
     facts_add(memory, "reserved huge pages", "%s of %s",
               read_field("/proc/meminfo", "HugePages_Total", line, sizeof line),
               *size ? size : "unknown size");

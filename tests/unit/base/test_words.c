@@ -75,7 +75,7 @@ static void messages_begin_with_the_position(void **state)
     assert_int_equal(number, 12);
     assert_false(tutti_words_next(&words, &word));
     assert_int_equal(tutti_words_expected(&words, word, "more"), TUTTI_ERR_ARGUMENT);
-    assert_string_equal(tutti_last_message(), "file:2:7: the line ends here; expected more");
+    assert_string_equal(tutti_last_message(), "file:2:6: the line ends here; expected more");
 }
 
 int main(void)
