@@ -96,6 +96,9 @@ static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wa
         /* acquire: pairs with the release in tutti_fifo_release; the reader is done with these */
         writer->head_seen = tutti_load_acquire(&writer->fifo->head);
         room = writer->bytes - (writer->tail - writer->head_seen);
+        /* A count beyond what was written can only come from a corrupted peer. */
+        if (room > writer->bytes)
+            room = 0;
     }
     return room < 2 * TUTTI_CACHE_LINE
                ? 0 : (size_t)(room - TUTTI_CACHE_LINE - TUTTI_STAMP_BYTES);
@@ -108,8 +111,8 @@ static inline void tutti_fifo_put(struct tutti_fifo_writer *writer, const void *
     size_t at = (size_t)(position & (writer->bytes - 1));
     size_t straight = (size_t)writer->bytes - at;
 
-    /* Behind the record there must be room for the next stamp: see tutti_fifo_room. */
-    tutti_assert(position + size + TUTTI_CACHE_LINE - writer->head_seen <= writer->bytes);
+    /* However wrong the reader's counter, no record is larger than the ring. */
+    tutti_assert(writer->filled + size <= writer->bytes - TUTTI_CACHE_LINE - TUTTI_STAMP_BYTES);
     if (size <= straight) {
         memcpy(writer->fifo->data + at, data, size);
     } else {
