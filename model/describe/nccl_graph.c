@@ -2,6 +2,7 @@
  * Rings and trees in the form of NCCL: three arrays that grow, and how they are written. */
 #include "describe/nccl_graph.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "topology/formats/xml.h"
 #include "topology/inventory/inventory.h"
@@ -33,31 +34,17 @@ void tutti_nccl_graphs_destroy(struct tutti_nccl_graphs *graphs)
     free(graphs);
 }
 
-/* Makes room for one more of `count` elements. Arrays double at powers of two, so no capacity is
- * kept. */
-static int reserve(void **array, size_t size_bytes, uint32_t count, uint32_t most,
-                   const char *what)
+static int check_count(uint32_t count, uint32_t most, const char *what)
 {
-    void *grown;
-
-    if (count == most)
-        return tutti_note(TUTTI_ERR_ARGUMENT, "more than %u %s; no search finds so many", most,
-                          what);
-    if ((count & (count - 1)) != 0)
+    if (count < most)
         return TUTTI_OK;
-    grown = realloc(*array, (count == 0 ? 1 : 2 * (size_t)count) * size_bytes);
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u %s", count + 1, what);
-    *array = grown;
-    return TUTTI_OK;
+    return tutti_note(TUTTI_ERR_ARGUMENT, "more than %u %s; no search finds so many", most, what);
 }
 
 int tutti_nccl_graphs_add(struct tutti_nccl_graphs *graphs, const struct tutti_nccl_graph *graph)
 {
-    void *array = graphs->graphs;
-
-    TUTTI_TRY(reserve(&array, sizeof *graph, graphs->ngraphs, TUTTI_NCCL_GRAPHS, "graphs"));
-    graphs->graphs = array;
+    TUTTI_TRY(check_count(graphs->ngraphs, TUTTI_NCCL_GRAPHS, "graphs"));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(graphs->graphs, graphs->ngraphs, graphs->graph_capacity, "graphs"));
     graphs->graphs[graphs->ngraphs] = *graph;
     graphs->graphs[graphs->ngraphs].first_channel = graphs->nchannels;
     graphs->graphs[graphs->ngraphs++].nchannels = 0;
@@ -66,12 +53,10 @@ int tutti_nccl_graphs_add(struct tutti_nccl_graphs *graphs, const struct tutti_n
 
 int tutti_nccl_graphs_add_channel(struct tutti_nccl_graphs *graphs)
 {
-    void *array = graphs->channels;
-
     tutti_assert(graphs->ngraphs > 0);
-    TUTTI_TRY(reserve(&array, sizeof *graphs->channels, graphs->nchannels,
-                      TUTTI_NCCL_GRAPH_CHANNELS, "channels"));
-    graphs->channels = array;
+    TUTTI_TRY(check_count(graphs->nchannels, TUTTI_NCCL_GRAPH_CHANNELS, "channels"));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(graphs->channels, graphs->nchannels, graphs->channel_capacity,
+                               "channels"));
     graphs->channels[graphs->nchannels++] =
         (struct tutti_nccl_channel){.first_stop = graphs->nstops};
     graphs->graphs[graphs->ngraphs - 1].nchannels++;
@@ -80,12 +65,10 @@ int tutti_nccl_graphs_add_channel(struct tutti_nccl_graphs *graphs)
 
 int tutti_nccl_graphs_add_stop(struct tutti_nccl_graphs *graphs, struct tutti_nccl_stop stop)
 {
-    void *array = graphs->stops;
-
     tutti_assert(graphs->nchannels > 0);
-    TUTTI_TRY(reserve(&array, sizeof *graphs->stops, graphs->nstops, TUTTI_NCCL_GRAPH_STOPS,
-                      "gpus and nets"));
-    graphs->stops = array;
+    TUTTI_TRY(check_count(graphs->nstops, TUTTI_NCCL_GRAPH_STOPS, "gpus and nets"));
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(graphs->stops, graphs->nstops, graphs->stop_capacity, "gpus and nets"));
     graphs->stops[graphs->nstops++] = stop;
     graphs->channels[graphs->nchannels - 1].nstops++;
     return TUTTI_OK;

@@ -56,6 +56,7 @@ struct tutti_nccl_graphs {
     struct tutti_nccl_channel *channels; /* of all graphs, one after the other */
     struct tutti_nccl_stop *stops;       /* of all channels, one after the other */
     uint32_t ngraphs, nchannels, nstops;
+    uint32_t graph_capacity, channel_capacity, stop_capacity;
 };
 
 /* Without any graph, to be added to. */

@@ -11,6 +11,7 @@
  */
 #include "import/json.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "import/import.h"
 
@@ -254,17 +255,15 @@ static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_typ
 {
     struct tutti_json_gpu *gpu = &plan->gpus[plan->rank];
     uint32_t out[4] = {plan->rank, peer, type, ordinal}, in[4] = {peer, plan->rank, type, ordinal};
-    uint32_t count = gpu->nchannels[type];
-    struct tutti_json_channel *grown;
+    struct tutti_json_channel *channel;
 
     if (peer == plan->rank)
         return tutti_json_refuse(plan, "a channel to itself");
-    grown = realloc(gpu->channels[type], (count + 1) * sizeof(*grown));
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u channels", count + 1);
-    gpu->channels[type] = grown;
-    TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_SIGNAL, out, &grown[count].out));
-    TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_SIGNAL, in, &grown[count].in));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(gpu->channels[type], gpu->nchannels[type], gpu->capacity[type],
+                               "channels"));
+    channel = &gpu->channels[type][gpu->nchannels[type]];
+    TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_SIGNAL, out, &channel->out));
+    TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_SIGNAL, in, &channel->in));
     gpu->nchannels[type]++;
     return TUTTI_OK;
 }

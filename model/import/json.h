@@ -18,7 +18,7 @@ struct tutti_json_channel {
 struct tutti_json_gpu {
     json_t *json;
     struct tutti_json_channel *channels[TUTTI_JSON_CHANNEL_TYPES];
-    uint32_t nchannels[TUTTI_JSON_CHANNEL_TYPES];
+    uint32_t nchannels[TUTTI_JSON_CHANNEL_TYPES], capacity[TUTTI_JSON_CHANNEL_TYPES];
 };
 
 struct tutti_json_plan {

@@ -2,6 +2,7 @@
  * Sorting a rank's steps. */
 #include "import/order.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -9,15 +10,7 @@
 int tutti_import_order_note(struct tutti_import_order *order, uint32_t nsteps, uint32_t wished,
                             uint32_t event)
 {
-    if (nsteps > order->capacity) {
-        uint32_t capacity = nsteps * 2 + 64;
-        struct tutti_import_stamp *grown = realloc(order->stamps, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the order of %u steps", capacity);
-        order->stamps = grown;
-        order->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(order->stamps, nsteps, order->capacity, "steps to sort"));
     while (order->count < nsteps)
         order->stamps[order->count++] = (struct tutti_import_stamp){wished, event};
     return TUTTI_OK;

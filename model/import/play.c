@@ -3,6 +3,7 @@
  * do not wait: what is sent is on its way until it is received. */
 #include "import/play.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -113,16 +114,7 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
     if (play->program->objects[object].kind != TUTTI_IMPORT_SEMAPHORE)
         TUTTI_TRY(check_turns(play, block, op, clock_of(play, block)[block], &state->last_poster,
                               &state->last_post_time));
-    if (index == play->post_capacity) {
-        uint32_t capacity = play->post_capacity * 2 + 256;
-        struct post *grown = realloc(play->posts, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u messages of a schedule",
-                              capacity);
-        play->posts = grown;
-        play->post_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(play->posts, index, play->post_capacity, "messages of a schedule"));
     play->posts[index] = (struct post){.event = event, .next = NONE};
     play->nposts++;
     if (!play->program->ops[op].is_relaxed)

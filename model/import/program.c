@@ -2,6 +2,7 @@
  * Building programs of thread blocks, and the numbers of their cells. */
 #include "import/program.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/check/check.h"
 
@@ -65,26 +66,10 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
                          block->id, program->ops[op].step, program->ops[op].word, what);
 }
 
-/* Make room for one more item. */
-static int grow(void *array, uint32_t *capacity, uint32_t count, size_t size)
-{
-    void *old, *grown;
-
-    if (count < *capacity)
-        return TUTTI_OK;
-    memcpy(&old, array, sizeof(old));
-    grown = realloc(old, ((size_t)*capacity * 2 + 64) * size);
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u parts of a schedule", count);
-    memcpy(array, &grown, sizeof(grown));
-    *capacity = *capacity * 2 + 64;
-    return TUTTI_OK;
-}
-
 int tutti_import_add_block(struct tutti_import_program *program, uint32_t rank, uint32_t id)
 {
-    TUTTI_TRY(grow(&program->blocks, &program->block_capacity, program->nblocks,
-                   sizeof(*program->blocks)));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(program->blocks, program->nblocks, program->block_capacity,
+                               "blocks of a schedule"));
     program->blocks[program->nblocks++] =
         (struct tutti_import_block){.rank = rank, .id = id, .first_op = program->nops};
     return TUTTI_OK;
@@ -96,7 +81,8 @@ int tutti_import_add_op(struct tutti_import_program *program, enum tutti_import_
     if (program->nops == TUTTI_IMPORT_OPS_MAX)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: more than %u operations; split the schedule",
                           program->file, TUTTI_IMPORT_OPS_MAX);
-    TUTTI_TRY(grow(&program->ops, &program->op_capacity, program->nops, sizeof(*program->ops)));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(program->ops, program->nops, program->op_capacity,
+                               "operations of a schedule"));
     program->ops[program->nops++] = (struct tutti_import_op){.kind = (uint8_t)kind,
                                                              .first_ref = program->nrefs,
                                                              .object = object,
@@ -123,7 +109,8 @@ static int add_ref(struct tutti_import_program *program, const struct tutti_impo
     if (program->touches > TUTTI_IMPORT_TOUCHES_MAX)
         return tutti_import_refuse(program, op, "the steps so far touch more than %llu chunks",
                                    (unsigned long long)TUTTI_IMPORT_TOUCHES_MAX);
-    TUTTI_TRY(grow(&program->refs, &program->ref_capacity, program->nrefs, sizeof(*program->refs)));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(program->refs, program->nrefs, program->ref_capacity,
+                               "operands of a schedule"));
     program->refs[program->nrefs++] = *ref;
     if (program->refs[program->ops[op].first_ref].count != ref->count)
         return tutti_import_refuse(program, op, "joins %u chunks with %u",
@@ -158,8 +145,8 @@ int tutti_import_object(struct tutti_import_program *program, enum tutti_import_
             *ret_object = i;
             return TUTTI_OK;
         }
-    TUTTI_TRY(grow(&program->objects, &program->object_capacity, program->nobjects,
-                   sizeof(*program->objects)));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(program->objects, program->nobjects, program->object_capacity,
+                               "objects of a schedule"));
     *ret_object = program->nobjects;
     program->objects[program->nobjects++] = object;
     return TUTTI_OK;

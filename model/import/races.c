@@ -3,6 +3,7 @@
  * One play finds them all: what orders the ops does not depend on which of them runs first. */
 #include "import/play.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -107,15 +108,8 @@ static int add_reader(struct tutti_import_races *races, struct tutti_import_cell
         races->pool[cell->readers].time = time;
         return TUTTI_OK;
     }
-    if (races->npool == races->pool_capacity) {
-        uint32_t capacity = races->pool_capacity * 2 + 256;
-        struct tutti_import_reader *grown = realloc(races->pool, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u reads of a schedule", capacity);
-        races->pool = grown;
-        races->pool_capacity = capacity;
-    }
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(races->pool, races->npool, races->pool_capacity, "reads of a schedule"));
     races->pool[races->npool] =
         (struct tutti_import_reader){.block = block, .time = time, .next = cell->readers};
     cell->readers = races->npool++;

@@ -2,9 +2,10 @@
  * A binary heap of events. */
 #include "simulator/events.h"
 
-#include "simulator/room.h"
+#include "base/array.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 static bool is_before(const struct sim_event *a, const struct sim_event *b)
 {
@@ -17,7 +18,7 @@ int tutti_sim_events_add(struct sim_events *events, double at_s, uint32_t kind, 
     struct sim_event event = {at_s, events->number, kind, id, version};
     uint32_t at;
 
-    TUTTI_TRY(SIM_ROOM(events->heap, events->count, events->capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(events->heap, events->count, events->capacity, "events"));
     events->number++;
     for (at = events->count++; at > 0; at = (at - 1) / 2) {
         if (!is_before(&event, &events->heap[(at - 1) / 2]))

@@ -2,9 +2,10 @@
  * Max-min fair rates by progressive filling, recomputed only where something has changed. */
 #include "simulator/flows.h"
 
-#include "simulator/room.h"
+#include "base/array.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Sums of rates are never exact: a link counts as overbooked only beyond this fraction over its
  * capacity. */
@@ -29,7 +30,7 @@ static int touch(struct sim_flows *flows, uint32_t id)
 
     if (link->is_dirty)
         return TUTTI_OK;
-    TUTTI_TRY(SIM_ROOM(flows->dirty_links, flows->ndirty, flows->dirty_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->dirty_links, flows->ndirty, flows->dirty_capacity, "links"));
     flows->dirty_links[flows->ndirty++] = id;
     link->is_dirty = true;
     return TUTTI_OK;
@@ -61,7 +62,7 @@ static int take_flow(struct sim_flows *flows, uint32_t *ret_id)
     if (id != SIM_NONE) {
         flows->free = flows->flows[id].next_free;
     } else {
-        TUTTI_TRY(SIM_ROOM(flows->flows, flows->nflows, flows->flow_capacity));
+        TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->flows, flows->nflows, flows->flow_capacity, "flows"));
         id = flows->nflows++;
         flows->flows[id] = (struct sim_flow){.version = 0};
     }
@@ -77,7 +78,7 @@ int tutti_sim_flow_start(struct sim_flows *flows, const struct sim_route *route,
 
     TUTTI_TRY(take_flow(flows, &id));
     flow = &flows->flows[id];
-    TUTTI_TRY(tutti_sim_room(&flow->uses, sizeof(*flow->uses), route->count, &flow->capacity));
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(flow->uses, route->count, flow->capacity, "links of a flow"));
     flow->kind = kind;
     flow->owner = owner;
     flow->version++;
@@ -90,7 +91,7 @@ int tutti_sim_flow_start(struct sim_flows *flows, const struct sim_route *route,
     flow->is_active = true;
     for (uint32_t i = 0; i < route->count; i++)
         TUTTI_TRY(add_use(flows, id, i, &route->at[i], now_s));
-    TUTTI_TRY(SIM_ROOM(flows->fresh, flows->nfresh, flows->fresh_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->fresh, flows->nfresh, flows->fresh_capacity, "flows"));
     flows->fresh[flows->nfresh++] = id;
     return TUTTI_OK;
 }
@@ -153,7 +154,7 @@ static int reach_flow(struct sim_flows *flows, uint32_t id)
     if (flows->flows[id].region == flows->number)
         return TUTTI_OK;
     flows->flows[id].region = flows->number;
-    TUTTI_TRY(SIM_ROOM(flows->region, flows->nregion, flows->region_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->region, flows->nregion, flows->region_capacity, "flows"));
     flows->region[flows->nregion++] = id;
     return TUTTI_OK;
 }
@@ -171,7 +172,7 @@ static int reach_link(struct sim_flows *flows, uint32_t id)
         return TUTTI_OK;
     link->was_tight = link->is_tight;
     if (link->is_tight) {
-        TUTTI_TRY(SIM_ROOM(flows->tight, flows->ntight, flows->tight_capacity));
+        TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->tight, flows->ntight, flows->tight_capacity, "links"));
         flows->tight[flows->ntight++] = id;
     }
     for (const struct sim_use *use = link->uses; use; use = use->next)

@@ -3,7 +3,6 @@
 #include "simulator/network.h"
 
 #include "base/result.h"
-#include "simulator/room.h"
 
 #include <stdio.h>
 #include <stdlib.h>

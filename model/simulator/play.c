@@ -2,15 +2,17 @@
  * The event loop, and what follows from the completion of a step. */
 #include "simulator/play.h"
 
+#include "base/array.h"
 #include "base/result.h"
-#include "simulator/room.h"
+
+#include <stdlib.h>
 
 /* Times that differ by less are the same: they may be sums of the same terms in another order. */
 static const double instant_s = 1e-13;
 
 int tutti_sim_list_add(struct sim_list *list, uint32_t id)
 {
-    TUTTI_TRY(SIM_ROOM(list->at, list->count, list->capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(list->at, list->count, list->capacity, "entries of a list"));
     list->at[list->count++] = id;
     return TUTTI_OK;
 }

@@ -6,9 +6,9 @@
  * the beginning. */
 #include "simulator/simulator.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "simulator/play.h"
-#include "simulator/room.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int add_hop(struct walk *walk, uint32_t step, double begin_s, const char 
         begin_s = 0;
     if (begin_s >= walk->at_s)
         return TUTTI_OK;
-    TUTTI_TRY(SIM_ROOM(walk->report->hops, walk->nhops, walk->hop_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(walk->report->hops, walk->nhops, walk->hop_capacity, "hops"));
     hop = &walk->report->hops[walk->nhops++];
     *hop = (struct tutti_sim_hop){.rank = rank, .step = step - score->first[rank],
                                   .begin_s = begin_s, .end_s = walk->at_s};

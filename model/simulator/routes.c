@@ -2,9 +2,9 @@
  * The links that messages, one-sided accesses and work cross. */
 #include "simulator/network.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/access.h"
-#include "simulator/room.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static bool is_crowded(const struct sim_network *network, uint32_t rank)
 
 static int cross(struct sim_route *route, uint32_t link, double weight, double bytes)
 {
-    TUTTI_TRY(SIM_ROOM(route->at, route->count, route->capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(route->at, route->count, route->capacity, "links of a route"));
     route->at[route->count++] = (struct sim_crossing){link, weight, bytes};
     return TUTTI_OK;
 }

@@ -4,10 +4,10 @@
  * lane. */
 #include "simulator/score.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/access.h"
 #include "schedule/bind.h"
-#include "simulator/room.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,7 +70,8 @@ static int claim(struct sim_score *score, struct lanes *lanes, uint64_t key, enu
         *ret_message = id;
         return TUTTI_OK;
     }
-    TUTTI_TRY(SIM_ROOM(score->messages, score->nmessages, score->message_capacity));
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(score->messages, score->nmessages, score->message_capacity, "messages"));
     id = score->nmessages++;
     score->messages[id] = (struct sim_message){.sender = SIM_NONE, .receiver = SIM_NONE,
                                                .next = SIM_NONE, .out = SIM_NONE,
@@ -128,7 +129,7 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
     const struct tutti_span *span = step->dst.buffer == TUTTI_BUF_NONE ? &step->src : &step->dst;
     uint32_t id = score->nsteps;
 
-    TUTTI_TRY(SIM_ROOM(score->steps, score->nsteps, score->step_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(score->steps, score->nsteps, score->step_capacity, "steps"));
     score->nsteps++;
     score->steps[id] = (struct sim_step){
         .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
@@ -152,8 +153,8 @@ static int load_order(struct sim_score *score, const struct tutti_schedule *sche
     uint32_t first = score->first[schedule->rank], last_local = SIM_NONE;
     struct sim_step *steps = score->steps + first;
 
-    TUTTI_TRY(tutti_sim_room(&score->dependents, sizeof(*score->dependents),
-                             score->ndependents + schedule->ndeps, &score->dependent_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->dependents, score->ndependents + schedule->ndeps,
+                                  score->dependent_capacity, "dependents of steps"));
     for (uint32_t i = 0; i < schedule->ndeps; i++)
         steps[schedule->deps[i]].ndependents++;
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
@@ -188,8 +189,8 @@ static int load_schedule(struct sim_score *score, struct lanes *lanes,
         score->nsignals = schedule->nsignals;
     for (uint32_t at = 0; at < schedule->nsteps; at++)
         TUTTI_TRY(load_step(score, lanes, schedule, at, source));
-    TUTTI_TRY(tutti_sim_room(&score->among, sizeof(*score->among),
-                             score->namong + schedule->namong, &score->among_capacity));
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->among, score->namong + schedule->namong,
+                                  score->among_capacity, "ranks of steps"));
     if (schedule->namong > 0)
         memcpy(score->among + score->namong, schedule->among,
                schedule->namong * sizeof(*score->among));

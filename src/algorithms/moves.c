@@ -3,6 +3,7 @@
  */
 #include "algorithms/moves.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -14,15 +15,8 @@ static int append(struct moves *moves, struct move move)
 {
     if (move.count == 0)
         return TUTTI_OK;
-    if (moves->count == moves->capacity) {
-        uint32_t capacity = moves->capacity * 2 + 64;
-        struct move *grown = realloc(moves->list, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u moves of a collective", capacity);
-        moves->list = grown;
-        moves->capacity = capacity;
-    }
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(moves->list, moves->count, moves->capacity, "moves of a collective"));
     move.channel = moves->channel;
     moves->list[moves->count++] = move;
     return TUTTI_OK;

@@ -199,6 +199,21 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
  * stays TUTTI_COMM_FAILED, and the result is that failure. */
 int tutti_comm_set_state(struct tutti_comm *comm, int state);
 
+/* A value of enum tutti_comm_state. Any thread. */
+static inline int tutti_comm_state(const struct tutti_comm *comm)
+{
+    /* acquire: pairs with the release in tutti_comm_set_state and tutti_comm_fail; what that state
+     * promises is in place */
+    return tutti_load_acquire(&comm->state);
+}
+
+/* The recorded failure without its text; 0: none. Any thread. */
+static inline int tutti_comm_failure(const struct tutti_comm *comm)
+{
+    /* acquire: pairs with the release in tutti_comm_fail; error_text is complete */
+    return tutti_load_acquire(&comm->error);
+}
+
 /* Returns the recorded failure, and makes its text the thread's last message. Returns 0 if there is
  * none. Any thread. */
 int tutti_comm_error(struct tutti_comm *comm);

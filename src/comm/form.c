@@ -221,6 +221,7 @@ static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
 
 int tutti_comm_form(struct tutti_comm *comm)
 {
+    tutti_assert(comm->boot != NULL && comm->phase <= PHASES);
     while (comm->phase < PHASES) {
         /* Read the clock before the step: a step that itself sees the deadline pass knows which
          * ranks are missing, and reports that. */
@@ -318,6 +319,7 @@ int tutti_comm_set_state(struct tutti_comm *comm, int state)
     pthread_mutex_lock(&comm->error_lock);
     has_failed = comm->error != 0;
     if (!has_failed)
+        /* release: pairs with the acquire in tutti_comm_state */
         tutti_store_release(&comm->state, state);
     pthread_mutex_unlock(&comm->error_lock);
     return has_failed ? tutti_comm_error(comm) : TUTTI_OK;
@@ -331,6 +333,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
     is_first = comm->error == 0;
     if (is_first) {
         tutti_message_copy(comm->error_text, sizeof comm->error_text, message);
+        /* release: pairs with the acquire in tutti_comm_failure; error_text is complete */
         tutti_store_release(&comm->error, rc);
         tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
     }
@@ -346,7 +349,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
 
 int tutti_comm_error(struct tutti_comm *comm)
 {
-    int rc = tutti_load_acquire(&comm->error);
+    int rc = tutti_comm_failure(comm);
 
     if (rc != 0)
         tutti_set_last_message(comm->error_text);

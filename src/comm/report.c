@@ -22,6 +22,7 @@ void tutti_comm_report_begin(const struct tutti_comm *comm)
 {
     static uint32_t has_told_version;
 
+    /* acquire and release: the exchange pairs with itself in other threads, of which one logs */
     if (comm->rank == 0 && tutti_log_is_on(TUTTI_LOG_VERSION) &&
         tutti_exchange(&has_told_version, 1) == 0)
         tutti_log(TUTTI_LOG_VERSION, "Tutti %s", tutti_build_version());
@@ -183,7 +184,7 @@ void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_
 
 void tutti_comm_report_end(const struct tutti_comm *comm)
 {
-    int error = tutti_load_acquire(&comm->error);
+    int error = tutti_comm_failure(comm);
 
     if (comm->rank == 0)
         tutti_log(TUTTI_LOG_INFO, "destroyed after %.1f s and %llu operations%s%s",

@@ -3,6 +3,7 @@
  * groups. */
 #include "gpu/comm_gpu.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "queue/stream.h"
 
@@ -102,7 +103,8 @@ struct entry {
 struct tutti_gpu_part {
     struct tutti_comm *comm;
     struct entry *entries;
-    size_t count, capacity;
+    size_t count;
+    uint32_t capacity;
     struct tutti_gpu_part *next;
 };
 
@@ -218,15 +220,7 @@ int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
     struct tutti_gpu_part *part;
 
     TUTTI_TRY(part_of(parts, comm, &part));
-    if (part->count == part->capacity) {
-        size_t capacity = part->capacity == 0 ? 8 : 2 * part->capacity;
-        struct entry *grown = realloc(part->entries, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", capacity);
-        part->entries = grown;
-        part->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(part->entries, part->count, part->capacity, "calls of a group"));
     TUTTI_TRY(tutti_call_copy(call, comm->nranks, &entry.call));
     part->entries[part->count++] = entry;
     return TUTTI_OK;

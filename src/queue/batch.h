@@ -79,6 +79,12 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved);
 /* Call it after a pass that moved nothing. Waits as tutti_fabric_idle does. */
 void tutti_batch_idle(struct tutti_batch *batch);
 
+/* batch_watch.c. Called after each idle pass of a batch that has the turn: from time to time it
+ * checks for events that end the wait. */
+int tutti_batch_watch(struct tutti_batch *batch);
+/* Records the first error of the communicator, with the call that met it. */
+void tutti_batch_record(const struct tutti_batch *batch, int rc);
+
 /* Alternates progress and idle until the batch is done. Returns its result. */
 int tutti_batch_wait(struct tutti_batch *batch);
 

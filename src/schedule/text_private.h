@@ -5,6 +5,7 @@
 #define TUTTI_SCHEDULE_TEXT_PRIVATE_H
 
 #include "base/result.h"
+#include "base/words.h"
 #include "schedule/build.h"
 #include "schedule/text.h"
 #include "schedule/text_fields.h"
@@ -18,16 +19,9 @@ struct tutti_text_head {
     bool lists_dependencies;
 };
 
-struct tutti_text_word {
-    const char *text;
-    size_t length;
-    uint32_t column;
-};
-
 struct tutti_text_reader {
-    const char *name, *line_start, *at; /* `at`: the rest of the line, after `word` */
-    uint32_t line;
-    struct tutti_text_word word; /* the last word read; its length is 0 at the end of the line */
+    struct tutti_words words;
+    struct tutti_word word; /* the last word read; its length is 0 at the end of the line */
 
     struct tutti_ensemble *ensemble; /* nranks is 0 until it is known */
     bool has_collective;
@@ -49,15 +43,14 @@ static inline uint32_t tutti_text_most_channels(uint32_t nranks)
     return TUTTI_TEXT_LANES_MAX / nranks < 256 ? TUTTI_TEXT_LANES_MAX / nranks : 256;
 }
 
+/* Record a failure, with file, line and column before the message, and return
+ * TUTTI_ERR_ARGUMENT. */
+#define tutti_text_refuse(reader, ...)                                                             \
+    tutti_words_fail(&(reader)->words, (reader)->word, __VA_ARGS__)
+
 /* text_words.c
  *
- * Record a failure, with file, line and column before the message. */
-void tutti_text_record(const struct tutti_text_reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3), cold));
-/* The same, and returns TUTTI_ERR_ARGUMENT; it is a macro for the same reason as tutti_fail. */
-#define tutti_text_refuse(reader, ...) \
-    tutti_recorded((tutti_text_record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
-/* Read the next word of the line. */
+ * Read the next word of the line. */
 void tutti_text_next(struct tutti_text_reader *reader);
 /* True if the current word is `text`. */
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
@@ -70,9 +63,8 @@ int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64
 int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *ret_span);
 /* Refuse further words in the line. */
 int tutti_text_end(struct tutti_text_reader *reader);
-/* The current word for "%.*s" in messages, at most 40 characters of it. */
-#define TUTTI_TEXT_WORD(reader)                                                                    \
-    (int)((reader)->word.length < 40 ? (reader)->word.length : 40), (reader)->word.text
+/* The current word for "%.*s" in messages. */
+#define TUTTI_TEXT_WORD(reader) TUTTI_WORD((reader)->word)
 
 /* text_step.c: read the rest of a step's line and emit the step. */
 int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/round.h"
 #include "transport/shm/pass.h"
 #include "transport/tcp/seal.h"
 
@@ -168,7 +169,7 @@ const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer)
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                         int peer, int channel, size_t size)
 {
-    size_t whole = (size + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    size_t whole = tutti_round_up(size, TUTTI_CACHE_LINE);
     struct tutti_conn *conn = aligned_alloc(TUTTI_CACHE_LINE, whole);
 
     if (conn == NULL) {
@@ -187,6 +188,7 @@ go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {
     size_t index = tutti_conn_index(peer, channel);
 
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) != 0)
         return tutti_fabric_blame(fabric, peer, "is not connected");
     tutti_tcp_progress(fabric);
@@ -245,6 +247,7 @@ static void drop_out(struct tutti_fabric *fabric)
 {
     if (!fabric->has_domain || fabric->has_left)
         return;
+    /* release: pairs with the acquire in check_member */
     tutti_store_release(&fabric->segment->members[fabric->my_index].presence,
                         TUTTI_MEMBER_DROPPED);
     tutti_domain_ring_all(&fabric->segment->domain);

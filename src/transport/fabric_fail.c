@@ -2,6 +2,7 @@
  * Giving up, leaving, and noticing that others have. */
 #include "transport/fabric_private.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "transport/tcp/tcp.h"
 
@@ -26,6 +27,7 @@ static void post_note(struct tutti_segment *segment, const struct tutti_cause *c
     struct tutti_abort_note *note = &segment->header->note;
     uint32_t expected = TUTTI_NOTE_EMPTY;
 
+    /* acquire and release: pairs with itself in other ranks, of which one writes the note */
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
         return; /* somebody was first; all learn that one's reason */
     note->code = cause->code;
@@ -58,6 +60,7 @@ static void find_cause(const struct tutti_fabric *fabric, struct tutti_cause *re
     }
     *ret_cause = (struct tutti_cause){.code = fabric->abort_code, .rank = fabric->rank};
     memcpy(ret_cause->reason, fabric->abort_reason, sizeof ret_cause->reason);
+    /* acquire: pairs with the release in post_note; the note is complete */
     if (note == NULL || tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return;
     ret_cause->code = note->code;
@@ -114,20 +117,10 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
 
 int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd, int peer)
 {
-    int rc = TUTTI_OK;
+    int rc;
 
     pthread_mutex_lock(&fabric->lock);
-    if (fabric->nheld == fabric->held_capacity) {
-        size_t capacity = fabric->held_capacity == 0 ? 8 : 2 * fabric->held_capacity;
-        struct tutti_held_fd *fds = realloc(fabric->held_fds, capacity * sizeof *fds);
-
-        if (fds != NULL) {
-            fabric->held_fds = fds;
-            fabric->held_capacity = capacity;
-        } else {
-            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu sockets", capacity);
-        }
-    }
+    rc = TUTTI_ARRAY_ROOM(fabric->held_fds, fabric->nheld, fabric->held_capacity, "sockets");
     if (rc == TUTTI_OK) {
         fabric->held_fds[fabric->nheld++] = (struct tutti_held_fd){.fd = fd, .peer = peer};
         if (tutti_load_relaxed(&fabric->is_aborted) != 0)
@@ -162,6 +155,7 @@ int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
 
 static int read_own_abort(struct tutti_fabric *fabric)
 {
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) == 0)
         return TUTTI_OK;
     return tutti_fabric_remember(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
@@ -184,6 +178,7 @@ int tutti_fabric_news(const struct tutti_fabric *fabric)
     if (!fabric->has_domain)
         return TUTTI_OK;
     note = &fabric->segment->header->note;
+    /* acquire: pairs with the release in post_note; the note is complete */
     if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return TUTTI_OK;
     return fail_told(note->code, note->rank, note->reason);
@@ -225,6 +220,7 @@ static int check_member(const struct tutti_fabric *fabric, uint32_t index)
     /* First the lock, then the flag, which is set before the lock goes. */
     is_alive = segment->access[index] == TUTTI_ACCESS_STORE ||
                tutti_segment_is_alive(segment, index);
+    /* acquire: pairs with the release in drop_out and tutti_fabric_leave */
     switch (tutti_load_acquire(&segment->members[index].presence)) {
     case TUTTI_MEMBER_LEFT:
         return TUTTI_OK;

@@ -15,6 +15,7 @@
 
 static int check_own_abort(const struct tutti_fabric *fabric)
 {
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) == 0)
         return TUTTI_OK;
     return tutti_fail(fabric->abort_code, "this rank aborted: %s", fabric->abort_reason);

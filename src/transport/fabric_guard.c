@@ -15,6 +15,7 @@
 
 static bool has_anybody_failed(const struct tutti_fabric *fabric)
 {
+    /* acquire: pairs with the compare-exchange in post_note */
     return tutti_load_acquire(&fabric->segment->header->note.state) != TUTTI_NOTE_EMPTY;
 }
 
@@ -33,6 +34,7 @@ bool tutti_fabric_enter(struct tutti_fabric *fabric)
     tutti_fence_before_look(fabric->segment->domain.has_joint_fences);
     if (!has_anybody_failed(fabric))
         return true;
+    /* release: pairs with the acquire in tutti_fabric_expel */
     tutti_store_release(&me->is_inside, 0);
     fabric->times_inside = 0;
     return false;
@@ -42,6 +44,7 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric)
 {
     if (!fabric->shares_memory)
         return true;
+    tutti_assert(fabric->times_inside > 0);
     /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others
      */
     if (--fabric->times_inside == 0)
@@ -67,6 +70,7 @@ void tutti_fabric_expel(struct tutti_fabric *fabric)
     if (!fabric->shares_memory)
         return;
     for (uint32_t index = 0; index < fabric->nmembers; index++)
+        /* acquire: pairs with the release in tutti_fabric_exit; the member has left our memory */
         while (index != fabric->my_index && is_awaited(fabric, index, until) &&
                tutti_load_acquire(&fabric->segment->members[index].is_inside) != 0)
             sched_yield();

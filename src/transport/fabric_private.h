@@ -126,7 +126,8 @@ struct tutti_fabric {
     /* Failing. `lock` guards what abort and wake, from other threads, look at. */
     pthread_mutex_t lock;
     struct tutti_held_fd *held_fds; /* sockets to reset at abort */
-    size_t nheld, held_capacity;
+    size_t nheld;
+    uint32_t held_capacity;
     uint32_t is_aborted;          /* release: after abort_code and abort_reason */
     int abort_code;
     char abort_reason[TUTTI_ABORT_REASON_BYTES];

@@ -180,11 +180,14 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     struct tutti_door *door = fabric->door;
 
+    /* acquire: pairs with the release in tutti_domain_ring */
     idle->door_seen = tutti_load_acquire(&door->rings);
     idle->phase = PHASE_ANNOUNCED;
     fabric->sleeps_how = TUTTI_SLEEPS_ON_DOOR;
     if (fabric->epoll_fd >= 0 && tutti_tcp_is_busy(fabric))
         fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
+    /* acquire and release: the exchange pairs with the one in tutti_domain_ring, so that one of
+     * us changes the count of sleepers, which pairs with itself */
     if (tutti_load_relaxed(&door->is_sleeping) != fabric->sleeps_how &&
         tutti_exchange(&door->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
         fabric->has_domain) {
@@ -192,6 +195,7 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
         tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
         return;
     }
+    /* full fence: pairs with the one of a peer that publishes data (tutti_fence_before_look) */
     tutti_fence_full();
 }
 
@@ -201,6 +205,8 @@ static void retract(struct tutti_fabric *fabric)
 
     if (tutti_load_relaxed(&door->is_sleeping) == TUTTI_AWAKE)
         return;
+    /* acquire and release: pairs with the exchange in tutti_domain_ring, so that one of us
+     * changes the count of sleepers */
     if (tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
         fabric->has_domain)
         (void)tutti_fetch_add(&fabric->segment->header->sleepers, -1u);
@@ -294,12 +300,14 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
     struct tutti_door *door = fabric->door;
     bool has_news = false;
 
+    /* acquire: pairs with the release in tutti_domain_ring; what the peer did is visible */
     if (tutti_load_acquire(&door->rings) == idle->door_seen) {
         if (fabric->sleeps_how == TUTTI_SLEEPS_ON_SOCKETS)
             has_news = sleep_on_sockets(fabric);
         else
             sleep_on_door(fabric, idle->door_seen);
     }
+    /* acquire: as above, it pairs with tutti_domain_ring */
     if (!has_news && tutti_load_acquire(&door->rings) == idle->door_seen) {
         announce(fabric, idle);
         return;
@@ -341,6 +349,7 @@ void tutti_fabric_wake(struct tutti_fabric *fabric)
     uint64_t one = 1;
 
     pthread_mutex_lock(&fabric->lock);
+    /* release: pairs with the acquire in sleep_unless_rung */
     (void)tutti_fetch_add(&fabric->door->rings, 1);
     syscall(SYS_futex, &fabric->door->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     if (fabric->event_fd >= 0 && write(fabric->event_fd, &one, sizeof one) < 0)

@@ -25,7 +25,8 @@ struct tutti_rule {
 
 struct tutti_rules {
     struct tutti_rule *rules;
-    size_t count, capacity;
+    size_t count;
+    uint32_t capacity;
 };
 
 /* Parses lines of rules. `name` is that of the file or variable, for messages. TUTTI_ERR_USAGE:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Headers, which precede the first bytes of an operation on each lane. */
+#include "base/array.h"
 #include "base/result.h"
 #include "executor/host/lane.h"
 
@@ -8,16 +9,7 @@
 
 int tutti_lane_reserve_words(struct tutti_lane_state *state, uint32_t nwords)
 {
-    uint64_t *words;
-
-    if (nwords <= state->word_capacity)
-        return TUTTI_OK;
-    words = realloc(state->words, nwords * sizeof *words);
-    if (words == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u counts", nwords);
-    state->words = words;
-    state->word_capacity = nwords;
-    return TUTTI_OK;
+    return TUTTI_ARRAY_RESERVE(state->words, nwords, state->word_capacity, "counts");
 }
 
 static const uint8_t *header_to_send(const struct tutti_run *run,

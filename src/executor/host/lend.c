@@ -48,6 +48,8 @@ int tutti_run_agree(struct tutti_engine *engine)
     struct tutti_run *run = &engine->run;
     bool all_lend = true;
 
+    tutti_assert(run->is_active && run->program->lent != NULL && engine->lend != NULL);
+    tutti_assert(domain != NULL && run->piece == 0 && !run->lends);
     if (run->signals_given == 0) {
         TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1));
         tutti_run_offer(engine, run->post);

@@ -3,6 +3,7 @@
 #include "executor/host/program.h"
 
 #include "base/result.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 
@@ -95,9 +96,8 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
     if (most == 0)
         return 1;
     pieces = call->count / most + (call->count % most != 0);
-    pieces = (pieces + wanted - 1) / wanted * wanted;
-    count = ((call->count + pieces - 1) / pieces + LINE_ELEMENTS - 1) / LINE_ELEMENTS *
-            LINE_ELEMENTS;
+    pieces = tutti_round_up(pieces, wanted);
+    count = tutti_round_up(tutti_divide_up(call->count, pieces), LINE_ELEMENTS);
     return count < most ? count : most;
 }
 
@@ -124,7 +124,7 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     staged = stage_piece(program, call, cuts);
     if (program->piece_count > staged)
         program->piece_count = staged;
-    program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
+    program->npieces = tutti_divide_up(call->count, program->piece_count);
     return TUTTI_OK;
 }
 
@@ -135,7 +135,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
     for (size_t block = 0; block < blocks; block++)
         elements += counts ? counts[block] : program->piece_count;
     bytes = elements * tutti_type_size(program->run_type);
-    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
 /* Looks at the first piece, because it is the largest. */
@@ -188,7 +188,10 @@ int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_c
     program->plan = plan;
     decide_staging(program, call, rank);
     TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, cuts));
+    tutti_assert(program->npieces > 0 &&
+                 (program->npieces - 1) * program->piece_count <= call->count);
     last = call->count - (program->npieces - 1) * program->piece_count;
+    tutti_assert(last <= program->piece_count);
     TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
     if (program->npieces > 1)
         TUTTI_TRY_OR(fail, rc, bind_piece(program, call, program->piece_count, &program->full));
@@ -222,6 +225,7 @@ void tutti_program_destroy(struct tutti_program *program)
 
 void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
 {
+    tutti_assert(program->lent == NULL && lent->lent == NULL);
     program->lent = lent;
     program->is_one_round = false;
     if (lent->scratch_bytes > program->scratch_bytes)

@@ -5,6 +5,7 @@
  */
 #include "schedule/check/flow.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -116,16 +117,7 @@ static int combine(struct check_flow *flow, uint32_t at, struct piece *a, const 
 /* Append a piece to the message that step `at` sends. */
 static int put_in_message(struct check_flow *flow, uint32_t at, const struct piece *piece)
 {
-    if (flow->npieces == flow->pieces_capacity) {
-        uint32_t capacity = flow->pieces_capacity * 2 + 256;
-        struct piece *grown = realloc(flow->pieces, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %u pieces",
-                              capacity);
-        flow->pieces = grown;
-        flow->pieces_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flow->pieces, flow->npieces, flow->pieces_capacity, "pieces"));
     if (flow->message_count[at]++ == 0)
         flow->message_first[at] = flow->npieces;
     flow->pieces[flow->npieces++] = *piece;

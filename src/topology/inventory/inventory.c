@@ -2,6 +2,7 @@
  * The tree of devices: creating, changing, walking and comparing it. */
 #include "topology/inventory/inventory.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -43,20 +44,10 @@ bool tutti_device_fits(enum tutti_device_kind parent, enum tutti_device_kind kin
 
 static int grow(struct tutti_inventory *inventory)
 {
-    uint32_t capacity = inventory->capacity == 0 ? 16 : 2 * inventory->capacity;
-    struct tutti_device *grown;
-
     if (inventory->count == TUTTI_INVENTORY_DEVICES)
         return tutti_note(TUTTI_ERR_ARGUMENT, "more than %u devices; no machine has so many",
                           TUTTI_INVENTORY_DEVICES);
-    if (inventory->count < inventory->capacity)
-        return TUTTI_OK;
-    grown = realloc(inventory->devices, capacity * sizeof *grown);
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u devices", capacity);
-    inventory->devices = grown;
-    inventory->capacity = capacity;
-    return TUTTI_OK;
+    return TUTTI_ARRAY_ROOM(inventory->devices, inventory->count, inventory->capacity, "devices");
 }
 
 static struct tutti_device *append(struct tutti_inventory *inventory,

@@ -20,10 +20,12 @@ void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
     const struct tutti_segment *segment = (const struct tutti_segment *)domain;
     struct tutti_door *door = &domain->doors[index];
+    /* acquire and release: pairs with the exchanges in announce() and retract() of fabric_wait.c */
     uint32_t how = tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE);
 
     if (how != TUTTI_AWAKE)
         (void)tutti_fetch_add(domain->sleepers, -1u);
+    /* release: pairs with the acquire of the sleeper in fabric_wait.c */
     (void)tutti_fetch_add(&door->rings, 1);
     if (how == TUTTI_SLEEPS_ON_SOCKETS)
         tutti_bell_ring(&segment->bell, index);

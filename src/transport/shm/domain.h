@@ -146,7 +146,8 @@ static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *do
 {
     struct tutti_post *post = tutti_domain_post(domain, domain->me, round);
 
-    /* release, all: a reader who sees a word sees the zero before it */
+    /* release, all: a reader who sees a word sees the zero before it; pairs with the acquire in
+     * tutti_domain_gave and in mismatch.c */
     tutti_store_release(&post->counter, 0);
     tutti_store_release(&post->signature[0], signature[0]);
     tutti_store_release(&post->signature[1], signature[1]);

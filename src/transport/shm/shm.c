@@ -238,6 +238,7 @@ static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, 
 /* Has the peer gone without having copied what is exposed to it? Who closes has copied before. */
 static bool is_refused(const struct shm_conn *shm)
 {
+    /* acquire: pairs with the release in note_copied */
     return tutti_fifo_is_refused(&shm->out) &&
            tutti_load_acquire(&shm->out.fifo->copied) == shm->seen;
 }

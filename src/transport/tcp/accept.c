@@ -388,6 +388,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     uint8_t secret[TUTTI_SECRET_BYTES];
     int fd;
 
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) != 0 || fabric->failure != TUTTI_OK ||
         accept_caller(fabric, listen_fd, &fd) != TUTTI_OK)
         return false;

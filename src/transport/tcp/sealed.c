@@ -13,6 +13,7 @@
 #include "transport/tcp/tcp.h"
 
 #include "base/result.h"
+#include "base/round.h"
 #include "transport/tcp/seal.h"
 
 #include <stdio.h>
@@ -44,17 +45,14 @@ struct tutti_tcp_sealing {
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-static size_t round_up(size_t size)
-{
-    return (size + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
-}
-
 int tutti_tcp_sealing_create(struct tutti_tcp_conn *conn)
 {
     size_t nsockets = (size_t)conn->nsockets;
-    size_t front = round_up(sizeof(struct tutti_tcp_sealing) +
-                            nsockets * sizeof(struct sealed_socket));
-    size_t record = round_up(RECORD_BYTES), whole = front + record + nsockets * WIRE_BYTES;
+    size_t front =
+        tutti_round_up(sizeof(struct tutti_tcp_sealing) + nsockets * sizeof(struct sealed_socket),
+                       TUTTI_CACHE_LINE);
+    size_t record = tutti_round_up(RECORD_BYTES, TUTTI_CACHE_LINE),
+           whole = front + record + nsockets * WIRE_BYTES;
     uint8_t *block = aligned_alloc(TUTTI_CACHE_LINE, whole);
 
     if (block == NULL)
