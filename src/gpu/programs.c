@@ -35,7 +35,8 @@ static bool is_alike(const struct entry *entry, const struct tutti_call *call)
 {
     const struct tutti_call *known = &entry->call;
 
-    return entry->is_used && known->kind == call->kind && known->type == call->type &&
+    return entry->is_used && known->kind == call->kind && known->collective == call->collective &&
+           known->type == call->type &&
            known->op == call->op && known->is_average == call->is_average &&
            known->is_premultiplied == call->is_premultiplied && known->count == call->count &&
            known->root == call->root;
@@ -44,7 +45,7 @@ static bool is_alike(const struct entry *entry, const struct tutti_call *call)
 /* The entry of the call, or the free one for it. */
 static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call *call)
 {
-    size_t at = (call->count + call->count / 61) * 31 + call->kind * 7u + (size_t)call->root +
+    size_t at = (call->count + call->count / 61) * 31 + call->collective * 7u + (size_t)call->root +
                 (size_t)call->type;
 
     while (programs->entries[at % ENTRIES].is_used &&
@@ -146,7 +147,7 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *ca
     *ret_stored = NULL;
     /* For v-forms the built-in kernels, which copy from buffer to buffer, are better than any named
      * algorithm. */
-    if (call->kind >= TUTTI_CALL_VECTOR || (comm->policy == NULL && comm->schedules == NULL))
+    if (call->kind != TUTTI_CALL_COLLECTIVE || (comm->policy == NULL && comm->schedules == NULL))
         return TUTTI_OK;
     if (side->programs == NULL) {
         side->programs = calloc(1, sizeof *side->programs);

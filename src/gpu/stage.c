@@ -57,7 +57,7 @@ static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const
     size_t size = tutti_type_size(call->type), at = 0;
 
     if (call->output_counts == NULL || call->output_displs == NULL ||
-        call->collective == TUTTI_REDUCE_SCATTER)
+        !tutti_output_is_per_rank(call->collective))
         return copy(comm, call->output, staged, bytes, stream);
     for (int rank = 0; rank < comm->nranks; rank++) {
         at = call->output_displs[rank] * size;

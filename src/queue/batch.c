@@ -74,34 +74,10 @@ static int grow(void **array, const void *first, size_t *capacity, size_t count,
     return TUTTI_OK;
 }
 
-/* Replaces an array of a v-form by a copy that the batch owns. */
-static int copy_vector(struct tutti_batch *batch, const size_t **array)
-{
-    size_t size = (size_t)batch->comm->nranks * sizeof **array;
-    size_t **vectors;
-    size_t *copy;
-
-    if (*array == NULL)
-        return TUTTI_OK;
-    vectors = realloc(batch->vectors, (batch->vector_count + 1) * sizeof *vectors);
-    if (vectors == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
-    batch->vectors = vectors;
-    copy = malloc(size);
-    if (copy == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
-    memcpy(copy, *array, size);
-    vectors[batch->vector_count++] = copy;
-    *array = copy;
-    return TUTTI_OK;
-}
-
 int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
 {
-    struct tutti_call *own;
-
     tutti_assert(!batch->is_started);
-    if (call->kind == TUTTI_CALL_SEND || call->kind == TUTTI_CALL_RECV) {
+    if (tutti_call_is_message(call)) {
         TUTTI_TRY(grow((void **)&batch->messages, batch->few, &batch->message_capacity,
                        batch->message_count, sizeof *batch->messages));
         tutti_message_init(&batch->messages[batch->message_count++], call);
@@ -111,12 +87,8 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
                    &batch->collective_capacity, batch->collective_count,
                    sizeof *batch->own_collectives));
     batch->collectives = batch->own_collectives;
-    own = &batch->own_collectives[batch->collective_count];
-    *own = *call;
-    TUTTI_TRY(copy_vector(batch, &own->input_counts));
-    TUTTI_TRY(copy_vector(batch, &own->input_displs));
-    TUTTI_TRY(copy_vector(batch, &own->output_counts));
-    TUTTI_TRY(copy_vector(batch, &own->output_displs));
+    TUTTI_TRY(tutti_call_copy(call, batch->comm->nranks,
+                              &batch->own_collectives[batch->collective_count]));
     batch->collective_count++;
     return TUTTI_OK;
 }
@@ -173,9 +145,9 @@ void tutti_batch_release(struct tutti_batch *batch)
     if (tutti_load_acquire(&batch->references) != 1 &&
         tutti_fetch_add(&batch->references, (uint32_t)-1) != 1)
         return;
-    for (size_t i = 0; i < batch->vector_count; i++)
-        free(batch->vectors[i]);
-    free(batch->vectors);
+    for (size_t i = 0;
+         batch->collectives == batch->own_collectives && i < batch->collective_count; i++)
+        tutti_call_fini(&batch->own_collectives[i]);
     if (batch->own_collectives != &batch->first)
         free(batch->own_collectives);
     if (batch->messages != batch->few)
@@ -370,7 +342,7 @@ int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
     uint64_t ticket;
     int rc;
 
-    if (call->kind >= TUTTI_CALL_SEND)
+    if (tutti_call_is_message(call))
         return run_message(comm, call);
     ticket = take_ticket(comm);
     rc = run_first_turn(comm, call, found ? found : &once, ticket);

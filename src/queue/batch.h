@@ -29,12 +29,10 @@ struct tutti_batch {
     bool is_started;           /* its turn has come */
     bool is_on_heap;           /* the batch itself is allocated on the heap */
     const struct tutti_call *collectives; /* own_collectives, or the caller's only call */
-    struct tutti_call *own_collectives;   /* `first` until more room is needed */
+    struct tutti_call *own_collectives;   /* copies; `first` until more room is needed */
     size_t collective_count, collective_capacity, collective_position;
     struct tutti_message *messages; /* `few` until more room is needed */
     size_t message_count, message_capacity, messages_left;
-    size_t **vectors;          /* copies of v-forms' arrays, owned */
-    size_t vector_count;
     uint32_t passes;           /* idle passes; they decide when to check deadline and peers */
     uint64_t watched_ns;       /* time of the last check; 0: none, as in most batches */
     uint32_t *done_word;       /* set to 1 when the batch is over; NULL: none */

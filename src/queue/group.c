@@ -217,7 +217,7 @@ static int count_call(struct group *group, struct tutti_comm *comm, const struct
 {
     TUTTI_TRY(part_of(group, comm, ret_part));
     (*ret_part)->call_count++;
-    if (call->kind >= TUTTI_CALL_SEND && call->root == comm->rank)
+    if (tutti_call_is_message(call) && call->root == comm->rank)
         (*ret_part)->sends_to_itself = true;
     return TUTTI_OK;
 }
@@ -308,7 +308,7 @@ static struct message device_message(const struct group *group, const struct par
 
     if (call == NULL)
         return (struct message){.signature = NULL};
-    return (struct message){&call->signature, call->kind >= TUTTI_CALL_SEND ? call->root : -1,
+    return (struct message){&call->signature, tutti_call_is_message(call) ? call->root : -1,
                             call->kind == TUTTI_CALL_SEND};
 }
 

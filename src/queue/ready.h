@@ -23,13 +23,16 @@ struct tutti_found {
 
 enum { TUTTI_READY_CALLS = 16 };
 
+enum tutti_ready_form { TUTTI_READY_UNUSED, TUTTI_READY_APART, TUTTI_READY_IN_PLACE };
+
 struct tutti_ready {
     /* The key: the arguments as the caller passed them, without the addresses. */
-    bool is_used, is_in_place;
-    uint8_t kind;
+    uint8_t form; /* enum tutti_ready_form */
+    uint8_t kind, collective;
+    bool is_special; /* a result: no rank has anything to move, or a message to this rank itself */
     int type, op, root;
     size_t count;
-    /* The results for these arguments. */
+    /* The other results for these arguments. */
     struct tutti_reach reach;
     struct tutti_call call; /* with the addresses of its last use */
     struct tutti_found found;

@@ -231,10 +231,8 @@ static int lay_out(struct binder *binder, const struct tutti_extent *extent)
     if (other > largest)
         largest = other;
     /* Small slots are close together, so that all of them can travel with the signal. */
-    binder->slot_bytes =
-        schedule->collective == TUTTI_BARRIER
-            ? BARRIER_BYTES
-            : tutti_round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
+    binder->slot_bytes = !tutti_collective_has_data(schedule->collective) ? BARRIER_BYTES
+                         : tutti_round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
     return TUTTI_OK;
 }
 

@@ -38,11 +38,6 @@ struct derive {
     uint32_t *queue_last; /* per queue and direction: its last step, or NONE; NULL: no queues */
 };
 
-static bool is_fused(const struct tutti_step *step)
-{
-    return tutti_access_receives(step) && tutti_access_sends(step);
-}
-
 /* The lane whose turn a step waits for before it starts; for a fused step, its receive lane. */
 static uint32_t lane_of(const struct derive *derive, const struct tutti_step *step)
 {
@@ -66,7 +61,7 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
         return;
     tutti_assert(on < step && derive->nfound < derive->schedule->nsteps);
     derive->seen[on] = step;
-    if (!is_fused(&steps[on])) {
+    if (!tutti_step_is_fused(&steps[on])) {
         lane = lane_of(derive, &steps[on]);
         if (lane == lane_of(derive, &steps[step]))
             return;
@@ -151,7 +146,7 @@ static int derive_step(struct derive *derive, uint32_t at)
         uint32_t on = derive->found[i];
         const struct tutti_step *other = &derive->schedule->steps[on];
 
-        if (is_fused(other) || derive->lane_last[lane_of(derive, other)] == on)
+        if (tutti_step_is_fused(other) || derive->lane_last[lane_of(derive, other)] == on)
             derive->deps[derive->ndeps++] = on;
     }
     step->dep_count = derive->ndeps - step->dep_first;

@@ -170,18 +170,14 @@ static int read_name(struct tutti_text_reader *reader)
 
 static int read_collective(struct tutti_text_reader *reader)
 {
-    enum tutti_collective collective = 0;
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
+    enum tutti_collective collective;
 
     tutti_text_next(reader);
-    while (collective < TUTTI_COLLECTIVE_COUNT &&
-           !tutti_text_is(reader, tutti_collective_name(collective)))
-        collective++;
+    collective = tutti_collective_find(reader->word.at, reader->word.length);
     if (collective == TUTTI_COLLECTIVE_COUNT)
-        return tutti_text_refuse(reader,
-                                 "\"%.*s\" is no collective; write allreduce, reduce, "
-                                 "broadcast, allgather, reduce_scatter, alltoall, gather, scatter "
-                                 "or barrier",
-                                 TUTTI_TEXT_WORD(reader));
+        return tutti_text_refuse(reader, "\"%.*s\" is no collective; write one of %s",
+                                 TUTTI_TEXT_WORD(reader), tutti_collective_list(0, list));
     reader->collective = collective;
     reader->has_collective = true;
     return tutti_text_end(reader);

@@ -61,21 +61,19 @@ static uint32_t part_of(const uint32_t *parts, uint32_t rank)
 
 static double crossing_bytes(const struct bounds *bounds, const struct part *part)
 {
-    double inside = part->ranks, outside = bounds->network->nranks - inside;
+    double inside = part->ranks, outside = bounds->network->nranks - inside, blocks = 1;
+    bool deals = tutti_input_is_per_rank(bounds->collective);
+    bool collects = tutti_output_is_per_rank(bounds->collective);
 
-    if (outside == 0)
+    if (outside == 0 || !tutti_collective_has_data(bounds->collective))
         return 0;
-    switch (bounds->collective) {
-    case TUTTI_ALLREDUCE:
-    case TUTTI_REDUCE:
-    case TUTTI_BROADCAST: return bounds->block_bytes;
-    case TUTTI_ALLGATHER:
-    case TUTTI_REDUCE_SCATTER: return larger(inside, outside) * bounds->block_bytes;
-    case TUTTI_ALLTOALL: return inside * outside * bounds->block_bytes;
-    case TUTTI_GATHER:
-    case TUTTI_SCATTER: return (part->has_root ? outside : inside) * bounds->block_bytes;
-    default: return 0;
-    }
+    if (deals && collects)
+        blocks = inside * outside;
+    else if ((deals || collects) && tutti_collective_has_root(bounds->collective))
+        blocks = part->has_root ? outside : inside;
+    else if (deals || collects)
+        blocks = larger(inside, outside);
+    return blocks * bounds->block_bytes;
 }
 
 static void hold_bandwidth(struct bounds *bounds, double seconds)
@@ -93,7 +91,7 @@ static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts
         together += parts[i].bytes_per_s;
         hold_bandwidth(bounds, crossing_bytes(bounds, &parts[i]) / parts[i].bytes_per_s);
     }
-    if (bounds->collective == TUTTI_ALLREDUCE)
+    if (tutti_collective_agrees(bounds->collective))
         hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
 }
 
@@ -108,7 +106,7 @@ static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t
         bytes += crossing_bytes(bounds, &parts[i]);
         most = larger(most, crossing_bytes(bounds, &parts[i]));
     }
-    if (bounds->collective == TUTTI_ALLREDUCE)
+    if (tutti_collective_agrees(bounds->collective))
         hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
     hold_bandwidth(bounds, (bytes - most) / together);
 }

@@ -213,3 +213,14 @@ void tutti_policy_release(struct tutti_policy *policy)
         tutti_rules_fini(&policy->rules[i]);
     free(policy);
 }
+
+enum tutti_authority tutti_policy_authority(int index)
+{
+    static const enum tutti_authority authorities[TUTTI_POLICY_RULES] = {
+        [TUTTI_POLICY_VARIABLE] = TUTTI_BY_VARIABLE,
+        [TUTTI_POLICY_RULE] = TUTTI_BY_RULE,
+        [TUTTI_POLICY_TABLE] = TUTTI_BY_TABLE,
+    };
+
+    return authorities[index];
+}

@@ -31,27 +31,16 @@ static bool is_word(const struct reader *reader, const char *text)
     return tutti_word_is(reader->word, text);
 }
 
-enum tutti_collective tutti_collective_find(const char *name, size_t length)
-{
-    enum tutti_collective found = 0;
-
-    while (found < TUTTI_COLLECTIVE_COUNT &&
-           (strlen(tutti_collective_name(found)) != length ||
-            memcmp(tutti_collective_name(found), name, length) != 0))
-        found++;
-    return found;
-}
-
 /* ---- the parts of a rule ------------------------------------------------------------------- */
 
 static int parse_collective(const struct reader *reader, struct tutti_rule *rule)
 {
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
+
     rule->collective = tutti_collective_find(reader->word.at, reader->word.length);
     if (rule->collective == TUTTI_COLLECTIVE_COUNT)
-        return complain(reader,
-                        "\"%.*s\" is no collective; they are allreduce, reduce, broadcast, "
-                        "allgather, reduce_scatter, alltoall, gather, scatter, barrier",
-                        TUTTI_WORD(reader->word));
+        return complain(reader, "\"%.*s\" is no collective; they are %s", TUTTI_WORD(reader->word),
+                        tutti_collective_list(0, list));
     return TUTTI_OK;
 }
 

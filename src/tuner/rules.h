@@ -46,8 +46,4 @@ const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
                                           const struct tutti_tuner_view *view,
                                           const struct tutti_tuner_query *query);
 
-/* The collective whose name is the `length` characters at `name`; TUTTI_COLLECTIVE_COUNT if there
- * is none. */
-enum tutti_collective tutti_collective_find(const char *name, size_t length);
-
 #endif

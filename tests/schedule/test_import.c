@@ -2,6 +2,7 @@
  * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or
  * cannot be said is refused by name. */
 #include "base/result.h"
+#include "schedule/access.h"
 #include "schedule/check/check.h"
 #include "schedule/import/load.h"
 #include "schedule/samples.h"
@@ -73,8 +74,7 @@ static void a_ring_is_read_as_a_ring(void **state)
     for (uint32_t rank = 0; rank < 4; rank++) {
         assert_int_equal(ensemble.schedules[rank]->nsteps, 7);
         for (uint32_t i = 0; i < 7; i++)
-            assert_true(ensemble.schedules[rank]->steps[i].kind <=
-                        TUTTI_STEP_RECV_REDUCE_COPY_SEND);
+            assert_true(tutti_step_is_two_sided(&ensemble.schedules[rank]->steps[i]));
     }
     tutti_ensemble_fini(&ensemble);
     free(text);

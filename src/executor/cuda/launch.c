@@ -19,7 +19,7 @@ enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 /* An upper bound of the bytes that this rank reads or writes. */
 static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    bool is_message = call->kind >= TUTTI_CALL_SEND;
+    bool is_message = tutti_call_is_message(call);
     uint64_t inputs = is_message ? 1 : tutti_input_blocks(call->collective,
                                                           (uint32_t)gpu->args.nranks);
     uint64_t outputs = is_message ? 1 : tutti_output_blocks(call->collective,

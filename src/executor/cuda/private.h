@@ -233,7 +233,7 @@ uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_cal
 /* True for a send or receive. */
 static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 {
-    return item->call->kind >= TUTTI_CALL_SEND;
+    return tutti_call_is_message(item->call);
 }
 
 /* ---- copy.c ---------------------------------------------------------------------------- */

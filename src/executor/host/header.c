@@ -29,7 +29,7 @@ void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lan
     const struct tutti_call *call = run->call;
     struct tutti_header header = *run->header;
 
-    if (tutti_signature_has_pairs(&call->signature)) {
+    if (tutti_call_has_pairs(call)) {
         header.signature.count = call->input_counts[lane->peer];
         state->words[TUTTI_HEADER_WORDS] = call->output_counts[lane->peer];
     } else {

@@ -15,7 +15,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool reduces = tutti_collective_reduces(call->collective);
     bool has_input = tutti_has_input(call->collective, (uint32_t)rank, schedule->root);
     bool has_output = tutti_has_output(call->collective, (uint32_t)rank, schedule->root);
-    bool is_own_overlay = call->collective == TUTTI_ALLTOALL && call->input == call->output;
+    bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
     if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
@@ -62,7 +62,7 @@ static size_t most_bytes(const struct tutti_program *program, const struct tutti
     if (program->widens || call->is_premultiplied)
         return cuts->stage_bytes;
     /* Another rank may call the all-to-all in place, and then copies its input first. */
-    if (call->collective == TUTTI_ALLTOALL)
+    if (tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY)
         return cuts->scratch_bytes;
     return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
 }
@@ -108,11 +108,10 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t size = tutti_type_size(program->run_type);
     size_t staged;
-    bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
 
     program->piece_count = call->count;
     program->npieces = 1;
-    if (is_vector || call->count == 0)
+    if (tutti_call_is_vector(call) || call->count == 0)
         return TUTTI_OK;
 
     program->piece_count = tutti_bind_piece(schedule, size, call->count, cuts->half_bytes);

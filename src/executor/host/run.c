@@ -343,10 +343,10 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
 static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
-    bool has_hash = tutti_signature_has_hash(&call->signature);
-    bool has_pairs = tutti_signature_has_pairs(&call->signature);
+    bool is_vector = tutti_call_is_vector(call), has_pairs = tutti_call_has_pairs(call);
+    bool has_hash = is_vector && !has_pairs;
 
-    run->is_vector = has_hash || has_pairs;
+    run->is_vector = is_vector;
     run->ncounts = has_pairs ? 1 : 0;
     if (has_hash && engine->domain != NULL)
         tutti_domain_show_counts(engine->domain, TUTTI_COUNTS_OF_HOST,

@@ -43,12 +43,8 @@ static bool is_sum_in_place(const struct tutti_run *run, size_t input_bytes)
 {
     uintptr_t input = (uintptr_t)run->call->input, output = (uintptr_t)run->call->output;
 
-    switch (run->call->collective) {
-    case TUTTI_ALLREDUCE:
-    case TUTTI_REDUCE_SCATTER:
-    case TUTTI_REDUCE: return output >= input && output - input < input_bytes;
-    default: return false;
-    }
+    return tutti_collective_reduces(run->call->collective) && output >= input &&
+           output - input < input_bytes;
 }
 
 /* True if the result at `output` is likely to be still in the cache. Also records it, and that the

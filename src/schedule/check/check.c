@@ -115,7 +115,7 @@ static int prove(struct check *check)
         TUTTI_TRY(tutti_check_races(check, is_overlaid));
         TUTTI_TRY(tutti_check_flow(check, is_overlaid));
     }
-    if (check->schedules[0]->collective == TUTTI_BARRIER)
+    if (!tutti_collective_has_data(check->schedules[0]->collective))
         TUTTI_TRY(tutti_check_barrier(check));
     return tutti_check_facts(check);
 }

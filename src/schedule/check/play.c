@@ -60,7 +60,7 @@ static int begin_run(struct check_play *play, uint32_t rank)
 
         play->waits_left[at] = step->dep_count;
         TUTTI_TRY(push_agenda(play, 2 * at));
-        if (check_is_fused(step))
+        if (tutti_step_is_fused(step))
             TUTTI_TRY(push_agenda(play, 2 * at + 1));
     }
     return TUTTI_OK;
@@ -138,7 +138,7 @@ static int complete_step(struct check_play *play, uint32_t at)
         tutti_assert(play->waits_left[other] > 0 && check->step_rank[other] == rank);
         if (--play->waits_left[other] == 0) {
             TUTTI_TRY(push_agenda(play, 2 * other));
-            if (check_is_fused(check_step(check, other)))
+            if (tutti_step_is_fused(check_step(check, other)))
                 TUTTI_TRY(push_agenda(play, 2 * other + 1));
         }
     }
@@ -159,7 +159,7 @@ static int complete_half(struct check_play *play, uint32_t half)
         TUTTI_TRY(push_agenda(play, check->lane_after[half]));
     if (play->credit_mate[half] != NONE)
         TUTTI_TRY(push_agenda(play, play->credit_mate[half]));
-    if (check_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
+    if (tutti_step_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
         return TUTTI_OK;
     return complete_step(play, half / 2);
 }
@@ -194,7 +194,7 @@ static int run_local(struct check_play *play, uint32_t half)
 
 uint32_t tutti_check_play_at_hand(const struct check_play *play, uint32_t send)
 {
-    return check_is_fused(check_step(play->check, send / 2)) ? play->moved[send ^ 1] : SLICES;
+    return tutti_step_is_fused(check_step(play->check, send / 2)) ? play->moved[send ^ 1] : SLICES;
 }
 
 bool tutti_check_play_has_room(const struct check_play *play, uint32_t recv)
@@ -233,7 +233,7 @@ static int give(struct check_play *play, uint32_t send, uint32_t recv)
     play->moved[send]++;
     play->arrived[recv]++;
     TUTTI_TRY(push_agenda(play, send));
-    if (check_is_fused(step))
+    if (tutti_step_is_fused(step))
         TUTTI_TRY(push_agenda(play, send ^ 1));
     if (play->moved[send] < SLICES)
         return TUTTI_OK;
@@ -256,7 +256,7 @@ static int take(struct check_play *play, uint32_t recv)
         log_node(play, check_begin(check, run, recv));
     play->moved[recv]++;
     TUTTI_TRY(push_agenda(play, recv));
-    if (check_is_fused(step))
+    if (tutti_step_is_fused(step))
         TUTTI_TRY(push_agenda(play, recv + 1));
     if (play->moved[recv] < SLICES)
         return TUTTI_OK;

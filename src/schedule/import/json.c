@@ -120,19 +120,18 @@ static int read_collective(struct tutti_json_plan *plan, const json_t *root)
 {
     const char *text = json_string_value(json_object_get(root, "collective"));
     struct tutti_import_program *program = &plan->program;
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
 
     if (text == NULL)
         return tutti_json_refuse(plan, "no collective; give it");
     if (strcmp(text, "reducescatter") == 0)
         text = "reduce_scatter";
-    for (program->collective = 0; program->collective < TUTTI_BARRIER; program->collective++)
-        if (strcmp(text, tutti_collective_name(program->collective)) == 0)
-            return TUTTI_OK;
-    return tutti_json_refuse(plan,
-                             "collective \"%.40s\" cannot be proved or run; there are "
-                             "allreduce, allgather, reduce, broadcast, alltoall, reduce_scatter, "
-                             "gather and scatter",
-                             text);
+    program->collective = tutti_collective_find(text, strlen(text));
+    if (program->collective != TUTTI_COLLECTIVE_COUNT &&
+        tutti_collective_has_data(program->collective))
+        return TUTTI_OK;
+    return tutti_json_refuse(plan, "collective \"%.40s\" cannot be proved or run; there are %s",
+                             text, tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
 }
 
 static int read_head(struct tutti_json_plan *plan, const json_t *root,

@@ -112,18 +112,18 @@ static int read_collective(struct reader *reader, const char **attributes)
 {
     const char *text = find(attributes, "coll");
     struct tutti_import_program *program = &reader->program;
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
 
     if (text == NULL)
         return refuse(reader, "no coll; give it");
     if (strcmp(text, "reducescatter") == 0)
         text = "reduce_scatter";
-    for (program->collective = 0; program->collective < TUTTI_BARRIER; program->collective++)
-        if (strcmp(text, tutti_collective_name(program->collective)) == 0)
-            return TUTTI_OK;
-    return refuse(reader,
-                  "coll=\"%.40s\" cannot be proved or run; there are allreduce, allgather, "
-                  "reduce, broadcast, alltoall, reduce_scatter, gather and scatter",
-                  text);
+    program->collective = tutti_collective_find(text, strlen(text));
+    if (program->collective != TUTTI_COLLECTIVE_COUNT &&
+        tutti_collective_has_data(program->collective))
+        return TUTTI_OK;
+    return refuse(reader, "coll=\"%.40s\" cannot be proved or run; there are %s", text,
+                  tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
 }
 
 /* Read the calls that the algorithm is made for, with defaults where the file does not tell. */
@@ -172,8 +172,9 @@ static int begin_algo(struct reader *reader, const char **attributes)
         return refuse(reader, "proto=\"%.40s\" is not Simple, LL or LL128", proto);
     if (program->nranks == 0 || root >= (int64_t)program->nranks)
         return refuse(reader, "ngpus is %u, root is %lld", program->nranks, (long long)root);
-    parts = program->collective == TUTTI_ALLGATHER || program->collective == TUTTI_ALLTOALL ||
-                    program->collective == TUTTI_REDUCE_SCATTER
+    parts = !tutti_collective_has_root(program->collective) &&
+                    (tutti_input_is_per_rank(program->collective) ||
+                     tutti_output_is_per_rank(program->collective))
                 ? program->nranks
                 : 1;
     if (chunks == 0 || chunks % parts != 0)
