@@ -280,88 +280,74 @@ static bool is_empty(const struct tutti_args *args, const struct tutti_call *cal
 
 /* ---- repeated calls -------------------------------------------------------------------- */
 
-static struct tutti_ready *place_of(struct tutti_comm *comm, const struct tutti_args *args)
-{
-    size_t hash = (args->count + args->count / 16) ^ args->kind ^ args->collective ^
-                  (size_t)args->root;
-
-    return &comm->ready[hash % TUTTI_READY_CALLS];
-}
-
-static enum tutti_ready_form form_of(const struct tutti_args *args)
-{
-    return args->send == args->recv ? TUTTI_READY_IN_PLACE : TUTTI_READY_APART;
-}
-
-static bool is_same(const struct tutti_ready *ready, const struct tutti_args *args)
-{
-    return ready->form == form_of(args) && ready->kind == args->kind &&
-           ready->collective == args->collective && ready->count == args->count &&
-           ready->type == (int)args->type && ready->op == args->op && ready->root == args->root;
-}
-
 /* False for calls with arrays or operations of the user, since those may have changed by the next
- * call. */
+ * call, and for those with types that do not exist. */
 static bool may_keep(const struct tutti_args *args)
 {
-    return !is_vector(args) && args->op < tuttiNumOps;
+    return !is_vector(args) && (unsigned)args->op < tuttiNumOps &&
+           (unsigned)args->type < tuttiNumTypes;
+}
+
+static struct tutti_call_key key_of(const struct tutti_args *args)
+{
+    return tutti_call_key(args->kind, args->collective, (uint8_t)args->type, (uint8_t)args->op,
+                          args->root, args->count, args->send == args->recv);
 }
 
 /* In a process with CUDA, determine whether the call is on device memory, which is an error for a
  * rank on the CPU. For such a rank, the driver is asked only about calls that were not made before,
  * because asking takes as long as a short call. */
 static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
-                     const struct tutti_ready *ready, bool is_known, bool *ret_is_on_gpu)
+                     const struct tutti_known *known, bool is_known, bool *ret_is_on_gpu)
 {
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
-        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
-                                  args->recv, ready->reach.recv_bytes, args->stream,
+        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, known->reach.send_bytes,
+                                  args->recv, known->reach.recv_bytes, args->stream,
                                   ret_is_on_gpu));
     if (*ret_is_on_gpu)
-        return tutti_gpu_check_scalar(comm, args->function, &ready->call);
+        return tutti_gpu_check_scalar(comm, args->function, &known->call);
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
 }
 
 static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
 {
-    struct tutti_ready once, *ready = &once;
+    struct tutti_call_key key = {.what = 0};
+    struct tutti_known once, *known = &once;
     bool is_known = false, is_on_gpu;
     int rc;
 
     if (args->stream != NULL && comm->cuda == NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     if (may_keep(args)) {
-        ready = place_of(comm, args);
-        is_known = is_same(ready, args);
+        key = key_of(args);
+        known = &comm->known[tutti_call_key_hash(&key, TUTTI_KNOWN_BITS)];
+        is_known = tutti_call_key_equal(&known->key, &key);
     }
     if (!is_known) {
-        once = (struct tutti_ready){.form = (uint8_t)form_of(args),
-                                    .kind = args->kind, .collective = args->collective,
-                                    .type = (int)args->type, .op = args->op, .root = args->root,
-                                    .count = args->count};
+        once = (struct tutti_known){.key = key};
         TUTTI_TRY(check(comm, args, &once.reach, &once.call));
         once.is_special = is_to_itself(comm, args) || is_empty(args, &once.call);
-        *ready = once;
+        *known = once;
     }
-    TUTTI_TRY(check_addresses(comm, args, &ready->reach));
-    if (ready->is_special) {
+    TUTTI_TRY(check_addresses(comm, args, &known->reach));
+    if (known->is_special) {
         TUTTI_TRY(check_own_message(comm, args));
-        if (is_empty(args, &ready->call))
+        if (is_empty(args, &known->call))
             return TUTTI_OK;
     }
-    ready->call.input = args->send;
-    ready->call.output = args->recv;
+    known->call.input = args->send;
+    known->call.output = args->recv;
     if (comm->cuda == NULL)
-        return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
-    rc = find_side(comm, args, ready, is_known, &is_on_gpu);
+        return tutti_group_call(comm, &known->call, &known->found, args->stream);
+    rc = find_side(comm, args, known, is_known, &is_on_gpu);
     if (rc != TUTTI_OK) {
-        ready->form = TUTTI_READY_UNUSED; /* so that the next such call is checked again */
+        known->key.what = 0; /* so that the next such call is checked again */
         return rc;
     }
     if (is_on_gpu)
-        return tutti_group_gpu_call(comm, &ready->call, args->stream);
-    return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
+        return tutti_group_gpu_call(comm, &known->call, args->stream);
+    return tutti_group_call(comm, &known->call, &known->found, args->stream);
 }
 
 tuttiResult_t tutti_api_call(struct tutti_args *args)

@@ -20,7 +20,7 @@
 #include "comm/share.h"
 #include "executor/host/message.h"
 #include "executor/host/program.h"
-#include "queue/ready.h"
+#include "queue/calls.h"
 #include "tuner/memo.h"
 #include "tuner/policy.h"
 #include "tuner/table.h"
@@ -104,7 +104,7 @@ struct tutti_comm {
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* overrides the tuner while tuning measures; else NULL */
     struct tutti_cache *cache;         /* plans and programs */
-    struct tutti_ready ready[TUTTI_READY_CALLS]; /* used by the thread inside */
+    struct tutti_known known[1 << TUTTI_KNOWN_BITS]; /* used by the thread inside */
     struct tutti_schedules *schedules; /* from files */
 
     /* Ticket of the next batch. Taken by the thread inside; with a GPU also by driver threads, so

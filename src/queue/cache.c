@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES = 128 };
+enum { BITS = 7, ENTRIES = 1 << BITS };
 
 struct plan_entry {
     struct tutti_choice choice;
@@ -18,17 +18,8 @@ struct plan_entry {
     struct plan_entry *next;
 };
 
-/* The properties of a call that its program depends on. */
-struct key {
-    uint8_t kind, collective, type, flags;
-    int root;
-    size_t count;
-    uint64_t vector_hash; /* of the four arrays of a v-form */
-    const struct tutti_choice *trial; /* NULL: the tuner's own choice */
-};
-
 struct entry {
-    struct key key;
+    struct tutti_call_key key;
     struct tutti_program *program; /* NULL: free */
     struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
 };
@@ -92,43 +83,7 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache)
     return bytes;
 }
 
-/* ---- keys -------------------------------------------------------------------------- */
-
-enum { FLAG_AVERAGE = 1, FLAG_PREMULTIPLIED = 2, FLAG_OVERLAID = 4 };
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-}
-
-static struct key key_of(const struct tutti_call *call, uint32_t nranks,
-                         const struct tutti_choice *trial)
-{
-    struct key key = {.kind = call->kind, .collective = (uint8_t)call->collective,
-                      .type = (uint8_t)call->type, .root = call->root, .count = call->count,
-                      .trial = trial};
-
-    key.flags = (uint8_t)((call->is_average ? FLAG_AVERAGE : 0) |
-                          (call->is_premultiplied ? FLAG_PREMULTIPLIED : 0) |
-                          (tutti_call_is_swap(call) ? FLAG_OVERLAID : 0));
-    if (!tutti_call_is_vector(call))
-        return key;
-    for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
-        const size_t *array = tutti_call_array(call, i);
-
-        key.vector_hash = mix(key.vector_hash, (uint64_t)i + 1);
-        for (uint32_t rank = 0; array != NULL && rank < nranks; rank++)
-            key.vector_hash = mix(key.vector_hash, array[rank]);
-    }
-    return key;
-}
-
-static bool same_key(const struct key *a, const struct key *b)
-{
-    return a->count == b->count && a->kind == b->kind && a->collective == b->collective &&
-           a->type == b->type && a->flags == b->flags && a->root == b->root &&
-           a->vector_hash == b->vector_hash && a->trial == b->trial;
-}
+/* ---- arrays of v-forms ------------------------------------------------------------- */
 
 /* Equal hashes do not prove equal arrays. */
 static bool same_arrays(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
@@ -144,15 +99,6 @@ static int keep_arrays(struct entry *entry, const struct tutti_call *call, uint3
     if (entry->vector == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the counts of %u ranks", nranks);
     return tutti_call_copy(call, (int)nranks, entry->vector);
-}
-
-static size_t slot_of(const struct key *key)
-{
-    uint64_t what = (uint64_t)key->kind << 8 | key->collective;
-    uint64_t hash = mix(mix(mix(key->count, what), (uint64_t)key->root << 16 | key->type),
-                        key->vector_hash ^ key->flags ^ (uintptr_t)key->trial);
-
-    return (size_t)(hash >> 40) % ENTRIES;
 }
 
 /* ---- making ------------------------------------------------------------------------- */
@@ -348,12 +294,13 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program)
 {
     uint32_t nranks = (uint32_t)comm->nranks;
-    struct key key = key_of(call, nranks, comm->trial);
-    struct entry *entry = &comm->cache->entries[slot_of(&key)];
+    struct tutti_call_key key =
+        tutti_call_key_of(call, comm->nranks, tutti_call_is_swap(call), comm->trial);
+    struct entry *entry = &comm->cache->entries[tutti_call_key_hash(&key, BITS)];
     struct entry fresh = {.key = key};
     int rc;
 
-    if (entry->program != NULL && same_key(&entry->key, &key) &&
+    if (entry->program != NULL && tutti_call_key_equal(&entry->key, &key) &&
         same_arrays(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;
