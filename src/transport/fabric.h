@@ -17,7 +17,7 @@
 #define TUTTI_TRANSPORT_FABRIC_H
 
 #include "base/handshake.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 #include "transport/transport.h"
 
 #define TUTTI_FABRIC_RECORD_BYTES 512

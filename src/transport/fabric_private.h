@@ -6,7 +6,6 @@
  *   fabric_route.c which transport serves a pair of ranks
  *   fabric_wait.c  spin, yield, sleep, wake
  *   fabric_fail.c  abort, leave, check, blame
- *   fabric_guard.c who is inside whose memory
  *   fabric_hosts.c who lives with whom
  *   fabric_report.c all this in words
  */

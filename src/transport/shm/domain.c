@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What members of a domain do to each other: rouse, and read memory. */
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 #include "base/result.h"
 #include "transport/shm/segment.h"

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "transport/identity.h"
 #include "transport/shm/bell.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 #include "transport/shm/fifo.h"
 
 #include <sys/types.h>

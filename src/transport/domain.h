@@ -18,8 +18,8 @@
  * in slots, one per post: who only gives may be some rounds ahead of who takes.
  * Large ones are two halves, which stay in the cache.
  */
-#ifndef TUTTI_TRANSPORT_SHM_DOMAIN_H
-#define TUTTI_TRANSPORT_SHM_DOMAIN_H
+#ifndef TUTTI_TRANSPORT_DOMAIN_H
+#define TUTTI_TRANSPORT_DOMAIN_H
 
 #include "base/fence.h"
 
