@@ -65,7 +65,7 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
  * said why he gives up, that is the reason to tell. */
 static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)
 {
-    const struct tutti_abort_note *note = &segment->header->note;
+    const struct tutti_abort_note *note = segment->domain.note;
 
     /* acquire: pairs with the release that publishes the note */
     if (tutti_load_acquire(&note->state) == TUTTI_NOTE_WRITTEN)

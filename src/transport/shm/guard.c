@@ -5,7 +5,7 @@
  * those of its own process, who would crash on memory that is freed, and for those of others, who
  * may store to memory that it has lent them. The latter may be stopped there, which only they can
  * change: for them it waits not for ever. */
-#include "transport/fabric_private.h"
+#include "transport/shm/segment.h"
 
 #include "base/clock.h"
 
@@ -13,61 +13,61 @@
 
 #define PATIENCE_NS TUTTI_NS_PER_S
 
-static bool has_anybody_failed(const struct tutti_fabric *fabric)
+static struct tutti_segment *segment_of(struct tutti_domain *domain)
 {
-    return tutti_load_acquire(&fabric->segment->header->note.state) != TUTTI_NOTE_EMPTY;
+    return (struct tutti_segment *)domain;
 }
 
-bool tutti_fabric_enter(struct tutti_fabric *fabric)
+static bool has_anybody_failed(const struct tutti_domain *domain)
 {
+    return tutti_load_acquire(&domain->note->state) != TUTTI_NOTE_EMPTY;
+}
+
+bool tutti_domain_enter(struct tutti_domain *domain)
+{
+    struct tutti_segment *segment = segment_of(domain);
     struct tutti_member *me;
 
-    if (!fabric->shares_memory)
+    if (segment->times_inside++ > 0)
         return true;
-    if (fabric->times_inside++ > 0)
-        return true;
-    me = &fabric->segment->members[fabric->my_index];
+    me = &segment->members[domain->me];
     tutti_store_relaxed(&me->is_inside, 1);
-    /* Pairs with the fence in tutti_fabric_abort: we see its note, or tutti_fabric_expel sees us.
-     */
-    tutti_fence_before_look(fabric->segment->domain.has_joint_fences);
-    if (!has_anybody_failed(fabric))
+    /* Pairs with the fence in tutti_shm_abort: we see its note, or tutti_domain_expel sees us. */
+    tutti_fence_before_look(domain->has_joint_fences);
+    if (!has_anybody_failed(domain))
         return true;
     tutti_store_release(&me->is_inside, 0);
-    fabric->times_inside = 0;
+    segment->times_inside = 0;
     return false;
 }
 
-bool tutti_fabric_exit(struct tutti_fabric *fabric)
+bool tutti_domain_exit(struct tutti_domain *domain)
 {
-    if (!fabric->shares_memory)
-        return true;
-    /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others
+    struct tutti_segment *segment = segment_of(domain);
+
+    /* release: pairs with the acquire in tutti_domain_expel; we are done with the memory of others
      */
-    if (--fabric->times_inside == 0)
-        tutti_store_release(&fabric->segment->members[fabric->my_index].is_inside, 0);
-    return !has_anybody_failed(fabric);
+    if (--segment->times_inside == 0)
+        tutti_store_release(&segment->members[domain->me].is_inside, 0);
+    return !has_anybody_failed(domain);
 }
 
 /* Could it be inside memory of mine, and harm? */
-static bool is_awaited(const struct tutti_fabric *fabric, uint32_t index, uint64_t until)
+static bool is_awaited(const struct tutti_segment *segment, uint32_t index, uint64_t until)
 {
-    const struct tutti_segment *segment = fabric->segment;
-
     if (segment->access[index] == TUTTI_ACCESS_STORE)
         return true;
     return segment->lends && segment->access[index] == TUTTI_ACCESS_READ &&
            tutti_now_ns() < until && tutti_segment_is_alive(segment, index);
 }
 
-void tutti_fabric_expel(struct tutti_fabric *fabric)
+void tutti_domain_expel(struct tutti_domain *domain)
 {
+    struct tutti_segment *segment = segment_of(domain);
     uint64_t until = tutti_now_ns() + PATIENCE_NS;
 
-    if (!fabric->shares_memory)
-        return;
-    for (uint32_t index = 0; index < fabric->nmembers; index++)
-        while (index != fabric->my_index && is_awaited(fabric, index, until) &&
-               tutti_load_acquire(&fabric->segment->members[index].is_inside) != 0)
+    for (uint32_t index = 0; index < domain->nmembers; index++)
+        while (index != domain->me && is_awaited(segment, index, until) &&
+               tutti_load_acquire(&segment->members[index].is_inside) != 0)
             sched_yield();
 }
