@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Idle passes between two readings of the clock, and the time between two checks of the peers. */
 enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
@@ -454,7 +453,7 @@ void tutti_batch_idle(struct tutti_batch *batch)
     if (batch->is_started)
         tutti_fabric_idle(batch->comm->fabric, &batch->idle);
     else if (++batch->passes % 64 == 0)
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        tutti_pause_ns(50000);
     else
         sched_yield();
 }

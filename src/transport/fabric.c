@@ -3,6 +3,7 @@
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
+#include "base/system.h"
 
 #include <stdlib.h>
 #include <string.h>
