@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Public functions that end a communicator, and those that query it. */
+#include "base/system.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Wait until every issued operation is complete, also those on streams. */
 static void drain(struct tutti_comm *comm)
@@ -17,7 +17,7 @@ static void drain(struct tutti_comm *comm)
         if (passes < 100)
             sched_yield();
         else
-            nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+            tutti_pause_ns(200000);
     }
 }
 

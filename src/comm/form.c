@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A failure is no error yet: all ranks learn of it in the exchange of verdicts. */
 static int read_schedules(struct tutti_comm *comm)
@@ -273,9 +272,9 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
     pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
     /* Other phases also wait for events that no descriptor signals. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
-        poll(&poll_fd, 1, IDLE_MS_MOST);
+        poll(&poll_fd, 1, tutti_wait_ms(IDLE_MS_MOST));
     else
-        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
+        tutti_pause_ns((uint64_t)pause_us * 1000);
 }
 
 void tutti_comm_free(struct tutti_comm *comm)

@@ -151,11 +151,9 @@ static void tell_of_host(const struct tutti_comm *comm, uint32_t host)
     const char *name = tutti_fabric_host_name(comm->fabric, comm->rank);
     char text[LINE_BYTES];
 
-    tutti_fabric_describe_addresses(comm->fabric, text, sizeof text);
-    tutti_log(TUTTI_LOG_INFO, "host %u '%s', addresses of rank %d: %s", host, name, comm->rank,
-              text);
-    tutti_fabric_describe_memory(comm->fabric, text, sizeof text);
-    tutti_log(TUTTI_LOG_INFO, "host %u '%s', shared memory: %s", host, name, text);
+    for (uint32_t i = 0; tutti_fabric_describe_transport(comm->fabric, i, text, sizeof text); i++)
+        if (text[0] != '\0')
+            tutti_log(TUTTI_LOG_INFO, "host %u '%s', %s", host, name, text);
 }
 
 void tutti_comm_report_formed(const struct tutti_comm *comm)

@@ -40,7 +40,7 @@ static void return_credits(struct tutti_mail *mail, int rank)
 
 static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_t *ret_taken)
 {
-    const struct tutti_transport_ops *ops = peer->conn->ops;
+    const struct tutti_conn_ops *ops = peer->conn->ops;
     const uint8_t *frame = (const uint8_t *)&out->frame;
     size_t moved = peer->out_moved;
 

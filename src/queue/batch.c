@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void tutti_batch_init(struct tutti_batch *batch, struct tutti_comm *comm)
 {
@@ -289,7 +288,7 @@ void tutti_batch_idle(struct tutti_batch *batch)
     if (batch->is_started)
         tutti_fabric_idle(batch->comm->fabric, &batch->idle);
     else if (++batch->passes % 64 == 0)
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        tutti_pause_ns(50000);
     else
         sched_yield();
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a group: all of its batches and jobs progress together. */
+#include "base/system.h"
 #include "queue/group_private.h"
 
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 void tutti_group_issue(struct part *part)
 {
@@ -80,7 +80,7 @@ static void idle(const struct group *group, size_t left, uint32_t *passes)
     if (left == 1 && last != NULL)
         tutti_batch_idle(last);
     else if (++*passes > 200)
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        tutti_pause_ns(100000);
     else
         sched_yield();
 }

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/socket.h"
 #include "support/address.h"
-#include "transport/fabric_private.h"
+#include "transport/tcp/tcp.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -70,7 +70,7 @@ static int open_fabric(int nranks, int rank, struct tutti_fabric **ret_fabric)
 
     TUTTI_TRY(tutti_fabric_open(&args, ret_fabric));
     if (odd_ranks_lack_aes && rank % 2 == 1)
-        (*ret_fabric)->mine.has_aes = 0;
+        tutti_tcp_own_record(*ret_fabric)->has_aes = 0;
     return TUTTI_OK;
 }
 

@@ -19,7 +19,7 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "transport/gpu_memory/alloc.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 #include "transport/shm/lend.h"
 
 #include <errno.h>

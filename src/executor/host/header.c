@@ -45,7 +45,7 @@ static int offer_header(const struct tutti_run *run, struct tutti_lane_state *st
                         const struct tutti_step *step, const struct tutti_bound_step *bound,
                         size_t *ret_taken)
 {
-    const struct tutti_transport_ops *ops = state->conn->ops;
+    const struct tutti_conn_ops *ops = state->conn->ops;
     const uint8_t *header = header_to_send(run, state);
     size_t done = state->header_bytes, size = run->header_bytes;
     const struct tutti_segment *segment;
@@ -84,7 +84,7 @@ static int take_header(const struct tutti_run *run, struct tutti_lane_state *sta
                        const struct tutti_step *step, const struct tutti_bound_step *bound,
                        size_t *ret_got)
 {
-    const struct tutti_transport_ops *ops = state->conn->ops;
+    const struct tutti_conn_ops *ops = state->conn->ops;
     uint8_t *rest = header_to_receive(run, state) + state->header_bytes;
     size_t size = run->header_bytes - state->header_bytes;
     const struct tutti_segment *segment;

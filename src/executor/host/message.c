@@ -80,7 +80,7 @@ enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
 
 static int offer_header(const struct tutti_message *message, size_t *ret_taken)
 {
-    const struct tutti_transport_ops *ops = message->conn->ops;
+    const struct tutti_conn_ops *ops = message->conn->ops;
     const uint8_t *header = (const uint8_t *)&message->header;
     size_t done = message->header_bytes, left = HEADER_BYTES - done;
 
@@ -105,7 +105,7 @@ static int send_header(struct tutti_message *message, bool *moved)
 
 static int take_header(struct tutti_message *message, size_t *ret_got)
 {
-    const struct tutti_transport_ops *ops = message->conn->ops;
+    const struct tutti_conn_ops *ops = message->conn->ops;
     uint8_t *rest = (uint8_t *)&message->theirs + message->header_bytes;
     size_t left = HEADER_BYTES - message->header_bytes;
 

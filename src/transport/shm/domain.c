@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What members of a domain do to each other: rouse, and read memory. */
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 #include "base/result.h"
 #include "transport/shm/segment.h"
@@ -67,7 +67,7 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
  * said why he gives up, that is the reason to tell. */
 static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)
 {
-    const struct tutti_abort_note *note = &segment->header->note;
+    const struct tutti_abort_note *note = segment->domain.note;
 
     /* acquire: pairs with the release that publishes the note */
     if (tutti_load_acquire(&note->state) == TUTTI_NOTE_WRITTEN)

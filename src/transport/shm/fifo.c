@@ -2,6 +2,8 @@
  * The rarer half of the FIFO: making, viewing in place, closing. */
 #include "transport/shm/fifo.h"
 
+#include "transport/carry.h"
+
 /* A fresh FIFO has head 0; one that a test has moved on begins where that says. */
 void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo *fifo,
                             size_t bytes)

@@ -189,14 +189,6 @@ static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size
     return true;
 }
 
-/* The alignment that elements of `least` bytes ask for: the largest power of two in it, up to 8. */
-static inline size_t tutti_peek_alignment(size_t least)
-{
-    size_t lowest = least & (~least + 1);
-
-    return lowest > 8 ? 8 : lowest;
-}
-
 /* Show up to `most` of the next bytes of the front record in place: a multiple of `least` of them,
  * or none; aligned as above. Valid until the next drop or view. */
 size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t most,

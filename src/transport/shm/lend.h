@@ -20,7 +20,7 @@
 #ifndef TUTTI_TRANSPORT_SHM_LEND_H
 #define TUTTI_TRANSPORT_SHM_LEND_H
 
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 /* Allocations on a shelf: the newest that a process has. */
 #define TUTTI_SHELF_PLACES 64

@@ -183,6 +183,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     domain->boards = base + at.boards;
     domain->counts = (uint64_t *)(void *)(base + at.counts);
     domain->sleepers = &segment->header->sleepers;
+    domain->note = &segment->header->note;
 }
 
 static void free_segment(struct tutti_segment *segment)

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/round.h"
+#include "transport/carry.h"
 #include "transport/tcp/seal.h"
 
 #include <stdio.h>
@@ -83,14 +84,15 @@ static bool uses_aes(const struct tutti_tcp_conn *conn)
 {
     const struct tutti_fabric *fabric = conn->base.fabric;
 
-    return fabric->mine.has_aes != 0 && fabric->records[conn->base.peer].has_aes != 0;
+    return tutti_tcp_record(fabric, fabric->rank)->has_aes != 0 &&
+           tutti_tcp_record(fabric, conn->base.peer)->has_aes != 0;
 }
 
 void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
                              const struct tutti_handshake *shake)
 {
     struct sealed_socket *socket = &conn->sealing->sockets[index];
-    enum tutti_seal_mode mode = conn->base.fabric->mine.seal_mode;
+    enum tutti_seal_mode mode = tutti_tcp_own_record(conn->base.fabric)->seal_mode;
     uint8_t from_caller[TUTTI_SECRET_BYTES], to_caller[TUTTI_SECRET_BYTES];
 
     tutti_handshake_key(shake, "tcp from the caller", from_caller);
@@ -206,7 +208,8 @@ fail_arrival(struct tutti_tcp_conn *tcp, const struct arrival *arrival)
              "fails its check, and nothing of it was used (TUTTI_ENCRYPT=%s); somebody or "
              "something between the two ranks alters what they send",
              (unsigned long long)tcp->sealing->sockets[tcp->in.socket].in.count, tcp->in.socket,
-             tcp->base.channel, tutti_seal_mode_name(fabric->mine.seal_mode));
+             tcp->base.channel,
+             tutti_seal_mode_name(tutti_tcp_record(fabric, fabric->rank)->seal_mode));
     return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer, what);
 }
 

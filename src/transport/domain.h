@@ -18,10 +18,11 @@
  * in slots, one per post: who only gives may be some rounds ahead of who takes.
  * Large ones are two halves, which stay in the cache.
  */
-#ifndef TUTTI_TRANSPORT_SHM_DOMAIN_H
-#define TUTTI_TRANSPORT_SHM_DOMAIN_H
+#ifndef TUTTI_TRANSPORT_DOMAIN_H
+#define TUTTI_TRANSPORT_DOMAIN_H
 
 #include "base/fence.h"
+#include "base/result.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
@@ -73,6 +74,16 @@ struct tutti_activities {
     alignas(TUTTI_CACHE_LINE) uint64_t words[TUTTI_ACTIVITIES][TUTTI_ACTIVITY_WORDS];
 };
 
+#define TUTTI_ABORT_REASON_BYTES TUTTI_MESSAGE_BYTES
+
+/* Written once, by the first member that gives up. */
+struct tutti_abort_note {
+    alignas(TUTTI_CACHE_LINE) uint32_t state; /* enum below */
+    int32_t code, rank;
+    char reason[TUTTI_ABORT_REASON_BYTES];
+};
+enum { TUTTI_NOTE_EMPTY, TUTTI_NOTE_BEING_WRITTEN, TUTTI_NOTE_WRITTEN };
+
 enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
 
 /* Hot members are public for the executor's inner loop; all else is domain.c's. */
@@ -97,6 +108,7 @@ struct tutti_domain {
     uint32_t patience;               /* how often to look again at once for a signal that is late:
                                         not at all where ranks share cores */
     bool has_joint_fences;           /* whoever raises a flag, as before a sleep, fences for all */
+    struct tutti_abort_note *note;   /* in the header */
 };
 
 /* Rouse every other member that sleeps (the rare half of tutti_domain_give), or one, sleeping
@@ -248,5 +260,10 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
  * one process, one system call otherwise. TUTTI_ERR_REMOTE names the rank. */
 int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, uint64_t address,
                       size_t size);
+
+/* tutti_fabric_enter, exit and expel (fabric.h), where a member reads another's own memory. */
+bool tutti_domain_enter(struct tutti_domain *domain);
+bool tutti_domain_exit(struct tutti_domain *domain);
+void tutti_domain_expel(struct tutti_domain *domain);
 
 #endif
