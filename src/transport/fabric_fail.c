@@ -118,6 +118,7 @@ int tutti_fabric_news(const struct tutti_fabric *fabric)
     if (fabric->sharing.domain == NULL)
         return TUTTI_OK;
     note = fabric->sharing.domain->note;
+    /* acquire: pairs with the release in post_note; the note is complete */
     if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return TUTTI_OK;
     return fail_told(note->code, note->rank, note->reason);

@@ -20,6 +20,7 @@ static struct tutti_segment *segment_of(struct tutti_domain *domain)
 
 static bool has_anybody_failed(const struct tutti_domain *domain)
 {
+    /* acquire: pairs with the compare-exchange in post_note */
     return tutti_load_acquire(&domain->note->state) != TUTTI_NOTE_EMPTY;
 }
 
@@ -36,6 +37,7 @@ bool tutti_domain_enter(struct tutti_domain *domain)
     tutti_fence_before_look(domain->has_joint_fences);
     if (!has_anybody_failed(domain))
         return true;
+    /* release: pairs with the acquire in tutti_domain_expel */
     tutti_store_release(&me->is_inside, 0);
     segment->times_inside = 0;
     return false;
@@ -45,6 +47,7 @@ bool tutti_domain_exit(struct tutti_domain *domain)
 {
     struct tutti_segment *segment = segment_of(domain);
 
+    tutti_assert(segment->times_inside > 0);
     /* release: pairs with the acquire in tutti_domain_expel; we are done with the memory of others
      */
     if (--segment->times_inside == 0)
@@ -67,6 +70,7 @@ void tutti_domain_expel(struct tutti_domain *domain)
     uint64_t until = tutti_now_ns() + PATIENCE_NS;
 
     for (uint32_t index = 0; index < domain->nmembers; index++)
+        /* acquire: pairs with the release in tutti_domain_exit; the member has left our memory */
         while (index != domain->me && is_awaited(segment, index, until) &&
                tutti_load_acquire(&segment->members[index].is_inside) != 0)
             sched_yield();

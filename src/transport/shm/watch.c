@@ -20,6 +20,7 @@ static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_
     /* First the lock, then the flag, which is set before the lock goes. */
     is_alive =
         segment->access[index] == TUTTI_ACCESS_STORE || tutti_segment_is_alive(segment, index);
+    /* acquire: pairs with the release in tutti_shm_leave */
     presence = tutti_load_acquire(&segment->members[index].presence);
     if (presence == TUTTI_MEMBER_LEFT || (presence != TUTTI_MEMBER_DROPPED && is_alive))
         return false;
@@ -59,6 +60,7 @@ static void post_note(struct tutti_abort_note *note, const struct tutti_cause *c
 {
     uint32_t expected = TUTTI_NOTE_EMPTY;
 
+    /* acquire and release: pairs with itself in other ranks, of which one writes the note */
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
         return; /* somebody was first; all learn that one's reason */
     note->code = cause->code;
@@ -76,6 +78,7 @@ void tutti_shm_abort(struct tutti_fabric *fabric, struct tutti_cause *cause)
     if (segment == NULL)
         return;
     note = segment->domain.note;
+    /* acquire: pairs with the release in post_note; the note is complete */
     if (!fabric->has_heard && tutti_load_acquire(&note->state) == TUTTI_NOTE_WRITTEN) {
         cause->code = note->code;
         cause->rank = note->rank;
