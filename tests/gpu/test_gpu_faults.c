@@ -387,7 +387,7 @@ static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting
     for (int rank = 0; rank < NRANKS; rank++)
         expect_report(board, rank, tuttiSuccess, "");
     crew_clear(board);
-    assert_int_equal(count_lines_with(said, "memory of rank 1's GPU has not come: memory "), 1);
+    assert_int_equal(count_lines_with(said, "memory of rank 1's GPU has not arrived: memory "), 1);
     assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 1);
     assert_int_equal(count_lines_with(said, "not all GPUs reach GPU"), 1);
     assert_int_equal(count_lines_with(said, "GPUs reach each other:"), 1);

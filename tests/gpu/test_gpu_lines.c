@@ -231,7 +231,7 @@ static void a_gpu_may_be_lost_while_lines_are_tried(void **state)
                 fail_msg("%s: rank %d: %s", fault, rank, board->reports[rank].text);
         crew_clear(board);
         expect_lines(said, "device memory goes through the host", 1);
-        nwaits = count_lines_with(said, "lines of rank 1 have not come in time");
+        nwaits = count_lines_with(said, "lines of rank 1 have not arrived in time");
     }
     assert_int_equal(nwaits, 1);
 }

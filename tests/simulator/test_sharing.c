@@ -379,7 +379,7 @@ static void schedules_that_cannot_be_played_are_refused(void **state)
     stage_open(&stage, "ranks 2; level top bandwidth 10GB/s", 0);
     stage.collective = TUTTI_ALLTOALL;
     stage.emit = emit_circle;
-    expect_refusal(&stage, "2 steps wait for ever, the first is step 0 (recv_copy_send) of rank 0");
+    expect_refusal(&stage, "2 steps wait forever, the first is step 0 (recv_copy_send) of rank 0");
     stage.emit = emit_deaf;
     expect_refusal(&stage, "rank 0, step 0 (send): nobody receives what it sends");
     stage.emit = emit_short;

@@ -334,15 +334,15 @@ static int report_wait(const struct play *play, uint32_t at)
 
     switch (op->kind) {
     case TUTTI_IMPORT_AFTER:
-        return tutti_import_refuse(program, at, "waits for ever for threadblock %u",
+        return tutti_import_refuse(program, at, "waits forever for threadblock %u",
                                    program->blocks[op->object].id);
     case TUTTI_IMPORT_RECV:
-        return tutti_import_refuse(program, at, "waits for ever for a message from gpu %u",
+        return tutti_import_refuse(program, at, "waits forever for a message from gpu %u",
                                    program->objects[op->object].key[0]);
-    case TUTTI_IMPORT_MOVE: return tutti_import_refuse(program, at, "waits for ever for packets");
+    case TUTTI_IMPORT_MOVE: return tutti_import_refuse(program, at, "waits forever for packets");
     case TUTTI_IMPORT_BARRIER:
-        return tutti_import_refuse(program, at, "waits for ever for other threadblocks");
-    default: return tutti_import_refuse(program, at, "waits for ever for a signal");
+        return tutti_import_refuse(program, at, "waits forever for other threadblocks");
+    default: return tutti_import_refuse(program, at, "waits forever for a signal");
     }
 }
 

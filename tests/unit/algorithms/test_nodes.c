@@ -126,7 +126,7 @@ static void places_that_cannot_be_are_refused(void **state)
         const char *message;
     } cases[] = {
         {{.nranks = 2, .node = beyond, .nnodes = 2}, "places name node 2; there are 2"},
-        {{.nranks = 2, .node = empty, .nnodes = 2}, "nobody lives in node 1 of 2"},
+        {{.nranks = 2, .node = empty, .nnodes = 2}, "no rank is in node 1 of 2"},
         {{.nranks = 2, .node = node, .nnodes = 2, .group = group, .ngroups = 2},
          "places name group 5; there are 2"},
     };
