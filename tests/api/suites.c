@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Suites of trials: which of all combinations are run, and with how many ranks. */
+ * Selects the combinations of trials that run, and their numbers of ranks. */
 #include "suites.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every algorithm by name, through the API: test_algorithms LAUNCH TRANSPORTS WINDOW. Counts lie
- * around the borders at which a call is cut: slots, window halves, staging. */
+ * Runs every algorithm by name, through the API: test_algorithms LAUNCH TRANSPORTS WINDOW. Counts
+ * are near the limits at which a call is divided: slots, window halves, staging. */
 #include "algorithms/algorithm.h"
 #include "support/trial.h"
 

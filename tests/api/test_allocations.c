@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * No allocation on the data path: this binary counts its own calls of the allocator. The same
- * collective for the third time must not come there; the first two make plans, connections and
- * buffers. */
+ * The data path allocates nothing. This binary counts its own calls of the allocator. The first
+ * two runs of a collective make plans, connections and buffers, and the third must not allocate.
+ */
 #include "support/crowd.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells of hosts: what ranks say of where they live, all conclude alike, and it is used. */
+ * Ranks report where they run on their host, all reach the same conclusion about its cells, and
+ * the tuner uses them. */
 #include "comm/comm.h"
 #include "fault/crew.h"
 

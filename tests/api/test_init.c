@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every way to form a communicator, and every way to end one. Whatever way, all acts are right. */
+ * Tries every way to form a communicator and every way to end one. All calls are right in each of
+ * them. */
 #include "suites.h"
 
 #include <arpa/inet.h>

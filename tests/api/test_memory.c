@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the library gives, and what a communicator costs. */
+ * Tests memory that the library allocates, and the report of a communicator's memory. */
 #include "support/trial.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TUTTI_SCHEDULE: calls that run by a schedule from a file, and files that no rank accepts. */
+ * TUTTI_SCHEDULE: some calls run by a schedule from a file, and all ranks refuse wrong files. */
 #include "algorithms/algorithm.h"
 #include "schedule/text.h"
 #include "support/trial.h"

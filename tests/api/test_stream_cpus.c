@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TUTTI_STREAM_CPUS: where the threads of streams run. It is read once, so each value has a process
- * of its own. */
+ * TUTTI_STREAM_CPUS sets the CPUs on which the threads of streams run. It is read once, so each
+ * value is tested in its own process. */
 #include <tutti.h>
 
 #include <dirent.h>

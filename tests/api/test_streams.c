@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host streams: calls return at once, operations run in order, and the stream tells when they are
- * complete and what went wrong. */
+ * Calls on host streams return at once, and operations run in order. The stream reports when they
+ * are complete, and their errors. */
 #include "support/trial.h"
 
 #include <poll.h>

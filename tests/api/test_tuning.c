@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tuning a communicator: rank 0's word is everybody's, and what was measured is used and kept. */
+ * Tunes a communicator. The arguments of rank 0 apply to all ranks, and measurements are used and
+ * stored. */
 #include "tune/tune.h"
 #include "fault/crew.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attackers while ranks find each other: a relay that changes bytes, a squatter at a port of the
- * range who greets and is silent, and strangers who take all descriptors. */
+ * Attacks ranks while they find each other. A relay changes bytes, a squatter greets at a port of
+ * the range and is silent, and strangers use up all descriptors. */
 #include "crew.h"
 
 #include "base/socket.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strangers who call a rank's TCP listener, or answer in a rank's place, while ranks connect. */
+ * Strangers connect to a rank's TCP listener, or answer instead of a rank, while ranks connect. */
 #include "transport/harness.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every argument of every call on a communicator, wrong: a code, one line that names the function
- * and what is wrong with it, and a communicator that works as before. */
+ * Every argument of every call on a communicator is wrong once. The call returns a code and one
+ * line that names the function and the error, and the communicator works as before. */
 #include "tutti.h"
 
 #include <stdarg.h>

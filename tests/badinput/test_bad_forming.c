@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communicators that cannot come to be: why, in one line, by the deadline, and nothing is left
+ * Some communicators cannot form. One line gives the reason, by the deadline, and nothing is left
  * open. */
 #include "fault/crew.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew: the ranks of one communicator as processes, or as threads of one process, forked from a
- * test that has not called the library itself, so that each crew may have its own environment.
+ * A crew is the ranks of one communicator as processes, or as threads of one process. It is forked
+ * from a test that has not called the library itself, so that each crew may have its own
+ * environment.
  *
- * Each rank forms the communicator, runs the test's function and reports into memory that it shares
- * with the test. A rank that does not end in time is killed, and the test fails: it hangs. */
+ * Each rank forms the communicator, runs the test's function and reports into memory that it
+ * shares with the test. A rank that does not end in time hangs. It is killed, and the test fails.
+ */
 #ifndef TUTTI_TESTS_CREW_H
 #define TUTTI_TESTS_CREW_H
 

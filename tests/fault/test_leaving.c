@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that leave: too early, in good time, and by tuttiCommAbort. */
+ * Ranks leave too early, in good time, and by tuttiCommAbort. */
 #include "crew.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mailboxes whose ranks die, abort, fork or never send: every wait ends, and names the rank. */
+ * Ranks of mailboxes die, abort, fork or never send. Every wait ends, and the error names the
+ * rank. */
 #include "crew.h"
 
 #include <stdarg.h>

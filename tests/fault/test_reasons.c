@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By TCP as within a host: all ranks learn what the first that gives up has seen, with its code. */
+ * Over TCP as within a host, all ranks learn the reason of the first rank that gives up, with its
+ * code. */
 #include "crew.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Roots that differ, where each of them only sends, or only receives: nobody compares that call.
- * Then the calls after it do; and where all ranks wait they look at each other. The call is named,
- * all ranks are told, and nobody waits for ever. */
+ * Ranks pass different roots, so that each of them only sends or only receives, and none compares
+ * that call. The next calls do compare. If all ranks wait, they compare their operations. The
+ * error names the call, all ranks get it, and none waits forever. */
 #include "crew.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two threads in one communicator at once: the second one is refused and told which call is
- * inside. Whatever the timing, no result is wrong, nothing hangs, and threads that take turns are
- * served. */
+ * Two threads use one communicator at once. The second is refused, and the message names the call
+ * of the first. Whatever the timing, no result is wrong and nothing hangs. Threads that take turns
+ * are served. */
 #include "crew.h"
 
 #include <stdarg.h>

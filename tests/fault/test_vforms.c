@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks whose v-forms do not fit together: the call that differs fails, on both sides, and names
- * the count that differs. */
+ * Ranks call v-forms whose counts do not match. The call that differs fails on both sides, and the
+ * message names the count that differs. */
 #include "crew.h"
 
 #include <stdarg.h>

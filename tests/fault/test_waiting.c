@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that waits long for another one says so: for whom, in which call, for how long. No level
- * is set here, so these lines are among those that appear by default. */
+ * A rank that waits long for another logs the rank, the call and the time. The test sets no level,
+ * so these lines appear by default. */
 #include "crew.h"
 #include "support/stderr_text.h"
 

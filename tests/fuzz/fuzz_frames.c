@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that holds the secret and talks nonsense while a communicator forms: to the root, as up to
- * three members, and to a member, as its root. Its frames have true MACs and any contents, or are
- * plain bytes. */
+ * A rank that holds the secret sends malformed frames while a communicator forms: to the root, as
+ * up to three members, and to a member, as its root. Its frames have right MACs and any contents,
+ * or are plain bytes. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

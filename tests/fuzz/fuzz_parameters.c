@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any text as the value of any environment variable, and what is parsed from such values: numbers,
+ * Any text is the value of any environment variable. The test also parses such values as numbers,
  * choices, filters of network interfaces and lists of transports. */
 #include "fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Crews whose ranks are on GPUs: rank r on GPU r, or its remainder where there are fewer. */
+ * Crews whose ranks are on GPUs. Rank r is on GPU r modulo the number of GPUs. */
 #ifndef TUTTI_TESTS_GPU_RANKS_H
 #define TUTTI_TESTS_GPU_RANKS_H
 

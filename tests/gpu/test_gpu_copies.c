@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that are left to copy engines: when, and that they end whatever happens to one of the ranks
- * meanwhile. */
+ * Tests which calls are left to copy engines. Such calls end, whatever happens to one of the ranks
+ * during them. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPUs whose ranks disagree, stall, die or give up, and GPUs that fail: every call ends, and says
- * why. */
+ * Ranks on GPUs disagree, stall, die or give up, and GPUs fail. Every call ends and reports the
+ * reason. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 

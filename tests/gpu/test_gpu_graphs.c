@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that are captured in graphs: each replay makes them again, with what is in memory then. */
+ * Calls are captured in graphs. Each replay makes them again, with the contents of memory at that
+ * time. */
 #include "gpu/numbers.h"
 
 #include <dlfcn.h>

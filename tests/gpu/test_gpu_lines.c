@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of 128 bytes between GPUs: used where they stay whole, and nowhere else. The log tells what
- * was found and which way calls took; results are right in any case. */
+ * Lines of 128 bytes between GPUs are used where they stay whole, and nowhere else. The log
+ * reports the result of the test and the kind of each call. Results are right in any case. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 

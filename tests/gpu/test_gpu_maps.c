@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which memory of GPUs peers use where it lies: virtual memory of the caller's own, memory that
- * cannot be passed on, memory that is freed. Calls are so large that they would use it. */
+ * Peers access some memory of GPUs directly: virtual memory of the caller, but not memory that
+ * cannot be shared or has been freed. Calls are so large that they would use it. */
 #include "gpu/numbers.h"
 #include "support/stderr_text.h"
 #include "transport/gpu_memory/gpu_memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on CUDA streams: they return at once, keep their order, and go together in groups. */
+ * Calls on CUDA streams return at once, keep their order, and run together in groups. */
 #include "gpu/numbers.h"
 
 #include <setjmp.h>

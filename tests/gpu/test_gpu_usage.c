@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory and mistakes of one rank's own: each is refused and loses nothing. And ranks that
- * wait long. */
+ * One rank passes wrong device memory or makes other mistakes. Each is refused, and nothing is
+ * lost. Ranks that wait long report it. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs of ranks that form communicators from the environment. */
+ * Starts jobs whose ranks form communicators from the environment. */
 #include "jobs.h"
 
 #include "tutti.h"

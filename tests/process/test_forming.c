@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communicators from the environment: any number of them, in a row, in groups and by threads, under
- * every launcher's variables, with no barrier between; and what stays behind, which is nothing. */
+ * Communicators form from the environment: any number of them, in a row, in groups and in threads,
+ * under the variables of every launcher, with no barrier between. Nothing remains afterwards. */
 #include "jobs.h"
 
 #include "tutti.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running schedules on numbers.
+ * Runs schedules on numbers.
  *
- * A value is a pair: a sum, which shows what was lost or counted twice, and a
- * mix that depends on the bracketing. Every chunk has three slices, each a value of its own; one
- * slice of one step moves at a time. */
+ * A value is a pair: a sum, which shows contributions that were lost or counted twice, and a mix
+ * that depends on the bracketing. Every chunk has three slices, and each slice has its own value.
+ * One slice of one step moves at a time. */
 #include "schedule/interpreter_machine.h"
 
 #include <stdlib.h>

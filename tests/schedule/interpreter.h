@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An interpreter of schedules that knows nothing of the checker: it runs all
- * ranks' steps on numbers, slice by slice, in one order picked by a seed, and
- * looks whether the results are right. It proves nothing, but what it finds wrong is wrong. */
+ * An interpreter of schedules that shares nothing with the checker. It runs the steps of all ranks
+ * on numbers, slice by slice, in one order that a seed selects, and compares the results. It
+ * proves nothing, but every error that it finds is an error. */
 #ifndef TUTTI_TESTS_SCHEDULE_INTERPRETER_H
 #define TUTTI_TESTS_SCHEDULE_INTERPRETER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter's memory: inputs and expected outputs, straight from the
- * collectives' definitions. */
+ * The interpreter's memory. Inputs and expected outputs follow directly from the definitions of
+ * the collectives. */
 #include "schedule/interpreter_memory.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter's memory: what each rank's user gives, expects, and takes back. */
+ * The interpreter's memory: the data that the user of each rank passes, expects and gets. */
 #ifndef TUTTI_TESTS_SCHEDULE_INTERPRETER_MEMORY_H
 #define TUTTI_TESTS_SCHEDULE_INTERPRETER_MEMORY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading sample files. */
+ * Reads sample files. */
 #include "schedule/samples.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sample files of tests/schedule/files. */
+ * Gives the sample files of tests/schedule/files. */
 #ifndef TUTTI_TESTS_SCHEDULE_SAMPLES_H
 #define TUTTI_TESTS_SCHEDULE_SAMPLES_H
 

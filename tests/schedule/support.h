@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tests of schedules share: all ranks' schedules of one algorithm. */
+ * The tests of schedules share this: it makes the schedules of all ranks for one algorithm. */
 #ifndef TUTTI_TESTS_SCHEDULE_SUPPORT_H
 #define TUTTI_TESTS_SCHEDULE_SUPPORT_H
 

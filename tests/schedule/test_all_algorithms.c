@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every algorithm, for every number of ranks and every root, as emitted and fused, is proved.
+ * Proves every algorithm, as emitted and fused, for every number of ranks and every root.
  *
  *     test_all_algorithms [collective]
  *
- * TUTTI_TEST_RANKS bounds the number of ranks, TUTTI_TEST_ALGORITHM picks one by name, for a look
- * at something in particular. */
+ * TUTTI_TEST_RANKS limits the number of ranks. TUTTI_TEST_ALGORITHM selects one algorithm by name,
+ * to examine it. */
 #include "schedule/support.h"
 #include "schedule/variants.h"
 

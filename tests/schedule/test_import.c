@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or
- * cannot be said is refused by name. */
+ * Reads schedules of other libraries. The samples are right and have the expected costs. Wrong
+ * schedules, and steps that cannot be expressed, are refused with a message that names them. */
 #include "base/result.h"
 #include "schedule/check/check.h"
 #include "schedule/import/load.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Testing the checker: schedules with one edit. What the interpreter finds to go wrong in any of
- * its interleavings is harmful, and the checker must report it. */
+ * Tests the checker with schedules that have one edit. If the interpreter finds an error in any of
+ * its interleavings, the edit is harmful, and the checker must report it. */
 #include "schedule/interpreter.h"
 #include "schedule/support.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variants: first the options one by one, then the places one by one, without options and with. */
+ * Makes the variants: first the options one by one, then the places one by one, without options
+ * and with them. */
 #include "schedule/variants.h"
 
 #include <setjmp.h>

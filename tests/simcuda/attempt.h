@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One collective on all ranks of a domain: buffers with guards around them, works for kernels, and
- * what must have come of it, which the processor's arithmetic says, bit for bit. */
+ * One collective on all ranks of a domain. It has buffers with guards around them, works for
+ * kernels, and the expected result, which the arithmetic of the CPU gives bit for bit. */
 #ifndef TUTTI_TESTS_SIMCUDA_ATTEMPT_H
 #define TUTTI_TESTS_SIMCUDA_ATTEMPT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The NVML phase of detection, run on simulated machines: what its tests share. */
+ * Runs the NVML phase of detection on simulated machines, for several tests. */
 #ifndef TUTTI_TESTS_SIMCUDA_DETECTING_H
 #define TUTTI_TESTS_SIMCUDA_DETECTING_H
 

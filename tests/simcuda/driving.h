@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of the simulated driver: each runs in a process of its own, with its own environment, and
- * loads the driver there as the library does. */
+ * Runs the tests of the simulated driver. Each has its own process and environment, and loads the
+ * driver there as the library does. */
 #ifndef TUTTI_TESTS_SIMCUDA_DRIVING_H
 #define TUTTI_TESTS_SIMCUDA_DRIVING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fibers, their stacks and their pool. */
+ * Makes fibers, with their stacks and their pool. */
 #include "simcuda/fiber.h"
 
 #include "simcuda/die.h"

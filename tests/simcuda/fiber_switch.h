@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From one stack to another: the part of fibers that each processor has its own of. */
+ * Switches from one stack to another. This part of fibers differs between processors. */
 #ifndef TUTTI_TESTS_SIMCUDA_FIBER_SWITCH_H
 #define TUTTI_TESTS_SIMCUDA_FIBER_SWITCH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a kernel: blocks begin where there is a place for them, their threads take turns, and
- * where all of them only wait for others the processor is left to those. */
+ * Runs a kernel. Blocks begin when there is a place for them, and their threads take turns. If all
+ * threads only wait for others, the thread yields the CPU. */
 #include "simcuda/launch.h"
 
 #include "simcuda/block.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One run of a kernel: its blocks' threads take turns on the calling thread of the processor. */
+ * One run of a kernel. The threads of its blocks take turns on the calling thread of the CPU. */
 #ifndef TUTTI_TESTS_SIMCUDA_LAUNCH_H
 #define TUTTI_TESTS_SIMCUDA_LAUNCH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where threads meet: barriers of a block, and all that a warp does together. */
+ * Implements the meetings of threads: barriers of a block, and everything that a warp does
+ * together. */
 #include "simcuda/block.h"
 #include "simcuda/sanitizers.h"
 

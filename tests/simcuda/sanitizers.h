@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What sanitizers want to know of fibers and of meetings; nothing without them. The machine itself
- * is compiled without TSan, so that kernels' threads are ordered by what is said here alone. */
+ * Tells sanitizers about fibers and meetings. Without sanitizers it does nothing. The machine
+ * itself is compiled without TSan, so only these calls order the threads of kernels. */
 #ifndef TUTTI_TESTS_SIMCUDA_SANITIZERS_H
 #define TUTTI_TESTS_SIMCUDA_SANITIZERS_H
 

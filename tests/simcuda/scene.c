@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Playing scenes. */
+ * Plays scenes. */
 #include "simcuda/scene.h"
 
 #include "base/result.h"

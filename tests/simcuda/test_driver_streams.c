@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts, streams and events of the simulated driver. */
+ * Tests contexts, streams and events of the simulated driver. */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 

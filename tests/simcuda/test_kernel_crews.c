@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Some threads of a block do one thing and the others another: each crew does all of its own, and
- * none of the others' work. */
+ * Some threads of a block do one thing and the others another. Each crew does all of its own work,
+ * and none of the others' work. */
 #include "simcuda/sim_kernel.h"
 #include "simcuda/test_crew_kernels.h"
 #include "unit/device/elements.h"

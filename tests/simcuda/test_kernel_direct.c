@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives from the ranks' buffers into the ranks' buffers, on simulated GPUs: right to the last
- * bit, whichever buffers can be used by others, and never waiting for ever. */
+ * Collectives move data from the ranks' buffers into the ranks' buffers, on simulated GPUs. They
+ * are right to the last bit, whichever buffers others can use, and never wait forever. */
 #include "simcuda/attempt.h"
 #include "simcuda/launch.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test of lines, on simulated GPUs: it finds lines that are torn, and no others; and it
- * ends. */
+ * Runs the test of lines on simulated GPUs. It finds torn lines and no others, and it ends. */
 #include "simcuda/domain.h"
 #include "simcuda/launch.h"
 #include "simcuda/sim_kernel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives by lines with flags, on simulated GPUs: right to the last bit, epoch after epoch, and
- * never waiting for ever. */
+ * Runs collectives by lines with flags on simulated GPUs. They are right to the last bit, epoch
+ * after epoch, and never wait forever. */
 #include "simcuda/attempt.h"
 #include "simcuda/launch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules, on the simulated machine: every algorithm there is comes to what
- * its steps say, byte for byte. */
+ * Runs the interpreter of schedules on the simulated machine. Every algorithm gives the result of
+ * its steps, byte for byte. */
 #include "base/result.h"
 #include "schedule/variants.h"
 #include "simcuda/launch.h"

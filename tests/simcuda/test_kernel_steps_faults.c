@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules when ranks disagree, stay away, or are told to give up: all that
- * were launched end, and say why. */
+ * Runs the interpreter of schedules when ranks disagree, stay away, or are told to give up. All
+ * launched kernels end and report the reason. */
 #include "simcuda/post.h"
 #include "simcuda/sim_kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A thread of a simulated GPU, and what kernels compiled for the host call of the machine that runs
- * them (C and C++: simulated_platform.h is written with these). */
+ * A thread of a simulated GPU, and the functions of the machine that kernels compiled for the host
+ * call. It is valid C and C++, because simulated_platform.h includes it. */
 #ifndef TUTTI_TESTS_SIMCUDA_THREAD_H
 #define TUTTI_TESTS_SIMCUDA_THREAD_H
 

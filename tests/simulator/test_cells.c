@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells of a node: what crosses from one to another shares what a cell's bridge carries, and is
- * there later. Small cases whose times can be found by hand. */
+ * Tests cells of a node. Data between cells shares the rate of a cell's bridge, and arrives later.
+ * The cases are small enough to compute their times by hand. */
 #include "base/result.h"
 #include "simulator/stage.h"
 

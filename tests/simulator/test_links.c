@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines given as graphs: what pairs with paths take, in closed form and by hand, what the tuner
- * takes rings to cost there, and that no time is below the bounds. */
+ * Tests machines that are given as graphs: the time of pairs with paths, in closed form and by
+ * hand, and the tuner's price of rings. No time is below the bounds. */
 #include "base/result.h"
 #include "simulator/stage.h"
 #include "tuner/price.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What algorithms promise (algorithms/cost.h) against what their schedules do, played on a flat
- * machine with one port per rank, or on one node of such ranks: rounds * alpha + bytes * beta is
- * the time, within 2 %, but for the exceptions listed here with their reasons. */
+ * Compares the costs of algorithms (algorithms/cost.h) with their schedules, played on a flat
+ * machine with one port per rank, or on one node of such ranks. The time is rounds * alpha + bytes
+ * * beta within 2 %. Exceptions are listed here with their reasons. */
 #include "simulator/stage.h"
 #include "tuner/price.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prices (tuner/price.h) against the simulator where it matters who lives where: on nodes of
- * eight, on groups of nodes, on hosts whose ranks share memory; and what is chosen by them. */
+ * Compares prices (tuner/price.h) with the simulator where the places of ranks matter: on nodes of
+ * eight, on groups of nodes, and on hosts whose ranks share memory. It also tests the choices that
+ * follow from the prices. */
 #include "simulator/stage.h"
 #include "tuner/candidates.h"
 #include "tuner/price.h"

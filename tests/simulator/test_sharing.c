@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who gets how much of what is shared: ports, network cards, trunks, torus links, memory, cores.
- * Small cases whose rates can be found by hand. */
+ * Tests how shared resources are divided: ports, network cards, trunks, torus links, memory,
+ * cores. The cases are small enough to compute their rates by hand. */
 #include "base/result.h"
 #include "simulator/stage.h"
 

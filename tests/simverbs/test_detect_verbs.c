@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verbs phase of detection against a simulated libibverbs: rates, ports that are down, devices
- * that cannot be used, and where the nets go. */
+ * Runs the verbs phase of detection against a simulated libibverbs: rates, ports that are down,
+ * devices that cannot be used, and the places of the nets. */
 #include "base/param.h"
 #include "base/result.h"
 #include "support/stderr_text.h"

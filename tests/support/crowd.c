@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks for one test. */
+ * Runs many ranks for one test. */
 #include "support/crowd.h"
 
 #include "support/gpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each call of the API takes and gives. */
+ * Lists the blocks that each call of the API reads and writes. */
 #include "support/layout.h"
 
 #include <stdlib.h>

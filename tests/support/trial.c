@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One collective or exchange: a call is two lists of blocks, what a rank gives and what it must
- * get. Filling and verifying know blocks only. */
+ * One collective or exchange. A call is two lists of blocks: the data that a rank gives, and the
+ * data that it must get. Filling and verifying use only blocks. */
 #include "support/trial.h"
 
 #include "support/gpus.h"

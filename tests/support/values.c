@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inputs of reductions and what must come of them. */
+ * Makes inputs of reductions and their expected results. */
 #include "support/values.h"
 
 #include <assert.h>

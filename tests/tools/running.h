@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a tool as a user does, in a directory of its own, and reading what it says. */
+ * Runs a tool as a user does, in a directory of its own, and reads its output. */
 #ifndef TUTTI_TESTS_RUNNING_H
 #define TUTTI_TESTS_RUNNING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo's views of machines that are given in one line: trees, matrices, searches, pictures,
- * files. */
+ * Tests tutti-topo's views of machines that are given in one line: trees, matrices, searches,
+ * pictures, files. */
 #include "tools/running.h"
 
 #include <setjmp.h>

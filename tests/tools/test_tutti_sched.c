@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched as its users run it. */
+ * Runs tutti-sched as users do. */
 #include "tools/running.h"
 
 #include <setjmp.h>

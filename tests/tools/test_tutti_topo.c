@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo as its users run it. What it measures differs from machine to machine; that there is a
- * machine, and that nothing of it is free or negative, does not. */
+ * Runs tutti-topo as users do. Its measurements differ between machines. On each of them there
+ * must be a machine, and no rate of it may be zero or negative. */
 #include "base/result.h"
 #include "tools/running.h"
 #include "topology/machine/machine.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Held against what NCCL and RCCL said that they chose on a machine: our rings and trees carry at
- * least as much over the same links. Within a host the schedules of ours are proved, and the
- * simulator, which knows nothing of the search, comes to as much, too.
+ * Compares Tutti's rings and trees with those that NCCL and RCCL reported on a machine: they carry
+ * at least as much over the same links. Within a host their schedules are proved, and the
+ * simulator, which shares nothing with the search, gets the same rate.
  *
- * Machines whose topology was recorded are read from TUTTI_TEST_TOPOLOGIES; others are described
- * here, as far as the log told. Prints the table of docs/topology.md. */
+ * Machines whose topology was recorded are read from TUTTI_TEST_TOPOLOGIES. Others are described
+ * here, as far as the log describes them. The test prints the table of docs/topology.md. */
 #include "base/result.h"
 #include "simulator/play_channels.h"
 #include "topology/recordings.h"

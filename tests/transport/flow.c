@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Seeded streams. */
+ * Makes streams from seeds. */
 #include "flow.h"
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fabrics for tests: several in one thread, or one per forked process. */
+ * Makes fabrics for tests: several in one thread, or one per forked process. */
 #ifndef TESTS_TRANSPORT_HARNESS_H
 #define TESTS_TRANSPORT_HARNESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a fabric forms, what it then knows, and how its ranks connect. */
+ * Tests how a fabric forms, what it then knows, and how its ranks connect. */
 #include "harness.h"
 
 #include "base/clock.h"

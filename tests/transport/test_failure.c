@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that die, abort, go away, or are only busy. */
+ * Ranks die, abort, leave, or are only busy. */
 #include "harness.h"
 
 #include "base/result.h"

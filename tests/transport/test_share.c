@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sharing what rank 0 has read, over real fabrics: one forked process per rank. */
+ * Shares the files of rank 0 over real fabrics, with one forked process per rank. */
 #include "comm/share.h"
 
 #include "base/result.h"

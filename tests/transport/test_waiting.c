@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Going to sleep, being woken, and what a fabric costs. */
+ * Tests sleeping and waking, and the memory of a fabric. */
 #include "harness.h"
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Accesses of kernels: whose memory it is, and whether they may touch it. Every load and store comes here, so
- * a thread remembers where the last ones went. */
+ * Accesses of kernels: the owner of the memory, and whether the kernel may access it. Every load
+ * and store comes here, so a thread remembers the last results. */
 #include "simcuda/cuda/memory.h"
 
 #include "simcuda/cuda/faults.h"

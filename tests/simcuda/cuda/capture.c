@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams that are captured. */
+ * Captures streams. */
 #include "simcuda/cuda/capture.h"
 
 #include "simcuda/cuda/api.h"

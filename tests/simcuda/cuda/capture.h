@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams that are captured: what they are given becomes nodes of a graph. A stream joins a capture
- * by waiting for an event of it. All with the lock. */
+ * Captures streams: the work that a captured stream gets becomes nodes of a graph. A stream joins
+ * a capture when it waits for an event of it. All functions need the lock. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_CAPTURE_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_CAPTURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies and fillings, by streams. */
+ * Copies and fills memory on streams. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/faults.h"
 #include "simcuda/cuda/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The driver's beginning, its devices and what they say of themselves. */
+ * Starts the driver, and describes its devices. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/capture.h"
 #include "simcuda/cuda/faults.h"

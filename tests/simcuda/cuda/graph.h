@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs: works, and which of them come before which. */
+ * A graph is a set of works with an order between them. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_GRAPH_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_GRAPH_H
 

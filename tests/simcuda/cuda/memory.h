@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of the simulated driver.
  *
- * What devices have is pages of anonymous files, which other processes can map too. All addresses
- * that the driver hands out for it come from one reserved piece of the address space, in order, and
- * none comes twice: what is used after it was freed is a crash in a kernel and an error in a call.
- * Allocations end where a page ends, and the page behind may not be touched.
- */
+ * Device memory is pages of anonymous files, which other processes can map too. All its addresses
+ * come from one reserved part of the address space, in order, and none is used twice. So an access
+ * after free is a crash in a kernel and an error in a call. Allocations end where a page ends, and
+ * the page behind is inaccessible. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_MEMORY_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_MEMORY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams: what is given to one is done in order, by a thread of its own. */
+ * A stream does its work in order, in a thread of its own. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_STREAM_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_STREAM_H
 

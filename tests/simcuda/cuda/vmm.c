@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Virtual memory: pages and addresses apart, put together piece by piece. */
+ * Virtual memory: pages and addresses are separate, and are mapped part by part. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/faults.h"
 #include "simcuda/cuda/memory.h"

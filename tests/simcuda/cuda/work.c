@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What streams and graphs do. */
+ * Runs the work of streams and graphs. */
 #include "simcuda/cuda/work.h"
 
 #include "simcuda/cuda/faults.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What streams and graphs do: kernels, copies, and the rest. */
+ * The work of streams and graphs: kernels, copies, and the rest. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_WORK_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_WORK_H
 

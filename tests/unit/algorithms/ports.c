@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Times of all steps by relaxation: sweeps over all ranks until none is later than before. */
+ * Computes the times of all steps by relaxation: it sweeps over all ranks until no time grows. */
 #include "unit/algorithms/ports.h"
 
 #include "base/result.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the schedules of all ranks cost: messages, and chunks, that follow one another.
+ * Computes the costs of the schedules of all ranks: messages, and chunks, that follow one another.
  *
  * Ranks have one port in each direction: a rank sends to one peer at a time, in program order, and
- * receives likewise. Local steps take no time.
- */
+ * receives likewise. Local steps take no time. */
 #ifndef TUTTI_TESTS_PORTS_H
 #define TUTTI_TESTS_PORTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of algorithms: names, and what every schedule declares. */
+ * Tests the table of algorithms: names, and the declarations of every schedule. */
 #include "algorithms/algorithm.h"
 #include "base/result.h"
 

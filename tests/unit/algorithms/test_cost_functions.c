@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an algorithm says that it costs is what its schedules do: messages and bytes that follow one
- * another, bytes combined and copied, memory loaded and stored; with every option, in every place.
- */
+ * The cost functions of algorithms agree with their schedules: messages and bytes that follow one
+ * another, bytes combined and copied, and memory loaded and stored. Every option and every place
+ * is tried. */
 #include "schedule/variants.h"
 #include "unit/algorithms/ports.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What algorithms that go by nodes say that they cost, level by level, is what their schedules do;
- * and by it they reach what large machines should.
- */
+ * The cost functions of algorithms for nodes agree with their schedules, level by level. With them
+ * the algorithms reach the targets for large machines. */
 #include "algorithms/algorithm.h"
 
 #include "base/result.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who lives where: sharing, nodes and groups of any size and order, and what is refused. */
+ * Tests nodes and groups of any size and order, the division of parts among their ranks, and
+ * invalid places. */
 #include "algorithms/nodes.h"
 
 #include "base/result.h"

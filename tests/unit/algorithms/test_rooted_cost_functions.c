@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cost functions say what the schedules do: rounds and bytes on ranks with one port, and bytes
- * loaded and stored by one-sided algorithms.
- */
+ * The cost functions agree with the schedules: rounds and bytes on ranks with one port, and bytes
+ * loaded and stored by one-sided algorithms. */
 #include "unit/algorithms/ports.h"
 
 #include "base/result.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order of include lines: a room includes only what stands below it, and rooms of one level never
- * include one another. Programs for users include only the public header. Inside a room no folders
- * include each other in a circle. This reads the include lines of the source tree. */
+ * Tests the order of include lines. A room includes only headers of lower rooms, and rooms of one
+ * level never include one another. Programs for users include only the public header. Inside a
+ * room no folders include each other in a circle. The test reads the include lines of the source
+ * tree. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text files are read as a whole or refused with what to do. */
+ * Text files are read whole, or refused with a message that names the cure. */
 #include "base/file.h"
 #include "base/result.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a long wait is told, and how the limit of open files is raised. */
+ * Tests when a long wait is reported, and how the limit of open files is raised. */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/long_wait.h"

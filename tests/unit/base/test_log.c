@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The log: levels, the rank and communicator in a line, and the file. Each case is a process of its
- * own, since the level and the file are read once. */
+ * Tests the log: levels, the rank and communicator in a line, and the file. Each case is a process
+ * of its own, because the level and the file are read once. */
 #include "base/log.h"
 
 #include "support/stderr_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks of one bootstrap, driven by one thread. */
+ * One thread drives many ranks of one bootstrap. */
 #include "crew.h"
 
 #include "base/socket.h"

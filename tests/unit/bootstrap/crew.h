@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks of one bootstrap, driven by one thread: nothing in there may block. */
+ * One thread drives many ranks of one bootstrap, so no call may block. */
 #ifndef TUTTI_TESTS_CREW_H
 #define TUTTI_TESTS_CREW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exchanges that succeed: every way to meet, every size, strangers at the door. */
+ * Tests exchanges that succeed: every way to meet, every size, with strangers who connect. */
 #include "crew.h"
 
 #include "base/socket.h"

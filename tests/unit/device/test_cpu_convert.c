@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Narrow floating types against float32: every code, every rounding boundary, in every variant, by
- * an oracle that knows only what a code is worth. */
+ * Compares narrow floating types with float32: every code and every rounding boundary, in every
+ * variant. The oracle knows only the value of each code. */
 #include "unit/device/elements.h"
 
 #include "device/cpu/isa.h"

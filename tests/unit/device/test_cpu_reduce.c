@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions: the reference against known results, every variant against the reference, bit for
- * bit, over types, operations, sources, destinations, counts and offsets. */
+ * Tests reductions. The reference is compared with known results, and every variant with the
+ * reference, bit for bit, over types, operations, sources, destinations, counts and offsets. */
 #include "unit/device/elements.h"
 
 #include "device/cpu/isa.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that the library itself makes. */
+ * Tests calls that the library itself makes. */
 #include "executor/call.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The chain of calls: what differs shows for ever, and the first call that differed is named. */
+ * Tests the chain of calls. A difference remains visible forever, and the first call that differed
+ * is named. */
 #include "executor/call.h"
 #include "executor/history.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fusing: which pairs are joined, where the joined step goes, what becomes of scratch memory. */
+ * Tests fusing: the pairs that are joined, the position of the joined step, and the fate of
+ * scratch memory. */
 #include "schedule/build.h"
 
 #include "base/result.h"

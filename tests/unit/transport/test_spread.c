@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who leaves a core, and where to. */
+ * Tests which rank leaves a core, and the core to which it moves. */
 #include "transport/spread.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choices: who is asked first, that the cheapest is the cheapest, and what prices promise. */
+ * Tests choices: the order of the sources, that the cheapest candidate is the cheapest, and the
+ * prices. */
 #include "base/result.h"
 #include "tuner/assumed.h"
 #include "tuner/candidates.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Credits: how many a schedule needs, that it is right with them, and who waits for whom where none
- * is enough. */
+ * Tests credits: the number that a schedule needs, its proof with that number, and the circle of
+ * waits if no number is enough. */
 #include "handwritten.h"
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the checker tells of schedules that are right: orders of summation, messages, rounds. And
- * that its hashed form finds what the exact one does. */
+ * Tests the checker's report on right schedules: orders of summation, messages, rounds. The hashed
+ * form reports the same as the exact one. */
 #include "handwritten.h"
 
 #include "base/result.h"

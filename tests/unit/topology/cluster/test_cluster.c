@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many hosts as one machine: who learns what, and rings and trees over all ranks. */
+ * Tests many hosts as one machine: the exchange of descriptions, and rings and trees over all
+ * ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

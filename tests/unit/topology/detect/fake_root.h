@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A directory that stands for a machine's root, with the kernel's files that a test writes. */
+ * A directory that replaces a machine's root, with files of the kernel that a test writes. */
 #ifndef TUTTI_TESTS_FAKE_ROOT_H
 #define TUTTI_TESTS_FAKE_ROOT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is filled in where a file leaves it to the driver, and what is left alone. */
+ * Tests the values that are filled in if a file leaves them to the driver, and the values that are
+ * left alone. */
 #include "base/result.h"
 #include "topology/formats/nccl_xml.h"
 

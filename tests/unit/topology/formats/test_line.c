@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One line that describes a machine: every word of it does what the header says, mistakes are found
- * where they are, and what was read can be written. */
+ * Tests the one-line description of a machine. Every word has the effect that the header
+ * describes, mistakes are reported at their position, and a machine can be written again. */
 #include "base/result.h"
 #include "topology/formats/line.h"
 

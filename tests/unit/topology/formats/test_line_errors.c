@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines that are wrong: each is refused at the word that is wrong, with what was expected. */
+ * Wrong lines are refused at the wrong word, and the message says what was expected. */
 #include "base/result.h"
 #include "topology/formats/line.h"
 

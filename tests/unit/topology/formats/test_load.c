@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine from a name, a line or a file of any form. */
+ * Reads a machine from a name, a line or a file of any form. */
 #include "base/result.h"
 #include "topology/formats/known.h"
 #include "topology/formats/line.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The matrix of nvidia-smi topo -m: machines that explain it, and what is wrong with others. */
+ * Tests the matrix of nvidia-smi topo -m: machines that explain it, and errors in others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's XML of a search's result: read, written, and refused where it is wrong. */
+ * Reads and writes NCCL's XML of a search's result, and refuses wrong files. */
 #include "base/result.h"
 #include "topology/formats/nccl_graph.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's XML of a machine: every liberty that its writers take is read, kept and written again. */
+ * Tests NCCL's XML of a machine: every variation that its writers use is read, kept and written
+ * again. */
 #include "base/result.h"
 #include "topology/formats/nccl_xml.h"
 

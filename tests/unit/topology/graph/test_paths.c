@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ways between gpus, nets and cpus: their classes, and what they carry. */
+ * Tests paths between gpus, nets and cpus: their classes and their rates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

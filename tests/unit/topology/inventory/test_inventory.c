@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tree of devices: adding, moving, removing, and what values look like written. */
+ * Tests the tree of devices: adding, moving, removing, and the written form of values. */
 #include "base/result.h"
 #include "topology/inventory/inventory.h"
 

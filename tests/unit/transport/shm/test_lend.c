@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory lent to another process: it is seen there, not before the other has mapped it, and not
- * longer than it is there. */
+ * Lends memory to another process. It is visible there, not before the other has mapped it, and
+ * not after it was freed. */
 #include "transport/shm/lend.h"
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The segment and its locks, seen from another process. */
+ * Tests the segment and its locks from another process. */
 #include "transport/shm/segment.h"
 
 #include "base/result.h"
