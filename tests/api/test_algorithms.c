@@ -78,8 +78,8 @@ static void run_act(struct member *member, enum act act)
     }
 }
 
-/* Narrow types are staged as float32 where messages carry them: one element more than fits. What is
- * not staged runs whole, with algorithms that need no memory of their own. */
+/* Narrow types are staged as float32 if messages carry them, so one more element fits. Calls that
+ * are not staged run whole, with algorithms that need no memory of the library. */
 static void run_past_the_stage(struct member *member, enum act act)
 {
     size_t blocks = act == REDUCE_SCATTER ? (size_t)member->nranks : 1;
@@ -130,7 +130,8 @@ static void by_cells_an_algorithm_is_right_around_every_border(void **state)
     unsetenv("TUTTI_CELLS");
 }
 
-/* What the launch and the transports can never serve would silently be another algorithm. */
+/* If the launch and the transports can never serve the algorithm, another one would silently
+ * run. */
 static bool can_run(const struct tutti_algorithm *algorithm)
 {
     bool is_one_host = strstr(setting.transports, "tcp") == NULL;

@@ -146,7 +146,7 @@ static void a_repeated_call_allocates_nothing(void **state)
     void *volatile block;
 
     (void)state;
-    block = malloc(1); /* an optimiser may leave out what nobody looks at */
+    block = malloc(1); /* an optimizer may remove a value that is not used */
     free(block);
     assert_true(atomic_load(&allocations) > before);
     for (int launch = 0; launch < LAUNCH_COUNT; launch++)

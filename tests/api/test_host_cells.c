@@ -116,7 +116,7 @@ static void ranks_conclude_the_same_cells(void **state)
                   NRANKS, tuttiSuccess, "");
 }
 
-/* What the user has described counts, and what is detected fills in where nothing is said. */
+/* The user's description has precedence. Detection supplies only what it does not say. */
 static void described_cells_count(void **state)
 {
     static const struct {

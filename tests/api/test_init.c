@@ -48,7 +48,7 @@ static void use_and_destroy(struct member *member)
     EXPECT_OK(member, tuttiCommDestroy(member->comm));
 }
 
-/* A directory, or an address of this host that nobody listens at. */
+/* A directory, or an address of this host at which no process listens. */
 static void find_directory(char place[PLACE_BYTES])
 {
     snprintf(place, PLACE_BYTES, "file:/tmp/tutti-test-XXXXXX");

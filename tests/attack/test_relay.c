@@ -247,7 +247,7 @@ static void changed_repeated_moved_and_missing_bytes_are_errors_on_both_ranks(vo
     }
 }
 
-/* Without a secret the keys would be known to everybody. */
+/* Without a secret everybody could compute the keys. */
 static void encryption_over_a_tcp_store_needs_a_secret(void **state)
 {
     static const char *const secrets[] = {NULL, ""};

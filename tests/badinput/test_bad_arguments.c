@@ -385,7 +385,7 @@ static void every_mistake_has_a_code_and_a_line_and_does_no_harm(void **unused)
     }
 }
 
-/* Is this a call that a group collects? */
+/* True if a group collects this call. */
 static bool is_collected(const struct mistake *mistake)
 {
     static const char *const names[] = {"tuttiAll", "tuttiReduce", "tuttiBroadcast", "tuttiGather",

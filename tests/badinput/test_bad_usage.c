@@ -251,7 +251,8 @@ static void a_group_of_another_thread_holds_a_communicator_too(void **state)
     crew_clear(board);
 }
 
-/* ---- groups that nobody ends ----------------------------------------------------------------- */
+/* ---- groups that are never ended
+ * -------------------------------------------------------------- */
 
 static const char *lines_of(tuttiResult_t (*run)(struct crew_seat *seat))
 {

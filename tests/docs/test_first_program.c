@@ -15,7 +15,7 @@
 
 static char page[1 << 16];
 
-/* What stands in the page's only block of that language. */
+/* Extracts the page's only block of that language. */
 static void extract(const char *language, char *ret_text, size_t size)
 {
     char fence[32];

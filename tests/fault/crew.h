@@ -36,7 +36,7 @@ struct crew_board {
 
 struct crew;
 
-/* What a rank's function works with. */
+/* The arguments of a rank's function. */
 struct crew_seat {
     struct crew_board *board;
     const struct crew *crew;
@@ -115,8 +115,8 @@ int crew_count_threads(void);
  * nothing would release in the child. */
 int crew_fork(int (*body)(void *context), void *context);
 
-/* What lies behind a handle, for tests that look inside. NULL: it is no communicator. The handle
- * stays the caller's, who does not destroy it meanwhile. */
+/* Returns the object behind a handle, for tests that inspect it. NULL means that it is no
+ * communicator. The handle stays the caller's, which must not destroy it meanwhile. */
 struct tutti_comm *crew_look_inside(tuttiComm_t handle);
 
 #endif

@@ -37,7 +37,7 @@ static void expect_success(struct crew_board *board, int victim)
     crew_clear(board);
 }
 
-/* What a rank says of its receive. */
+/* A rank's report on its receive. */
 static tuttiResult_t receive_one(tuttiMailbox_t box, int peer)
 {
     int32_t value;

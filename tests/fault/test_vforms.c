@@ -213,7 +213,8 @@ static void both_ranks_of_a_pair_that_does_not_fit_are_told_at_once(void **state
         check_pair(*way, &pairs[i]);
 }
 
-/* ---- counts that all ranks must pass alike --------------------------------------------------- */
+/* ---- counts that must be the same on all ranks
+ * -------------------------------------------------- */
 
 /* `odd` passes other counts than the others; they differ at `entry` first. */
 struct counts {

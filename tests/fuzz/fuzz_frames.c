@@ -61,7 +61,7 @@ static void send_frame(struct guest *guest, struct fuzz_input *input)
     guest->outbox.size = guest->outbox.done = 0;
     tutti_outbox_load(&guest->outbox, &frame, body);
     guest->outbox.size = TUTTI_FRAME_BYTES + size;
-    /* What does not fit into the socket at once is left out. */
+    /* Bytes that do not fit into the socket at once are left out. */
     if (tutti_outbox_step(&guest->outbox, guest->fd) < 0)
         guest->is_in = false;
     guest->outbox.size = 0;

@@ -47,7 +47,7 @@ static void try_graph(const struct tutti_inventory *inventory)
     tutti_graph_destroy(graph);
 }
 
-/* What all readers of machines share: an inventory that can be written, copied, merged and
+/* All readers of machines share this: an inventory that can be written, copied, merged and
  * completed. */
 static void try_inventory(struct tutti_inventory *inventory)
 {

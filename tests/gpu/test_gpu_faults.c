@@ -241,7 +241,7 @@ static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state
 
 /* ---- giving up ------------------------------------------------------------------------------- */
 
-/* What ranks 0 and 1 gave may be enough for a first call of rank 2. */
+/* The data of ranks 0 and 1 may be enough for a first call of rank 2. */
 static tuttiResult_t enqueue(struct rank *rank, tuttiStream_t stream)
 {
     prepare(rank);
@@ -395,7 +395,7 @@ static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting
 
 /* ---- GPUs without memory --------------------------------------------------------------------- */
 
-/* Freeing waits for the kernels of whoever is still there. */
+/* Freeing waits for the kernels of the ranks that remain. */
 static tuttiResult_t sum_and_clear(struct rank *rank)
 {
     tuttiResult_t result = sum_some(rank);

@@ -30,7 +30,7 @@ static void sum_often(struct member *member, int32_t *numbers, const char *what)
     }
 }
 
-/* What is said at level `debug`, on the way; with faults, "" for none. */
+/* Returns the lines at level `debug` about the path; with faults, "" for none. */
 static const char *run_and_listen(const struct place *place, const char *debug, const char *faults,
                                   member_fn fn)
 {

@@ -396,7 +396,8 @@ static void one_thread_may_hold_all_ranks(void **state)
 
 /* ---- default streams ------------------------------------------------------------------------- */
 
-/* What comes before on the default stream is seen by the call, what comes after sees its result. */
+/* The call sees the result of earlier work on the default stream, and later work there sees the
+ * result of the call. */
 static void call_on_default_streams(struct member *member)
 {
     const struct tutti_cuda *cuda = gpus_driver();

@@ -121,7 +121,7 @@ static bool may_start(const struct machine *machine, uint32_t rank)
     return true;
 }
 
-/* Who leaves a barrier must have met all others in it. */
+/* A rank that leaves a barrier must have met all others in it. */
 static bool has_met_all(const struct machine *machine, uint32_t rank)
 {
     uint32_t run = machine->ranks[rank].run;

@@ -21,8 +21,8 @@ struct interpreter_options {
     bool is_uniform;   /* any lane that can move may move next; else a fixed priority of lanes */
 };
 
-/* Run the schedules (three times where they have one-sided steps, with two window halves in turns).
- * Every index in them must be in range. */
+/* Run the schedules. If they have one-sided steps they run three times, with the two window halves
+ * used alternately. Every index in them must be in range. */
 enum outcome interpret(struct tutti_schedule *const *schedules, uint32_t nranks,
                        const struct interpreter_options *options);
 

@@ -101,7 +101,7 @@ static void visit_shape(size_t a, const struct tutti_shape *shape,
     team_destroy(&fused);
 }
 
-/* With the usual options; and the last variant, which has places if the algorithm goes by any. */
+/* Uses the default options, and the last variant, which has places if the algorithm uses any. */
 static void all_algorithms(void (*visit)(size_t a, struct team *team, void *context),
                            void *context)
 {

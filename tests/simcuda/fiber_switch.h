@@ -8,7 +8,8 @@
 /* Go on where `to` was left; what to come back to is written to *ret_from before. */
 void sim_switch(void **ret_from, void *to);
 
-/* What to switch to so that `enter`, which must not return, is called on this stack. */
+/* The stack pointer to switch to, so that `enter`, which must not return, is called on this
+ * stack. */
 void *sim_switch_prepare(void *stack, size_t size_bytes, void (*enter)(void));
 
 #endif

@@ -19,7 +19,7 @@
 
 enum {
     POLLS_A_TURN = 64,   /* of a thread that polls without a pause */
-    YIELDS = 16,         /* rounds in which nobody got on, before sleeping */
+    YIELDS = 16,         /* rounds without progress before the thread sleeps */
     LEAST_SLEEP_US = 20, MOST_SLEEP_US = 200,
     THREAD_KEEPS = 24,   /* cells of stores that others do not see yet */
     BLOCK_KEEPS = 96,

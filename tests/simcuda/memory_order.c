@@ -159,7 +159,7 @@ void sim_relaxed_store_is(const void *at)
     sim_tsan_release(at);
 }
 
-/* What relaxed loads saw is acquired here; relaxed stores from here on release. */
+/* This acquires the values that relaxed loads have seen. Relaxed stores from here on release. */
 void sim_fence(void)
 {
     struct runner *self = runner_self();

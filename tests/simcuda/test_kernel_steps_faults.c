@@ -120,7 +120,7 @@ static void the_host_ends_kernels_that_wait(void **state)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-/* What rank 0 sends and rank 1 receives: not the same. */
+/* The sizes that rank 0 sends and rank 1 receives differ. */
 static void send_and_receive(struct stage *stage, struct tutti_gpu_message send,
                              struct tutti_gpu_message receive)
 {

@@ -159,7 +159,7 @@ struct mistake {
     const char *said; /* NULL: the process ends by a signal of the processor's */
 };
 
-/* What a child says that makes the mistake; how it ended. */
+/* The output of a child that makes the mistake, and how it ended. */
 static const char *make_mistake(const struct mistake *mistake, int *ret_status)
 {
     uint64_t memory[2] = {0};

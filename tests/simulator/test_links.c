@@ -188,7 +188,7 @@ static void a_path_has_its_latency_and_the_overhead_of_its_level(void **state)
                &report);
     assert_close(report.rank_seconds[1], 9e-6 + n_s);
     assert_close(report.rank_seconds[2], 3e-6 + n_s);
-    /* One device: the level's rate, shared with nobody. */
+    /* There is one device, so it has the level's rate and shares it with no other. */
     assert_close(report.rank_seconds[3], 2e-6 + MIB / 50e9);
     tutti_sim_report_fini(&report);
 }

@@ -210,7 +210,7 @@ static double play_pairs(const char *machine, const struct pair *list, size_t co
     return play_emitted(machine, 0, emit_pairs, MIB);
 }
 
-/* A core that moves its rank's messages: both ways together, and arithmetic besides. */
+/* A core moves its rank's messages: both directions together, and it also does the arithmetic. */
 static void a_core_does_one_thing_after_the_other(void **state)
 {
     const struct pair one_way[] = {{0, 1, 1}};

@@ -243,7 +243,7 @@ void attempt_begin(struct attempt *attempt, struct member *member, const struct 
     }
     if (attempt->trial.in_place)
         layout_in_place(attempt, &send, &recv);
-    /* What is ignored, and what is empty, may be NULL. */
+    /* Buffers that are ignored, and empty ones, may be NULL. */
     issue(attempt, attempt->inputs == 0 && trial->count % 2 ? NULL : send,
           attempt->outputs == 0 && trial->count % 2 ? NULL : recv, stream);
 }

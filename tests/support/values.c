@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Values repeat after this many elements, a prime, so that long vectors are cheap to make and no
- * two pieces or blocks of them are alike. */
+/* Values repeat after this many elements. It is a prime, so that long vectors are cheap to make and
+ * no two parts or blocks of them are equal. */
 enum { PERIOD = 4093 };
 
 const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg",

@@ -76,7 +76,7 @@ static bool find_machine(const struct claim *claim, char *ret_what, size_t size_
     return access(ret_what, R_OK) == 0;
 }
 
-/* As the version that is held against reckoned. */
+/* Computed as the compared version computes it. */
 static void set_link_rates(struct machine *machine, double gb_per_s)
 {
     for (uint32_t i = 0; i < machine->graph->nlinks; i++) {
@@ -89,8 +89,8 @@ static void set_link_rates(struct machine *machine, double gb_per_s)
     assert_int_equal(tutti_paths_find(machine->graph, &machine->paths), 0);
 }
 
-/* What an all-reduce gets by a pattern: in GB/s of the buffer, as claimed, and as played; 0: it is
- * not, for other hosts take part. */
+/* The rate of an all-reduce by a pattern, in GB/s of the buffer, as claimed and as played. 0 means
+ * that it was not played, because other hosts take part. */
 struct rates {
     double all, allreduce, played;
 };
@@ -152,8 +152,9 @@ static void hold_against(const struct claim *claim, const struct machine *machin
                  ring.played, tree.played);
 }
 
-/* Trees are reckoned one way there: of a tree of 20 an all-reduce, which goes up and down, gets 10.
- * So our trees for one way are held against them, and ours for both ways against the half. */
+/* NCCL counts trees in one direction. With a tree of 20 an all-reduce, which uses both directions,
+ * gets 10. So Tutti's trees for one direction are compared with that figure, and those for both
+ * directions with half of it. */
 static void our_channels_carry_at_least_what_theirs_do(void **state)
 {
     size_t nmissing = 0;

@@ -23,7 +23,7 @@ struct setting {
 };
 void apply_setting(const struct setting *setting);
 
-/* Can this machine listen on and connect to the IPv6 loopback? */
+/* True if this machine can listen on and connect to the IPv6 loopback. */
 bool has_ipv6(void);
 
 /* In children and threads, where cmocka's asserts would jump across processes: says where, and

@@ -137,7 +137,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
             for (size_t b = 0; b < sizeof seen.bytes; b++)
                 CHECK(seen.bytes[b] == i + 1);
         }
-        if (turn == 0) /* nobody goes before all have read */
+        if (turn == 0) /* no rank leaves before all have read */
             tutti_domain_publish(domain, 1, 1);
     }
     return 0;
@@ -341,7 +341,7 @@ static void strangers_are_dropped_and_members_still_come_through(void **state)
     }
     connect_all(2, fabrics, 0, conns);
 
-    /* Whoever has spoken hears the greeting, and then the end. */
+    /* A caller that has spoken gets the greeting, and then the end of the stream. */
     for (int i = 0; i < 40; i += 2) {
         char greeting[256];
         int rc;

@@ -44,7 +44,7 @@ static void check_item(const struct tutti_share *share, enum tutti_share_item it
     CHECK(bytes == NULL || bytes[size] == '\0');
 }
 
-/* What rank 0's head will be is made by every rank here: there is no bootstrap. */
+/* Every rank makes the header of rank 0 itself, because there is no bootstrap. */
 static void make_head(const struct sizes *sizes, struct tutti_share *share,
                       uint8_t head[TUTTI_SHARE_HEAD_BYTES])
 {

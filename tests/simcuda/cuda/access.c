@@ -51,8 +51,8 @@ static void remember(const struct sim_device *device, const struct sim_range *ra
     memory.next = (memory.next + 1) % REMEMBERED;
 }
 
-/* What is wrong about a device's access to a range; NULL: nothing. Rights change while kernels
- * run. */
+/* Returns the error of a device's access to a range, or NULL if there is none. Rights change while
+ * kernels run. */
 static const char *objection(const struct sim_device *device, const struct sim_range *range)
 {
     uint64_t bit = (uint64_t)1 << device->ordinal;

@@ -30,7 +30,7 @@ struct sim_membership {
 void sim_membership_copy(struct sim_membership *ret_membership,
                          const struct sim_membership *membership);
 void sim_membership_leave(struct sim_membership *membership);
-/* In a capture that goes on? */
+/* True if the stream is in a capture that has not ended. */
 bool sim_membership_is_active(const struct sim_membership *membership);
 
 /* 0; INVALIDATED. */

@@ -19,7 +19,7 @@ struct sim_device sim_devices[SIM_DEVICES];
 int sim_ndevices;
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pid_t owner; /* the process that called cuInit; 0: nobody has. Under sim_lock */
+static pid_t owner; /* the process that called cuInit; 0: none has. Under sim_lock */
 static __thread bool is_in_host_function;
 
 /* ---- the beginning --------------------------------------------------------------------------- */

@@ -62,8 +62,8 @@ int sim_range_check(uintptr_t at, size_t size_bytes, struct sim_range **ret_rang
 /* The device whose memory it is; NULL: the host's. */
 struct sim_device *sim_range_device(const struct sim_range *range);
 
-/* A piece of the reserved addresses, whole pages, and one more behind that nobody gets. 0: no
- * more. */
+/* A part of the reserved addresses, in whole pages, with one page behind it that is never mapped. 0
+ * means that there are no more. */
 uintptr_t sim_addresses(size_t size_bytes, size_t alignment);
 bool sim_is_reserved(uintptr_t at);
 /* Nobody may touch these pages any more. */
@@ -84,11 +84,13 @@ void sim_memory_end(struct tutti_cu_context *context);
 
 /* Some device may touch less than before. After the change. */
 void sim_rights_shrink(void);
-/* A kernel of this device wants to touch that. What it may not is a loud end. Without the lock. */
+/* A kernel of this device accesses that range. If it may not, the process ends with a message.
+ * Without the lock. */
 void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
                       size_t size_bytes, bool is_store);
 
-/* Does a kernel of this device store lines there that are seen in parts? Without the lock. */
+/* True if other devices see lines in parts that a kernel of this device stores there. Without the
+ * lock. */
 bool sim_memory_tears(const struct sim_device *device, const void *at);
 
 /* Reservations and handles that were not given back. */

@@ -113,7 +113,7 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* What comes before a step in the same direction on its own rank. */
+/* Returns the step before this one in the same direction on its own rank. */
 struct before {
     uint32_t start, complete;
     int32_t peer;

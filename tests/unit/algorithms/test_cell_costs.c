@@ -43,7 +43,7 @@ static void spread_init(struct spread *spread, const struct house *house)
     tutti_places_align(&spread->places);
 }
 
-/* What a schedule of all ranks does, in chunks. */
+/* The traffic of the schedules of all ranks, in chunks. */
 struct work {
     double moved, reduced, copied; /* by the busiest rank */
     double memory;                 /* by all: loads and stores */

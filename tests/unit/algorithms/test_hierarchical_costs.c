@@ -19,7 +19,7 @@
 
 /* ---- machines -------------------------------------------------------------------------------- */
 
-/* Nodes of these sizes in turns, and groups of so many nodes; 0: no groups. */
+/* Nodes have these sizes, in rotation, and groups have so many nodes; 0 means no groups. */
 struct machine {
     const char *name;
     uint32_t sizes[3], group;

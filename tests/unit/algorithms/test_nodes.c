@@ -37,7 +37,7 @@ static void every_part_has_one_member_and_every_member_a_part(void **state)
         }
 }
 
-/* What several small nodes have in a large one's parts is spread over all of them. */
+/* The parts of several small nodes are spread over all ranks of a large one. */
 static void homes_are_spread(void **state)
 {
     uint32_t found[4] = {0};

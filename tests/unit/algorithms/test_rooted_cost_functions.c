@@ -45,9 +45,9 @@ static uint32_t chunks_per_block(const struct tutti_algorithm *algorithm, struct
 
 /* ---- two-sided ------------------------------------------------------------------------------- */
 
-/* What the cost function's rounds may be of those counted, and bytes of the busiest rank's. Trees
- * are charged two rounds for every hop, also where only one is needed; an all-reduce takes what is
- * going up for delayed by all that is coming down. */
+/* The limits for the cost function's rounds, relative to the counted ones, and for its bytes,
+ * relative to the busiest rank's. Trees are charged two rounds for every hop, even if one is
+ * enough. An all-reduce assumes that all data that comes down delays the data that goes up. */
 struct range {
     double least, most;
 };

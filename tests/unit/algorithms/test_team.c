@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* What the algorithm below is to do; the tests set it. */
+/* The task of the algorithm below; the tests set it. */
 static struct {
     uint32_t doublings, half_chunks;
     bool is_apart; /* the teams' input is in SCRATCH, not where their sums go */

@@ -53,8 +53,8 @@ static const struct room *room_of(const char *path)
     return NULL;
 }
 
-/* What is wrong with the file `from` including the file `to`, both from the root of the tree; NULL:
- * nothing. */
+/* Returns the error of an include of the file `to` in the file `from`, both relative to the root of
+ * the tree, or NULL if there is none. */
 static const char *objection(const char *from, const char *to)
 {
     const struct room *room = room_of(from), *other = room_of(to);

@@ -36,7 +36,7 @@ static int leave_folder(void **state)
     return system(command);
 }
 
-/* What a child with this level and file ("": none) says on stderr; and its process id. */
+/* The output on stderr of a child with this level and file ("": none), and its process id. */
 static const char *run(void (*fn)(void), const char *level, const char *file, pid_t *ret_pid)
 {
     int status;

@@ -20,7 +20,7 @@ const char *const meeting_names[MEETING_COUNT] = {"id", "tcp", "unix", "file"};
 
 static uint8_t table[CREW_MAX * TUTTI_BOOTSTRAP_RECORD_MAX];
 
-/* What the i-th byte of a rank's record is. */
+/* The i-th byte of a rank's record. */
 static uint8_t pattern(int rank, size_t i, size_t size)
 {
     return (uint8_t)((size_t)rank * 131 + i * 7 + size);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Broadcasts that are alike but for their roots. */
+/* Broadcasts that differ only in their roots. */
 static struct tutti_signature broadcast(uint16_t root)
 {
     return (struct tutti_signature){.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_BROADCAST,

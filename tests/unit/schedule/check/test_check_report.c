@@ -28,7 +28,7 @@ static struct tutti_check_report prove(const struct row *row, bool is_hashed)
     return report;
 }
 
-/* Everybody gets everybody's chunk c, and adds them up in the order of `order[c]`. */
+/* Each rank gets chunk c of every rank, and adds them in the order of `order[c]`. */
 static void add_up(struct tutti_build *build, uint32_t rank, uint32_t k,
                    const uint32_t order[][3])
 {

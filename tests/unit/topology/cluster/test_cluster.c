@@ -54,7 +54,8 @@ static void join(struct crew *crew, const char *line, uint64_t host, uint32_t nr
     tutti_inventory_destroy(inventory);
 }
 
-/* What the exchange does: records to all, each text from the first rank that has it. */
+/* Does what the exchange does: it sends records to all ranks, and each text from the first rank
+ * that has it. */
 static int meet(struct crew *crew)
 {
     int rc = tutti_cluster_open(crew->record, crew->count, &crew->cluster);

@@ -41,7 +41,7 @@ static void list(const struct tutti_inventory *inventory, enum tutti_device_kind
     }
 }
 
-/* What each word comes to. */
+/* The meaning of each word. */
 static void words_say_what_the_header_says(void **state)
 {
     static const struct {

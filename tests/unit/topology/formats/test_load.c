@@ -29,7 +29,7 @@ static char *xml_of(const char *line)
     return text;
 }
 
-/* A file of our own that is gone when its descriptor is: its name goes by way of /proc. */
+/* A temporary file that disappears when its descriptor is closed. Its name is in /proc. */
 static FILE *file_of(const char *text, char *ret_name, size_t name_bytes)
 {
     FILE *file = tmpfile();

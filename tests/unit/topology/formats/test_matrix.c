@@ -13,7 +13,7 @@
 #include "topology/formats/matrix.h"
 #include "topology/graph/paths.h"
 
-/* What the graph of a matrix says of two devices. */
+/* The relation of two devices in the graph of a matrix. */
 struct way {
     uint32_t from, to; /* gpus from 0 on, nets from 100 on */
     const char *class;

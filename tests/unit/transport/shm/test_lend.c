@@ -22,7 +22,7 @@ enum { SIZE = 3 << 20, AT = 70000 };
 
 static const uint32_t ranks[2] = {0, 1};
 
-/* What the owner tells the other process to do, and its answer. */
+/* The commands of the owner to the other process, and its answer. */
 struct request {
     char what; /* 'l'earn up to `last`; 'r'ead, or 'w'rite `value` */
     uint32_t last, number;
