@@ -196,8 +196,8 @@ static void ranks_go_through_the_host_where_one_cannot_test(void **state)
     }
 }
 
-/* The others wait for its lines, but not forever. The fault names no device number, because rank
- * 1's device may be lost before there are numbers. */
+/* The others wait for its lines, but not forever. The rank has no numbers in device memory, because
+ * rank 1's device may be lost before they exist. */
 static tuttiResult_t form(struct crew_seat *seat)
 {
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;

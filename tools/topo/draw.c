@@ -37,7 +37,7 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
-/* What is drawn of a host. */
+/* The parts of a host that are drawn. */
 struct stage {
     uint32_t host;
     struct tutti_channels *plans[TUTTI_PATTERN_COUNT];

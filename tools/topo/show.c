@@ -62,7 +62,7 @@ static uint32_t link_up(const struct subject *subject, uint32_t node)
     return TUTTI_NO_NODE;
 }
 
-/* All links between NUMA nodes are alike unless some were measured; the narrowest represents
+/* All links between NUMA nodes have one rate unless some were measured. The narrowest represents
  * them. */
 static uint32_t link_sys(const struct subject *subject, uint32_t node)
 {
