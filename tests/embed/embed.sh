@@ -43,7 +43,7 @@ run()
     PATH=$work/bin:$PATH sh -eux ./commands
 }
 
-# What a user of the installed library sets.
+# The variables that a user of the installed library sets.
 use_prefix()
 {
     libdir=$(dirname "$(find "$prefix" -name 'libtutti.so')")
@@ -240,7 +240,7 @@ test_build_type()
         fail "a debug build is optimised"
 }
 
-# What make would run.
+# The command that make would run.
 test_make()
 {
     make -n -C "$source" install PREFIX=/somewhere DESTDIR=/image >commands
@@ -283,7 +283,7 @@ test_ctypes()
     python3 program.py | grep -F '[1.0, 2.0, 3.0]'
 }
 
-# What the packages hold; scripts/check-package installs them, too.
+# The contents of the packages; scripts/check-package installs them, too.
 test_packages()
 {
     # Ninja's projects are not built once more before they are packed.
