@@ -407,6 +407,24 @@ def test_futures_are_complete_after_wait(world):
     world.run(futures_after_wait)
 
 
+def progress_alone(rank: int, size: int) -> None:
+    """Nobody waits for these calls or asks for their state: after a pause, after others, and large ones."""
+    for count, pause in ((2, 0.1), (2, 0), (2, 0.001), (2, 0.1), (1 << 20, 0), (2, 0)):
+        time.sleep(pause)
+        tensors = [torch.ones(count) for _ in range(3)]
+        pending = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+        until = time.monotonic() + 30
+        while tensors[-1][-1] != size and time.monotonic() < until:
+            time.sleep(1e-4)
+        for tensor in tensors:
+            equal(tensor, torch.full((count,), float(size)))
+        assert all(work.wait() for work in pending)
+
+
+def test_calls_make_progress_while_nobody_waits(world):
+    world.run(progress_alone)
+
+
 def functional(rank: int, size: int) -> None:
     import torch.distributed._functional_collectives as funcol
 

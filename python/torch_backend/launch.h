@@ -106,6 +106,23 @@ inline c10::Device device_of(const Tensors &inputs, const Tensors &outputs)
     return device;
 }
 
+// Whether an operation takes about as long as waking a thread for it, or less. Sparse tensors do not
+// tell their size.
+inline bool is_small(const Tensors &inputs, const Tensors &outputs)
+{
+    constexpr size_t largest = 128 << 10;
+    size_t bytes = 0;
+
+    for (const Tensors *list : {&inputs, &outputs}) {
+        for (const auto &tensor : *list) {
+            if (tensor.is_sparse())
+                return false;
+            bytes += tensor.nbytes();
+        }
+    }
+    return bytes <= largest;
+}
+
 template <class Body>
 WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *title,
                            const Tensors &inputs, Tensors outputs, bool is_async,
@@ -118,6 +135,7 @@ WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *ti
                                                  std::move(body)));
     const Limits limits{timeout == c10d::kUnsetTimeout ? options_->timeout : timeout,
                         options_->timeout};
+    const bool is_small_call = is_small(inputs, outputs);
     auto work = c10::make_intrusive<CollectiveWork>(getRank(), type, title, inputs,
                                                     std::move(outputs), ++number_, limits.of_call);
     const Seat seat{comm_, nullptr, &scratch_};
@@ -126,7 +144,7 @@ WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *ti
         auto job = std::make_shared<BodyJob<Body>>(work, seat, limits, *hooks_, std::move(body));
 
         work->will_run(queue_, job);
-        queue_->push(std::move(job));
+        queue_->push(std::move(job), is_small_call);
     } else {
         BodyJob<Body> job(work, seat, limits, *hooks_, std::move(body));
 

@@ -7,6 +7,13 @@
 
 namespace tutti_torch {
 
+using namespace std::chrono_literals;
+
+// The time between two looks of a thread at its queue. A look takes a few microseconds, so that a
+// hundredth of a core is busy with looking. Programs most often compute for longer between two calls.
+static constexpr auto kInterval = 300us;
+static constexpr int kQuietLooks = 50;
+
 Queue::~Queue()
 {
     {
@@ -22,13 +29,29 @@ Queue::~Queue()
     }
 }
 
-// Jobs that are queued will be run by somebody. The lock is held.
+// Jobs that are queued will be run by some thread. The lock is held.
 void Queue::see_to_jobs()
 {
-    if (!jobs_.empty() && !is_served_ && idle_ > 0)
+    if (jobs_.empty() || is_served_ || (is_watched_ && !has_due_job()))
+        return;
+    if (idle_ > 0)
         work_.notify_one();
-    else if (!jobs_.empty() && !is_served_ && !is_closing_)
+    else if (!is_closing_)
         threads_.emplace_back([this] { serve(); });
+}
+
+// The lock is held.
+void Queue::make_all_due()
+{
+    if (due_ == pushed_)
+        return;
+    due_ = pushed_;
+    see_to_jobs();
+}
+
+bool Queue::has_due_job() const
+{
+    return popped_ < due_;
 }
 
 // The queues that call back in this thread: a callback may itself end a queue.
@@ -79,7 +102,29 @@ void Queue::serve_one(Lock &lock)
     std::shared_ptr<Job> job = std::move(jobs_.front());
 
     jobs_.pop_front();
+    popped_++;
     run_one(lock, *job);
+}
+
+// After a job that is running, its thread sees to the next.
+bool Queue::wants_watch() const
+{
+    if (is_watched_ || is_closing_)
+        return false;
+    return quiet_looks_ < kQuietLooks || (!jobs_.empty() && !is_served_);
+}
+
+// Waits for an interval, or until a job is due. Jobs that were queued before it are due after it.
+void Queue::look_later(Lock &lock)
+{
+    const uint64_t before = pushed_;
+
+    quiet_looks_ = before == looked_at_ ? quiet_looks_ + 1 : 0;
+    looked_at_ = before;
+    is_watched_ = true;
+    work_.wait_for(lock, kInterval);
+    is_watched_ = false;
+    due_ = std::max(due_, before);
 }
 
 void Queue::serve()
@@ -88,12 +133,15 @@ void Queue::serve()
 
     pthread_setname_np(pthread_self(), "tutti-torch");
     while (!is_closing_ || !jobs_.empty()) {
-        if (!jobs_.empty() && !is_served_) {
+        if (!is_served_ && (has_due_job() || (is_closing_ && !jobs_.empty()))) {
             serve_one(lock);
             continue;
         }
         idle_++;
-        work_.wait(lock);
+        if (wants_watch())
+            look_later(lock);
+        else
+            work_.wait(lock);
         idle_--;
     }
 }
@@ -109,12 +157,23 @@ void Queue::serve_all(Lock &lock)
     }
 }
 
-void Queue::push(std::shared_ptr<Job> job)
+void Queue::push(std::shared_ptr<Job> job, bool is_small)
 {
     std::lock_guard<std::mutex> guard(lock_);
 
     jobs_.push_back(std::move(job));
-    see_to_jobs();
+    pushed_++;
+    if (is_small)
+        see_to_jobs();
+    else
+        make_all_due();
+}
+
+void Queue::hurry()
+{
+    std::lock_guard<std::mutex> guard(lock_);
+
+    make_all_due();
 }
 
 void Queue::run_now(Job &job)
@@ -130,6 +189,8 @@ bool Queue::wait_for(Job &job, std::chrono::steady_clock::time_point deadline)
     const bool is_endless = deadline == std::chrono::steady_clock::time_point::max();
     Lock lock(lock_);
 
+    if (!is_endless)
+        make_all_due();
     while (!job.is_done_) {
         // A job that is run here cannot be left when a deadline passes.
         if (!is_served_ && !jobs_.empty() && is_endless)

@@ -84,6 +84,10 @@ bool CollectiveWork::isCompleted()
 {
     const std::lock_guard<std::mutex> guard(mutex_);
 
+    // PyTorch itself asks once after each call. A program that polls asks again.
+    if (!completed_ && job_ && is_polled_)
+        queue_->hurry();
+    is_polled_ = true;
     return completed_ && (!future_ || future_->completed());
 }
 
@@ -119,6 +123,8 @@ c10::intrusive_ptr<c10::ivalue::Future> CollectiveWork::getFuture()
         else
             untold_ = future_;
     }
+    if (!completed_ && job_)
+        queue_->hurry();
     return future_;
 }
 

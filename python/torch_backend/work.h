@@ -61,6 +61,7 @@ class CollectiveWork : public NumberedWork {
     const std::chrono::milliseconds timeout_;
     std::shared_ptr<Queue> queue_;
     std::shared_ptr<Job> job_;
+    bool is_polled_ = false; // guarded by Work's lock, as the two below
     c10::intrusive_ptr<c10::ivalue::Future> future_; // made when somebody asks for it
     c10::intrusive_ptr<c10::ivalue::Future> untold_; // the same, if tell() is to complete it
 };
