@@ -113,7 +113,7 @@ static void an_algorithm_called_by_name_is_right_around_every_border(void **stat
         world_run(setting.launch, ranks[i], play, subject);
 }
 
-/* Cells of one rank and of several, of neighbours and not. */
+/* Cells of one rank and of several, of neighbors and not. */
 static void by_cells_an_algorithm_is_right_around_every_border(void **state)
 {
     static const struct {

@@ -48,7 +48,7 @@ enum { MOST = 1 << 16, RANKS = 4 };
 static float input[RANKS][MOST * RANKS], output[RANKS][MOST * RANKS];
 static const size_t sizes[RANKS] = {10, 0, 20, 30};
 
-/* Neighbours in pairs. */
+/* Neighbors in pairs. */
 static tuttiResult_t pass_on(const struct member *member, size_t count)
 {
     float *in = input[member->rank], *out = output[member->rank];

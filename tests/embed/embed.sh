@@ -218,7 +218,7 @@ test_fetch_content()
         -DTUTTI_ARCHIVE="file://$work/archive.tar"
     expect_only_the_library
     # Settings that a project makes for its own code leave the library as it is: its files are compiled
-    # one by one, and users of libtutti.a need no link-time optimisation.
+    # one by one, and users of libtutti.a need no link-time optimization.
     "$cmake" -B other -G "Unix Makefiles" -DCMAKE_C_COMPILER="$CC" -DTUTTI_CUDA_ARCHITECTURES= \
         -DTUTTI_ARCHIVE="file://$work/archive.tar" -DCMAKE_BUILD_TYPE=Debug \
         -DCMAKE_UNITY_BUILD=ON -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON >log || { cat log; exit 1; }

@@ -15,7 +15,7 @@
 enum { TIMEOUT_MS = 400 };
 
 static const char *const tcp[] = {"TUTTI_TRANSPORTS", "tcp", NULL};
-/* The last rank of 4 and more does as its neighbour does not. */
+/* The last rank of 4 and more does as its neighbor does not. */
 static const int sizes[] = {2, 4, 8};
 
 static void expect_all(const struct crew_board *board, int nranks, int except,

@@ -37,7 +37,7 @@ static const struct tutti_gpu_report *report_of(const struct stage *stage, uint3
     return stage->domain.ranks[rank].report;
 }
 
-/* Rank 1's call differs in its operation: all say so, neighbours or not. */
+/* Rank 1's call differs in its operation: all say so, neighbors or not. */
 static void calls_that_differ_are_told_with_both_signatures(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ void world_fini(struct world *world);
 bool is_send(const struct tutti_step *step);
 bool is_receive(const struct tutti_step *step);
 
-/* Neighbouring messages to the same peer and channel share a round if nothing makes the second wait
+/* Neighboring messages to the same peer and channel share a round if nothing makes the second wait
  * for the first (they are pieces of one that wraps around), but for the segments of a pipeline. */
 uint32_t world_rounds(const struct world *world);
 

@@ -74,7 +74,7 @@ static enum tutti_level level_between(const struct tutti_shape *shape, uint32_t 
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Of the busiest rank at each level. Messages, in or out: neighbours from or to the same peer are
+/* Of the busiest rank at each level. Messages, in or out: neighbors from or to the same peer are
  * one. */
 struct traffic {
     double sent[TUTTI_LEVEL_COUNT], received[TUTTI_LEVEL_COUNT];
@@ -198,7 +198,7 @@ static void levels_of_equal_nodes_carry_what_was_promised(void **state)
 }
 
 /* On a rail not every rank has something to send or add in every round, and what the root deals out
- * and what it gives of its own are neighbours where there is one peer. */
+ * and what it gives of its own are neighbors where there is one peer. */
 static void trees_of_equal_nodes_carry_at_most_what_was_promised(void **state)
 {
     static const struct machine machines[] = {{"nodes of 4", {4}, 0},
