@@ -59,7 +59,7 @@ struct tutti_sim_link {
 struct tutti_sim_hop {
     uint32_t rank, step;
     double begin_s, end_s;
-    /* What the time was spent on: "latency", "overhead", "bandwidth", "reduce" or "copy"; or a wait
+    /* The reason for the time: "latency", "overhead", "bandwidth", "reduce" or "copy"; or a wait
      * for a turn at a "port", or because a "link" or a "core" was shared. */
     char why[24];
 };

@@ -167,7 +167,7 @@ int tutti_check_facts(struct check *check);
 /* All ranks' memory as one space of cells, one per chunk. Each run has INPUT and OUTPUT of its own.
  * Runs alternate between two window halves, and share the scratch memory.
  *
- * Neighboring cells with the same history form a stretch. What is known of a stretch is stored in
+ * Neighboring cells with the same history form a stretch. The state of a stretch is stored in
  * arrays of the owner of this struct, at the index of the stretch's first cell. At the start each
  * rank's cells are one stretch. */
 struct check_memory {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Playing a program: every block in turns does its next op, if what that waits for is there. Sends
- * do not wait: what is sent is on its way until it is received. */
+ * Plays a program. The blocks take turns, and each does its next op if that need not wait. Sends do
+ * not wait: a message is on its way until it is received. */
 #include "schedule/import/play.h"
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the devices of a host to what a line would say of them: the first device of each kind is
- * asked, and others are believed to be like it. Whoever writes the line reads it back. */
+ * Describes the devices of a host as a line would. It reads the first device of each kind, and
+ * assumes that the others are the same. The writer of the line reads it back to verify this. */
 #include "topology/formats/line_parts.h"
 
 #include "base/result.h"
