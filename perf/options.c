@@ -455,7 +455,7 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
         if (!parse_one(letter, optarg, &o, &given)) {
             char name[LONGEST_NAME];
 
-            fprintf(stderr, "%s: %s: '%s' is not allowed; -h says what is\n", argv[0],
+            fprintf(stderr, "%s: %s: '%s' is not allowed; -h lists the values\n", argv[0],
                     option_name(letter, name), optarg);
             return 2;
         }

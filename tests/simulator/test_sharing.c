@@ -381,7 +381,7 @@ static void schedules_that_cannot_be_played_are_refused(void **state)
     stage.emit = emit_circle;
     expect_refusal(&stage, "2 steps wait forever, the first is step 0 (recv_copy_send) of rank 0");
     stage.emit = emit_deaf;
-    expect_refusal(&stage, "rank 0, step 0 (send): nobody receives what it sends");
+    expect_refusal(&stage, "rank 0, step 0 (send): no rank receives what it sends");
     stage.emit = emit_short;
     expect_refusal(&stage, "rank 1, step 0 (recv): it receives more or less than is sent");
     stage.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "one_shot");

@@ -81,7 +81,7 @@ static void who_said_what_is_shown(void **state)
     (void)state;
     run("--sources --from " PAIR);
     running_says("file: dev gdr name speed port guid layer\n");
-    running_says("who says so\n");
+    running_says("source\n");
 }
 
 /* Whatever it consists of: it has a cpu, and detection fails nowhere. */

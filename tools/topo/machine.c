@@ -141,7 +141,7 @@ static int measure(const struct request *request, uint32_t nranks)
     }
     if (!crew_is_launched()) {
         if (nranks < 2)
-            return mistake(request, "--ranks 1: alone there is nobody to measure with; give 2 or "
+            return mistake(request, "--ranks 1: a measurement needs two ranks; give 2 or "
                            "more");
         return crew_fork(&crew, (int)nranks, survey_run);
     }

@@ -264,7 +264,7 @@ static void add_notes(struct view *view, uint32_t node)
     free(text);
 }
 
-/* ---- who says so ----------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static void list_properties(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_source source, bool *is_first)
@@ -428,8 +428,8 @@ static int show(const struct request *request)
     if (status != REQUEST_GO)
         return status;
     table_init(&view.table, view.wants_sources
-                                ? "device|bus id|link up|>carries| |what it is|who says so"
-                                : "device|bus id|link up|>carries| |what it is");
+                                ? "device|bus id|link up|>carries| |description|source"
+                                : "device|bus id|link up|>carries| |description");
     for (uint32_t host = 0; host < subject.graph->nhosts; host++)
         add_host(&view, host);
     table_print(&view.table, stdout);
@@ -461,7 +461,7 @@ static int check_options(const struct request *request)
         return mistake(request, "%s is about pictures; add --svg FILE, or say tutti-topo search",
                        request->wants_plain ? "--plain" : "--pattern");
     if ((is_drawn || request->xml != NULL || request->graph != NULL) && request->wants_sources)
-        return mistake(request, "files do not show who says what; leave out --sources");
+        return mistake(request, "files do not show sources; leave out --sources");
     return REQUEST_GO;
 }
 
