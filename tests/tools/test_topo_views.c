@@ -37,7 +37,7 @@ static void a_machine_is_shown_as_a_tree(void **state)
     run("--from " PAIR);
     assert_text(
         running.out,
-        "device            bus id        link up        carries     what it is\n"
+        "device            bus id        link up        carries     description\n"
         "cpu 0                           to other cpus  16 GB/s  *  Milan, package 0, CPUs 0-1\n"
         "  gpu 0           0000:01:00.0  gen4 x16       24 GB/s     A100, sm 80, 12 NVLinks to "
         "gpu 1: 240 GB/s\n"

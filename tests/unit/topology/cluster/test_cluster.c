@@ -286,7 +286,7 @@ static void what_is_not_as_announced_is_refused(void **state)
     join(&crew, PCIE, 1, 2, 2);
     crew.text[0][10] ^= 1;
     assert_int_equal(meet(&crew), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "not what it has announced"));
+    assert_non_null(strstr(tutti_last_message(), "differs from its digest"));
     part(&crew);
 
     join(&crew, PCIE, 1, 2, 2);
