@@ -147,8 +147,8 @@ static void virtual_memory_is_opened_to_the_devices_of_peers(void **state)
 {
     (void)state;
     /* Ranks 0 and 2 are on one device, and each shows what both have. */
-    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can use", 5);
-    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can use", 3);
+    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can access", 5);
+    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can access", 3);
 }
 
 static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
@@ -203,9 +203,9 @@ static void memory_that_cannot_be_opened_is_no_hindrance_to_other_memory(void **
     const char *said = run_and_listen(&apart, "debug", "no-ipc", register_and_allocate);
 
     (void)state;
-    expect_lines(said, "not all ranks can use the", 3);
-    expect_lines(said, ": all ranks can use the", 3);
-    expect_lines(said, "cannot use memory of rank", 6);
+    expect_lines(said, "not all ranks can access the", 3);
+    expect_lines(said, ": all ranks can access the", 3);
+    expect_lines(said, "cannot access memory of rank", 6);
 }
 
 enum { FILE_BYTES = 1 << 16 };
