@@ -197,7 +197,8 @@ static void run(const struct bench_operation *op)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Operations that a variant cannot do, or that another does in the same way, are left out. */
+/* True if this variant measures the operation. It leaves out operations that it cannot do, or that
+ * another variant does in the same way. */
 static bool has(enum bench_collective collective)
 {
     bool is_sum = collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE ||

@@ -84,15 +84,15 @@ static uint32_t neighbour(const uint32_t *host, uint32_t rank)
     return before > 0 ? before - 1 : rank;
 }
 
-/* Returns the way in which each host is divided: the first level at which two of its ranks differ
+/* Finds the way in which each host is divided: the first level at which two of its ranks differ
  * and all are known. TUTTI_CELL_LEVELS means that it is not divided. */
 static void find_levels(const struct tutti_fabric *fabric, const uint32_t *host, uint8_t *ret_level)
 {
     uint32_t nranks = (uint32_t)fabric->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++)
-        ret_level[rank] = TUTTI_CELL_LEVELS; /* host number `rank` does not exist, so there are
-                                                no more hosts */
+        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`; there are no more hosts
+                                                than ranks */
     for (int level = TUTTI_CELL_LEVELS - 1; level >= 0; level--)
         for (uint32_t rank = 0; rank < nranks; rank++)
             if (cell_at(fabric, rank, level) != cell_at(fabric, neighbour(host, rank), level))

@@ -121,7 +121,7 @@ static bool may_start(const struct machine *machine, uint32_t rank)
     return true;
 }
 
-/* A rank that leaves a barrier must have met all others in it. */
+/* True if the rank has met all others in the barrier, which it must before it leaves. */
 static bool has_met_all(const struct machine *machine, uint32_t rank)
 {
     uint32_t run = machine->ranks[rank].run;

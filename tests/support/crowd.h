@@ -55,7 +55,7 @@ bool member_is_unhappy(const struct member *member);
 /* Wait for all members of the crowd, without the library. */
 void member_meet(struct member *member);
 
-/* Returns the id that rank 0 makes for all ranks. Collective over the crowd; may be called
+/* Gets the id that rank 0 makes for all ranks. Collective over the crowd; may be called
  * again. */
 void member_share_id(struct member *member, tuttiUniqueId *ret_id);
 

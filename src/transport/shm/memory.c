@@ -92,7 +92,7 @@ static int make_file(size_t size, uint64_t *ret_inode)
     return fd;
 }
 
-/* Limits, as fractions of the machine's total memory and of its free memory. */
+/* True if `size` is within a fraction of the machine's total memory, or of its free memory. */
 static bool is_within(size_t size, int pages_name, size_t divisor)
 {
     long pages = sysconf(pages_name);

@@ -76,7 +76,7 @@ static bool cma_reach(const struct tutti_fabric *fabric, int peer)
     return tutti_route_cma(fabric, fabric->rank, peer);
 }
 
-/* Returns the sizes from which a connection of "cma" exposes its bytes. */
+/* Sets the sizes from which a connection of "cma" exposes its bytes. */
 static void set_thresholds(struct shm_conn *shm)
 {
     size_t threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);

@@ -214,7 +214,7 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         fabric->tcp->nmissing--;
 }
 
-/* The rank before this one tells its number and chain. */
+/* Takes the words of the rank before this one: its number and chain. */
 static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp_purpose purpose;

@@ -53,8 +53,8 @@ static void note_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(secret, "note", 0, ret_secret);
 }
 
-/* The address of the peer's listener: the other end of a connection to it, else the address that is
- * tried first. */
+/* Finds the address of the peer's listener: the other end of a connection to it, else the address
+ * that is tried first. */
 static bool find_address(const struct tutti_fabric *fabric, int peer,
                          struct tutti_address *ret_address)
 {

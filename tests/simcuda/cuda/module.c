@@ -191,7 +191,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks,
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* True if this launch is possible. */
+/* Checks that this launch is possible. */
 static int check_launch(const struct tutti_cu_function *function,
                         const struct tutti_cu_stream *stream, unsigned blocks, unsigned threads)
 {

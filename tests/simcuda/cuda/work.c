@@ -97,7 +97,7 @@ static bool tears(void *context, const void *at)
     return sim_memory_tears(((const struct share *)context)->device, at);
 }
 
-/* True if this is the work at which the device is lost. */
+/* Loses the device if this is the work at which it is to be lost. */
 static void count_launch(struct sim_device *device)
 {
     uint64_t n = __atomic_add_fetch(&device->nlaunches, 1, __ATOMIC_RELAXED);
