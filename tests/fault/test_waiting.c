@@ -17,7 +17,7 @@
 
 enum { NRANKS = 2, LATE = 1, LINES = 3, WARN_MS = 30 };
 
-/* Reads the text of stderr that the test catches, until `least` lines have `word`; false: too few. */
+/* Reads the stderr that the test catches, until `least` lines have `word`; false: too few. */
 static bool await_lines(const char *word, size_t least)
 {
     static char text[65536];
