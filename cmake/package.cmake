@@ -48,7 +48,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION
     "${PROJECT_DESCRIPTION}: launcher, tools and measuring programs")
 
-# Debian wants the licence under the name of each package. Elsewhere it is installed once.
+# Debian wants the license under the name of each package. Elsewhere it is installed once.
 set(package_library ${library_package})
 set(package_development libtutti-dev)
 set(package_programs tutti-tools)

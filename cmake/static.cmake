@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The static library. It holds one object, which the linker makes of the others: optimised as a
+# The static library. It holds one object, which the linker makes of the others: optimized as a
 # whole like the shared library, so that its users need neither this compiler nor its plugin for
-# link-time optimisation, and with the public names alone, so that no other name can clash with theirs.
+# link-time optimization, and with the public names alone, so that no other name can clash with theirs.
 set(static_object ${CMAKE_CURRENT_BINARY_DIR}/tutti-$<CONFIG>.o)
 separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
 set(optimised -flto=auto -flinker-output=nolto-rel -O3 -ffp-contract=off)

@@ -4,8 +4,7 @@
  *     tutti-run -n 4 ./03_from_environment
  *     mpirun -n 4 ./03_from_environment           (also srun, torchrun --no-python)
  *
- * Started by hand it is a communicator of one rank, which is as good as any.
- */
+ * Without a launcher it is a communicator of one rank, and everything works in the same way. */
 #include <tutti.h>
 
 #include <stdio.h>

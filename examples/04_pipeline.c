@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pipeline: blocks of data pass through all ranks, each of which works on them. While a rank
- * works on one block, the next one comes in and the one before goes out: send and receive in one
+ * A pipeline: blocks of data pass through all ranks, and each rank works on them. While a rank
+ * works on one block, it receives the next one and sends the one before. Send and receive in one
  * group progress at the same time and never deadlock.
  *
  *         blocks ->  rank 0  ->  rank 1  ->  rank 2  ->  rank 3  -> checked
- *                     x + 1       x + 1       x + 1       x + 1
- */
+ *                     x + 1       x + 1       x + 1       x + 1 */
 #include <tutti.h>
 
 #include <pthread.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communication behind computation, as in training: gradients are made layer by layer, and the sum
- * of one layer's travels on a host stream while the next layer's are computed. Calls on a stream
- * return at once; the stream runs them in order.
- */
+ * Communication behind computation, as in training. Gradients are made layer by layer. The sum of
+ * one layer's gradients travels on a host stream while the next layer's are computed. Calls on a
+ * stream return at once, and the stream runs them in order. */
 #include <tutti.h>
 
 #include <pthread.h>
@@ -27,7 +26,7 @@ static void must(tuttiResult_t result, const char *call)
     exit(1);
 }
 
-/* What a backward pass would do. */
+/* The work of a backward pass. */
 static void compute(float *gradient, int layer, int rank)
 {
     for (int i = 0; i < COUNT; i++)

@@ -2,51 +2,54 @@
  *
  * Tutti: collective communication between ranks.
  *
- * A communicator joins `nranks` ranks: threads of one process, processes of one
- * host, processes of many hosts, in any mix. Each rank calls the same
- * collectives in the same order. Argument order, group semantics, data types,
- * operations and result codes are NCCL's.
+ * A communicator joins `nranks` ranks. A rank is a thread or a process, and the ranks of one
+ * communicator may be on one host or on many, in any mix. Each rank calls the same collectives in
+ * the same order. Argument order, group semantics, data types, operations and result codes are
+ * NCCL's. docs/glossary.md defines the terms.
  *
- * Conventions that hold for every function, unless it says otherwise:
+ * These conventions hold for every function, unless its comment says otherwise:
  *
- *  - Results. A function returns tuttiSuccess, or a code that tuttiResult_t describes;
- *    tuttiGetLastError() then has one line that names the argument and the cure.
- *    Output arguments change only on success.
- *  - Counts are in elements of the given data type, never bytes. A count of 0 is valid.
- *  - Buffers are host or device memory aligned to the size of one element, and belong to the
- *    library from the call until the operation is complete. Both buffers of a call must be host
- *    memory, or both device memory. Input and output must not overlap, except exactly in place as
- *    each function says.
- *    A buffer may be NULL when its count is 0.
- *  - Streams. With stream NULL the operation is complete when the call returns
- *    (inside a group: when the outermost tuttiGroupEnd returns). With a stream
- *    made by tuttiHostStreamCreate the call returns at once and the operation
- *    runs in the order of that stream. With device memory the stream is CUDA's, a cudaStream_t or
- *    CUstream cast to tuttiStream_t: the operation is enqueued there, and may be captured in a
- *    graph. A call on device memory with stream NULL waits for the context's default stream first.
- *    Ranks that share a GPU in one process need streams of their own, or NULL.
+ *  - Results. A function returns tuttiSuccess, or a code that tuttiResult_t describes.
+ *    tuttiGetLastError() then returns one line that names the argument and the cure. Output
+ *    arguments change only on success. The comment of a function lists the errors that are
+ *    particular to it. In addition, every function returns tuttiInvalidArgument for a NULL pointer
+ *    that it must read or write, and for a handle that is not valid. A call on a communicator that
+ *    has failed returns the error of that failure.
+ *  - Counts are in elements of the given data type, never in bytes. A count of 0 is valid.
+ *  - Buffers are host or device memory that is aligned to the size of one element. They belong to
+ *    the library from the call until the operation is complete. Both buffers of a call must be host
+ *    memory, or both must be device memory. Input and output must not overlap, except exactly in
+ *    place as each function says. A buffer may be NULL when its count is 0.
+ *  - Streams. With stream NULL the operation is complete when the call returns. Inside a group it
+ *    is complete when the outermost tuttiGroupEnd returns. With a stream made by
+ *    tuttiHostStreamCreate the call returns at once, and the operation runs in the order of that
+ *    stream. With device memory the stream is a cudaStream_t or CUstream that is cast to
+ *    tuttiStream_t. The operation is enqueued there, and may be captured in a CUDA graph. A call on
+ *    device memory with stream NULL waits for the context's default stream first. Ranks that share
+ *    a GPU in one process must use different streams, or NULL.
  *  - GPUs. A rank is on the GPU that config.device names. Without config.device it is on the GPU of
- *    the CUDA context that is current when its communicator is made, or in a split on that of its
- *    parent. One communicator may have ranks on GPUs and ranks on CPUs. If all its ranks are on
- *    GPUs, all must pass host memory in a call, or all device memory; a call without buffers and
- *    stream runs where the previous call ran, on the host or on the GPUs.
- *  - Threads. Different communicators may be used by different threads at the same time. One
- *    communicator may be used by one thread at a time: while a thread is inside a call on it, a
- *    call of another thread does nothing and returns tuttiInvalidUsage, and the message names the
- *    call of the first. Threads may take turns. A call with a stream ends when it returns, even if
- *    its operation is still running. Any thread may call tuttiCommAbort, tuttiCommGetAsyncError,
- *    tuttiCommCount, tuttiCommUserRank, tuttiCommGetName, tuttiCommHostCount,
- *    tuttiCommGetRankInfo and tuttiGetLastError at any time.
- *  - Order. Operations on one communicator run in the order of their calls,
- *    also when they are issued on different streams. If the ranks' GPUs can access each other's
- *    memory, operations on host memory and operations on device memory are ordered separately.
- *  - Determinism. All ranks receive identical bits, and the same call on the
- *    same communicator gives the same bits on every run.
+ *    the CUDA context that is current when its communicator is made. In a split it is then on the
+ *    GPU of its parent. One communicator may have ranks on GPUs and ranks on CPUs. If all ranks are
+ *    on GPUs, then in each call either all must pass host memory or all must pass device memory. A
+ *    call with neither buffers nor a stream runs where the previous call ran: on the host or on the
+ *    GPUs.
+ *  - Threads. Different threads may use different communicators at the same time. One thread at a
+ *    time may use a communicator, and threads may take turns. While a thread is inside a call on a
+ *    communicator, a call of another thread has no effect and returns tuttiInvalidUsage. The
+ *    message then names the call of the first thread. A call with a stream ends when it returns,
+ *    even if its operation is still running. Any thread may call tuttiCommAbort,
+ *    tuttiCommGetAsyncError, tuttiCommCount, tuttiCommUserRank, tuttiCommGetName,
+ *    tuttiCommHostCount, tuttiCommGetRankInfo and tuttiGetLastError at any time.
+ *  - Order. Operations on one communicator run in the order of their calls, also when they are
+ *    issued on different streams. If the ranks' GPUs can access each other's memory, operations on
+ *    host memory and operations on device memory are ordered separately.
+ *  - Determinism. All ranks receive identical bits. The same call on the same communicator gives
+ *    the same bits on every run.
  *  - Every wait ends. An operation ends in success, or in an error that names the rank and the
- *    collective: when a peer dies, when ranks call different collectives, or when a deadline
- *    (tuttiConfig_t) passes; a deadline can be turned off. Such an
- *    error leaves the communicator aborted: destroy it. Errors of arguments
- *    (tuttiInvalidArgument) leave it as it was.
+ *    collective. It ends in an error when a peer dies, when ranks call different collectives, or
+ *    when a deadline (tuttiConfig_t) passes. A deadline can be turned off. Such an error leaves the
+ *    communicator aborted, and the caller must destroy it. After an error of an argument
+ *    (tuttiInvalidArgument) the communicator is as it was before the call.
  */
 #ifndef TUTTI_H
 #define TUTTI_H
@@ -59,15 +62,15 @@
 extern "C" {
 #endif
 
-/* The version of this header; docs/versioning.md says what it promises. */
+/* The version of this header. docs/versioning.md says what each part of it promises. */
 #define TUTTI_MAJOR 0
-/* The same. */
+/* See TUTTI_MAJOR. */
 #define TUTTI_MINOR 1
-/* The same. */
+/* See TUTTI_MAJOR. */
 #define TUTTI_PATCH 0
-/* Encoded as NCCL does: major * 10000 + minor * 100 + patch. */
+/* One number for a version, encoded as NCCL does: major * 10000 + minor * 100 + patch. */
 #define TUTTI_VERSION(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
-/* The code of this header; tuttiGetVersion gives the library's. */
+/* The version code of this header. tuttiGetVersion returns that of the library. */
 #define TUTTI_VERSION_CODE TUTTI_VERSION(TUTTI_MAJOR, TUTTI_MINOR, TUTTI_PATCH)
 
 #if defined(__GNUC__)
@@ -78,27 +81,28 @@ extern "C" {
 
 /* ---- types ---------------------------------------------------------------- */
 
-/* One rank's handle on a communicator. */
+/* The handle of one rank on a communicator. */
 typedef struct tuttiComm *tuttiComm_t;
 
-/* An in-order queue of operations on host buffers; NULL is "complete at return". */
+/* An in-order queue of operations. NULL means that a call is complete when it returns. */
 typedef struct tuttiStream *tuttiStream_t;
 
-/* The codes are NCCL's, for the same failures. */
+/* Result codes. They are NCCL's codes, for the same failures. After a code marked "aborted" every
+ * further call on the communicator returns that code, and the caller must destroy it. */
 typedef enum {
     tuttiSuccess = 0,
-    tuttiUnhandledCudaError = 1, /* a device call failed; the communicator is aborted */
+    tuttiUnhandledCudaError = 1, /* a call of the CUDA driver failed; aborted */
     tuttiSystemError = 2,        /* the operating system refused something; aborted */
-    tuttiInternalError = 3,      /* a bug of this library; aborted */
+    tuttiInternalError = 3,      /* there is a bug in this library; aborted */
     tuttiInvalidArgument = 4,    /* the call had no effect; the communicator is as before */
-    tuttiInvalidUsage = 5,       /* calls that do not fit together, here or between ranks */
+    tuttiInvalidUsage = 5,       /* calls do not match: on this rank, or between ranks (aborted) */
     tuttiRemoteError = 6,        /* a peer died, left, or cannot be reached; aborted */
-    tuttiInProgress = 7,         /* not an error: ask again */
+    tuttiInProgress = 7,         /* the call is not finished; this is not an error */
     tuttiTimeout = 8,            /* a deadline passed; aborted */
     tuttiNumResults = 9
 } tuttiResult_t;
 
-/* Types of elements, with NCCL's numbers. */
+/* Types of elements. They have NCCL's numbers. */
 typedef enum {
     tuttiInt8 = 0, tuttiChar = 0,
     tuttiUint8 = 1,
@@ -115,71 +119,73 @@ typedef enum {
     tuttiNumTypes = 12
 } tuttiDataType_t;
 
-/* Reductions. Integers wrap around. Types narrower than 32 bits of floating
- * point are summed and multiplied in float32 and rounded once, to nearest even.
- * Min and max of floating types propagate NaN and order -0 before +0 (IEEE
- * 754-2019 minimum and maximum). Average is the sum times 1/nranks; of integers
- * the sum divided by nranks, rounded toward zero. */
+/* Reductions. Integers wrap around. Floating types narrower than 32 bits are summed and multiplied
+ * in float32, and the result is rounded once, to nearest even. Min and max of floating types
+ * propagate NaN and order -0 before +0 (IEEE 754-2019 minimum and maximum). The average of floating
+ * types is the sum times 1/nranks. The average of integers is the sum divided by nranks, rounded
+ * toward zero. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,
     tuttiMax = 2,
     tuttiMin = 3,
     tuttiAvg = 4,
-    tuttiNumOps = 5,         /* the first operation made by tuttiRedOpCreatePreMulSum */
+    tuttiNumOps = 5,         /* operations made by tuttiRedOpCreatePreMulSum begin here */
     tuttiMaxRedOp = 0x7fffffff
 } tuttiRedOp_t;
 
-/* Where the scalar of a pre-multiplied sum lives. */
+/* Where the scalar of a pre-multiplied sum is stored. */
 typedef enum {
     tuttiScalarDevice = 0,       /* read when the operation runs; must stay valid until then */
     tuttiScalarHostImmediate = 1 /* read before tuttiRedOpCreatePreMulSum returns */
 } tuttiScalarResidence_t;
 
-/* Size of a tuttiUniqueId. */
+/* Size of a tuttiUniqueId in bytes. */
 #define TUTTI_UNIQUE_ID_BYTES 128
 
-/* Names a communicator to be formed: where its ranks meet, and the secret that
- * they share. Move it to all ranks by any means; whoever holds it can join.
- * Plain bytes, without pointers. */
+/* The identity of a communicator that is to be formed. It holds the address at which the ranks meet
+ * and the secret that they share. It is plain bytes without pointers, so it can be moved to all
+ * ranks by any means. Any process that holds it can join. */
 typedef struct {
-    char internal[TUTTI_UNIQUE_ID_BYTES]; /* of meaning to the library alone */
+    char internal[TUTTI_UNIQUE_ID_BYTES]; /* only the library interprets these bytes */
 } tuttiUniqueId;
 
 /* ---- configuration -------------------------------------------------------- */
 
-/* Marks an initialised tuttiConfig_t. */
+/* Marks an initialized tuttiConfig_t. */
 #define TUTTI_CONFIG_MAGIC 0x54757474u
-/* An int of tuttiConfig_t that takes its default. */
+/* The value of an int field of tuttiConfig_t that takes its default. */
 #define TUTTI_CONFIG_UNDEF_INT INT_MIN
 
-/* How a communicator behaves. Always start from TUTTI_CONFIG_INITIALIZER and
- * change what you need; undefined fields take the default. The environment
- * variables named below override it. Later versions add fields at the end; `size`
- * tells the library which ones the caller knows. */
+/* How a communicator behaves. Always start from TUTTI_CONFIG_INITIALIZER and change the fields that
+ * you need; every other field takes its default. The environment variables named below override the
+ * fields. Later versions add fields at the end. `size` tells the library which fields the caller
+ * knows. */
 typedef struct {
     size_t size;          /* the initializer sets this and the next two fields */
     unsigned int magic;   /* TUTTI_CONFIG_MAGIC */
     unsigned int version; /* TUTTI_VERSION_CODE of the caller's header */
-    /* 1 (default): initialisation returns when the communicator is ready.
-     * 0: it returns tuttiInProgress, and calls of tuttiCommGetAsyncError continue it until
-     * they report that the communicator is ready. */
+    /* With 1 (default) initialization returns when the communicator is ready. With 0 it returns
+     * tuttiInProgress, and calls of tuttiCommGetAsyncError continue it until they report that the
+     * communicator is ready. */
     int blocking;
-    /* Deadline for forming the communicator in ms (default 120000). TUTTI_INIT_TIMEOUT_MS. */
+    /* Deadline for forming the communicator in milliseconds (default 120000). The variable
+     * TUTTI_INIT_TIMEOUT_MS overrides it. */
     int initTimeoutMs;
-    /* Deadline for each operation in ms (default 1800000; 0: none). TUTTI_TIMEOUT_MS. */
+    /* Deadline for each operation in milliseconds (default 1800000). 0 means none. The variable
+     * TUTTI_TIMEOUT_MS overrides it. */
     int timeoutMs;
-    /* Shown in messages and by tuttiCommGetName; copied, up to 63 characters. NULL: none. For a
-     * communicator from the environment or a store it must be the same on all ranks, which find
-     * each other by it. */
+    /* A name that messages and tuttiCommGetName show. Up to 63 characters of it are copied. NULL
+     * means no name. For a communicator from the environment or a store it must be the same on all
+     * ranks, because they find each other by it. */
     const char *commName;
-    /* The GPU of this rank, by its CUDA number; -1: none, the rank is on the CPU. Default: in a
-     * split the GPU of the parent, otherwise the GPU of the CUDA context that is current on the
-     * calling thread, or none without a context. */
+    /* The GPU of this rank, by its CUDA number. With -1 the rank is on the CPU. By default a split
+     * uses the GPU of the parent. Otherwise the default is the GPU of the CUDA context that is
+     * current on the calling thread, or the CPU without a context. */
     int device;
 } tuttiConfig_t;
 
-/* Every field undefined: all defaults. */
+/* A configuration in which every field takes its default. */
 #define TUTTI_CONFIG_INITIALIZER                                              \
     {                                                                         \
         sizeof(tuttiConfig_t), TUTTI_CONFIG_MAGIC, TUTTI_VERSION_CODE,        \
@@ -189,105 +195,125 @@ typedef struct {
 
 /* ---- library -------------------------------------------------------------- */
 
-/* The library's version code (TUTTI_VERSION_CODE of its build). */
+/* Store the library's version code in *version (TUTTI_VERSION_CODE of its build). Thread-safe. */
 TUTTI_API tuttiResult_t tuttiGetVersion(int *version);
 
-/* The version for people: "0.1.0", with the revision of the source in parentheses where the build
- * knows it. A constant; never NULL. Thread-safe. */
+/* The version as text: "0.1.0", followed by the revision of the source in parentheses if the build
+ * knows it. It is a constant and never NULL. Thread-safe. */
 TUTTI_API const char *tuttiGetVersionString(void);
 
-/* A constant, readable name for `result`. Never NULL. Thread-safe. */
+/* A readable description of `result`. It is a constant and never NULL. Thread-safe. */
 TUTTI_API const char *tuttiGetErrorString(tuttiResult_t result);
 
-/* One line that says what failed last, why, and what to do: on `comm`, or on the
- * calling thread when `comm` is NULL. "" if nothing has failed. The text is
- * valid until the next failure on the calling thread. Thread-safe. */
+/* One line that says what failed last, why, and what to do. With a communicator it is the error
+ * that aborted `comm`, if there is one. With NULL, or if `comm` has not failed, it is the last
+ * error of the calling thread. It is "" if nothing has failed. The text belongs to the library and
+ * is valid until the next failure on the calling thread. Thread-safe. */
 TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
 
-/* Allocate `size` bytes of memory that is the fastest to communicate from, zeroed. Where a CUDA
- * context is current on the calling thread it is memory of that device, which the other GPUs of the
- * process may use, and which ranks in other processes map at the first calls on it; else memory of
- * the host, as of tuttiMemAllocHost. Free it with tuttiMemFree. Size 0 gives NULL. Thread-safe.
- * tuttiInvalidArgument: ptr is NULL, or no memory can have that size;
- * tuttiSystemError, tuttiUnhandledCudaError: out of memory. */
+/* Allocate `size` bytes of the kind of memory that is the fastest to communicate from. The memory
+ * is zeroed. If a CUDA context is current on the calling thread, it is memory of that device. The
+ * other GPUs of the process may use it, and ranks in other processes map it at the first calls that
+ * use it. Without a context it is host memory, as from tuttiMemAllocHost. Free it with
+ * tuttiMemFree. Size 0 gives NULL. Thread-safe.
+ *  - tuttiInvalidArgument: `ptr` is NULL, or no memory can have that size.
+ *  - tuttiSystemError, tuttiUnhandledCudaError: there is not enough memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);
 
-/* As tuttiMemAlloc, but always memory of the host: page-aligned, in huge pages where the kernel has
- * them (from 2 MiB on, and then committed at once). It is lent to the other ranks of the host,
- * which map it at the first calls on it. Lending needs a file descriptor for each allocation from
- * 64 KiB on, up to 128 in a process. A child made by fork shares the memory, rather than having a
- * copy. */
+/* Allocate `size` bytes of host memory, also if a CUDA context is current. The memory is zeroed and
+ * page-aligned. From 2 MiB on it is in huge pages if the kernel has them, and is then committed at
+ * once. It is lent to the other ranks of the host, which map it at the first calls that use it.
+ * Lending needs a file descriptor for each allocation of 64 KiB or more, up to 128 in a process.
+ * After fork the child shares the memory with its parent and has no copy of it. Everything else is
+ * as for tuttiMemAlloc. */
 TUTTI_API tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size);
 
-/* Free memory of tuttiMemAlloc or tuttiMemAllocHost; NULL is ignored. Operations on it must be
- * complete, also those that an open group holds: these are not looked for. Thread-safe.
- * tuttiInvalidArgument: not an address that one of them gave. */
+/* Free memory from tuttiMemAlloc or tuttiMemAllocHost. NULL is ignored. Operations on the memory
+ * must be complete, and no open group may hold a call on it; the library does not check this.
+ * Thread-safe.
+ *  - tuttiInvalidArgument: `ptr` is not an address that one of these functions returned. */
 TUTTI_API tuttiResult_t tuttiMemFree(void *ptr);
 
 /* ---- forming communicators -------------------------------------------------- */
 
 /* Make a new id and open the address at which its ranks will meet. Call it once for each
- * communicator, in a process that will hold one of the ranks, and pass the id to all others: an id
- * serves one communicator. The process that made the id accepts the other ranks while its rank
- * initialises. Thread-safe.
- * tuttiSystemError: no usable network interface. */
+ * communicator, in a process that will hold one of the ranks, and pass the id to all other ranks.
+ * An id serves one communicator. The process that made the id accepts the other ranks while its own
+ * rank initializes. Thread-safe.
+ *  - tuttiSystemError: there is no usable network interface. */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId *uniqueId);
 
-/* Join the communicator `commId` of `nranks` ranks as number `rank`. Returns when
- * all ranks have joined. Inside a group, joining happens at tuttiGroupEnd, so
- * that one thread may hold several ranks; *comm is set by then.
- * tuttiInvalidArgument: rank or nranks out of range, corrupted id;
- * tuttiInvalidUsage: ranks disagree on nranks, two claim one number, or this process made the id
- * and it has been used;
- * tuttiRemoteError: a rank gave up, or nobody serves the id any more: it has been used, or the
- * process that made it has ended;
- * tuttiTimeout: the root is unreachable or silent, or ranks are missing (named). */
+/* Join the communicator `commId` of `nranks` ranks as number `rank`. The call returns when all
+ * ranks have joined. Inside a group the rank joins at tuttiGroupEnd, so that one thread may hold
+ * several ranks, and *comm is set by the time that tuttiGroupEnd returns. The caller owns the new
+ * handle and frees it with tuttiCommDestroy.
+ *  - tuttiInvalidArgument: `rank` or `nranks` is out of range, or the id is corrupted.
+ *  - tuttiInvalidUsage: ranks disagree on `nranks`, or two claim one number, or this process made
+ *    the id and it has been used.
+ *  - tuttiRemoteError: a rank gave up, or no process serves the id any more. Then the id has been
+ *    used, or the process that made it has ended.
+ *  - tuttiTimeout: the process that made the id is unreachable or silent, or ranks are missing. The
+ *    message names them. */
 TUTTI_API tuttiResult_t tuttiCommInitRank(tuttiComm_t *comm, int nranks, tuttiUniqueId commId,
                                           int rank);
 
-/* As tuttiCommInitRank, with a configuration (NULL: the default). */
+/* Join as with tuttiCommInitRank, with a configuration. `config` is read before the call returns.
+ * NULL means the default configuration. */
 TUTTI_API tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t *comm, int nranks, tuttiUniqueId commId,
                                                 int rank, const tuttiConfig_t *config);
 
-/* Make a communicator of `ndev` ranks, all of the calling process: comms[i] is
- * rank i, on GPU devlist[i], or on the CPU where that is -1. A GPU may be named more than once.
- * `devlist` NULL: all are on the CPU. Use them from `ndev` threads, or from one thread inside
- * groups. */
+/* Make a communicator of `ndev` ranks that are all in the calling process. comms[i] is the handle
+ * of rank i, which is on GPU devlist[i]. If devlist[i] is -1 it is on the CPU. A GPU may appear
+ * more than once. If `devlist` is NULL, all ranks are on the CPU. Use the handles from `ndev`
+ * threads, or from one thread inside groups.
+ *  - tuttiInvalidUsage: a group is open on this thread. */
 TUTTI_API tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int *devlist);
 
-/* Join the communicator that the environment describes, as set by tutti-run
- * (TUTTI_RANK, TUTTI_NRANKS, TUTTI_ROOT, TUTTI_SECRET), torchrun (RANK, WORLD_SIZE, MASTER_ADDR,
- * MASTER_PORT), Open MPI (OMPI_COMM_WORLD_*), MPICH (PMI_*) or Slurm (SLURM_*), in this order.
- * docs/launchers.md says what each needs. Without any of these variables the communicator has one
- * rank. tuttiInvalidUsage: a variable is missing or malformed (named).
+/* Join the communicator that the environment describes. The launchers are tried in this order:
+ *  - tutti-run (TUTTI_RANK, TUTTI_NRANKS, TUTTI_ROOT, TUTTI_SECRET);
+ *  - torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT);
+ *  - Open MPI (OMPI_COMM_WORLD_*);
+ *  - MPICH (PMI_*);
+ *  - Slurm (SLURM_*).
  *
- * Call it once for each communicator; no barrier is needed between calls. The n-th call of a rank
+ * docs/launchers.md says what each of them needs. Without any of these variables the communicator
+ * has one rank.
+ *
+ * Call it once for each communicator. No barrier is needed between calls. The n-th call of a rank
  * with a config.commName, or without one, joins the n-th call of the other ranks with the same
  * name. So calls with the same name must come from one thread, in the same order on all ranks. To
  * form communicators in several threads at once, or several in a group, give each a commName of its
- * own, the same on all ranks. tuttiInvalidUsage: another living thread of the process has used the
- * name; the order of threads could differ between ranks and mix their communicators. */
+ * own that is the same on all ranks.
+ *  - tuttiInvalidUsage: a variable is missing or malformed, and the message names it. Or another
+ *    living thread of the process has used the name: the order of threads could differ between
+ *    ranks and mix their communicators. */
 TUTTI_API tuttiResult_t tuttiCommInitFromEnv(tuttiComm_t *comm, const tuttiConfig_t *config);
 
-/* Join through a store that all ranks reach: "file:DIRECTORY" (a directory on a
- * shared file system, made if absent, used by one job at a time and emptied by it), "unix:NAME" (a
- * socket of this host without a file; rank 0 listens there) or "tcp:HOST:PORT" (rank 0 listens
- * there). `secret` is any text that all ranks share and strangers do not know; NULL means only the
- * store's address. A store serves any number of communicators; calls meet by config.commName and in
- * order, as in tuttiCommInitFromEnv.
- * tuttiInvalidUsage: another job uses the store, or another thread forms communicators of that name
- * there; with TUTTI_ENCRYPT a "tcp:" store without a secret; and as tuttiCommInitRank. */
+/* Join through a store that all ranks reach. `store` has one of these forms:
+ *  - "file:DIRECTORY" is a directory on a shared file system. It is made if it is absent. One job
+ *    at a time uses it, and empties it.
+ *  - "unix:NAME" is a socket of this host without a file. Rank 0 listens there.
+ *  - "tcp:HOST:PORT" is a TCP address. Rank 0 listens there.
+ *
+ * `secret` is any text that all ranks share and strangers do not know. With NULL every process that
+ * knows the address of the store can join. A store serves any number of communicators. Calls meet
+ * by config.commName and in order, as in tuttiCommInitFromEnv. Errors are those of
+ * tuttiCommInitRank, and:
+ *  - tuttiInvalidUsage: another job uses the store, or another thread forms communicators of that
+ *    name there. Or TUTTI_ENCRYPT is set and a "tcp:" store has no secret. */
 TUTTI_API tuttiResult_t tuttiCommInitStore(tuttiComm_t *comm, int nranks, int rank,
                                            const char *store, const char *secret,
                                            const tuttiConfig_t *config);
 
-/* An all-gather that the caller provides: contribute `bytes` bytes at `input`; on
- * return `output` holds those of all ranks, rank 0 first. Returns 0, or nonzero on failure. It may
- * block, and is called a few times, in the same order on all ranks. */
+/* An all-gather that the caller provides. It contributes `bytes` bytes at `input`. On return
+ * `output` holds the contributions of all ranks, rank 0 first. `context` is the pointer that was
+ * passed to tuttiCommInitCallback. It returns 0, or nonzero on failure. It may block. The library
+ * calls it a few times, in the same order on all ranks. */
 typedef int (*tuttiAllGatherFn_t)(void *context, const void *input, void *output, size_t bytes);
 
-/* Join by means of the caller's own all-gather (MPI, a parameter server, ...),
- * called on the calling thread before this returns. Always blocking. */
+/* Join by means of the caller's own all-gather (MPI, a parameter server, ...). It is called on the
+ * calling thread before this function returns. This function always blocks. Errors are those of
+ * tuttiCommInitRank. */
 TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t *comm, int nranks, int rank,
                                               tuttiAllGatherFn_t allGather, void *context,
                                               const tuttiConfig_t *config);
@@ -295,49 +321,52 @@ TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t *comm, int nranks, int
 /* The color of a rank that joins no new communicator of a split. */
 #define TUTTI_SPLIT_NOCOLOR (-1)
 
-/* Split `comm`: ranks with equal `color` (>= 0) form a new communicator, ordered
- * by `key`, ties by rank. Ranks with TUTTI_SPLIT_NOCOLOR take part in the call and
- * get NULL. Collective over `comm`, which stays usable; complete at return.
- * Inside a group it takes place at tuttiGroupEnd. `config` NULL: the parent's. */
+/* Split `comm`. Ranks with equal `color` (>= 0) form a new communicator. They are ordered by `key`,
+ * and by rank in `comm` if their keys are equal. Ranks with TUTTI_SPLIT_NOCOLOR take part in the
+ * call and get NULL. The call is collective over `comm`, which stays usable. It is complete when it
+ * returns. Inside a group the split takes place at tuttiGroupEnd. If `config` is NULL, the new
+ * communicator has the configuration of its parent. The caller owns the new handle. */
 TUTTI_API tuttiResult_t tuttiCommSplit(tuttiComm_t comm, int color, int key, tuttiComm_t *newcomm,
                                        const tuttiConfig_t *config);
 
 /* ---- ending communicators ---------------------------------------------------------------- */
 
-/* Wait until all operations of this rank, also those on streams, are complete and all ranks have
- * called this. Afterwards only queries and tuttiCommDestroy are allowed. Collective.
- * tuttiInvalidUsage: an open group holds calls on it, or another thread is inside a call on it. */
+/* Wait until all ranks have called this function and all operations of this rank are complete, also
+ * those on streams. Afterwards only queries and tuttiCommDestroy are allowed. Collective.
+ *  - tuttiInvalidUsage: an open group holds calls on the communicator, or another thread is inside
+ *    a call on it. */
 TUTTI_API tuttiResult_t tuttiCommFinalize(tuttiComm_t comm);
 
-/* Free the communicator; operations still on streams are completed first. Not collective: it does
- * not wait for peers, whose operations with this rank must be complete. NULL is ignored.
- * tuttiInvalidUsage: an open group, of this thread or another one, holds calls on it, or another
- * thread is inside a call on it; the communicator is as before. */
+/* Free the communicator. Operations that are still on streams are completed first. The call is not
+ * collective and does not wait for peers. Operations of peers with this rank must be complete. NULL
+ * is ignored.
+ *  - tuttiInvalidUsage: an open group of this thread or another one holds calls on the
+ *    communicator, or another thread is inside a call on it. The communicator is as before. */
 TUTTI_API tuttiResult_t tuttiCommDestroy(tuttiComm_t comm);
 
-/* End all operations of the communicator, here and on its other ranks, with
- * tuttiRemoteError or tuttiInvalidUsage, from any thread at any time. The handle stays valid and
- * must still be freed by tuttiCommDestroy. */
+/* End all operations of the communicator, on this rank and on the others, with tuttiRemoteError or
+ * tuttiInvalidUsage. Any thread may call it at any time. The handle stays valid and must still be
+ * freed by tuttiCommDestroy. */
 TUTTI_API tuttiResult_t tuttiCommAbort(tuttiComm_t comm);
 
 /* ---- queries ------------------------------------------------------------------ */
 
-/* Number of ranks. */
+/* The number of ranks in the communicator. Any thread may call it. */
 TUTTI_API tuttiResult_t tuttiCommCount(tuttiComm_t comm, int *count);
 
 /* This rank's number. */
 TUTTI_API tuttiResult_t tuttiCommUserRank(tuttiComm_t comm, int *rank);
 
-/* The name of config.commName; "" without one. *name is valid until the communicator is
- * destroyed. Any thread. */
+/* The name from config.commName, or "" without one. *name belongs to the communicator and is valid
+ * until it is destroyed. Any thread may call it. */
 TUTTI_API tuttiResult_t tuttiCommGetName(tuttiComm_t comm, const char **name);
 
-/* Number of hosts that its ranks run on. Ranks are on one host when they have one operating system
- * and one network namespace, or one TUTTI_HOST_ID. Any thread. tuttiInvalidUsage: the communicator
- * is still being formed. */
+/* The number of hosts on which the ranks run. Two ranks are on one host if they share one operating
+ * system and one network namespace, or if they have the same TUTTI_HOST_ID. Any thread may call it.
+ *  - tuttiInvalidUsage: the communicator is still being formed. */
 TUTTI_API tuttiResult_t tuttiCommHostCount(tuttiComm_t comm, int *hosts);
 
-/* Bytes of a host's name, with its terminating zero. */
+/* Size of the name of a host in bytes, with its terminating zero. */
 #define TUTTI_HOST_NAME_MAX 64
 
 /* Where a rank runs. Later versions add fields at the end. */
@@ -347,110 +376,122 @@ typedef struct {
     int localRank;  /* its number among the ranks of that host, from 0, in the order of ranks */
     int localCount; /* number of ranks on that host */
     int pid;        /* its process id in its own pid namespace */
-    char hostName[TUTTI_HOST_NAME_MAX]; /* name of that host, up to the first dot */
+    char hostName[TUTTI_HOST_NAME_MAX]; /* name of that host, without its domain */
 } tuttiRankInfo_t;
 
-/* Where `rank` runs; any rank of the communicator may be asked about, without communication. Fills
- * *info, which is the caller's. Any thread. tuttiInvalidArgument: rank out of range, info->size not
- * set; tuttiInvalidUsage: the communicator is still being formed. */
+/* Report where `rank` runs. `rank` may be any rank of the communicator, and there is no
+ * communication. The function fills *info, which belongs to the caller. Any thread may call it.
+ *  - tuttiInvalidArgument: `rank` is out of range, or info->size is not set.
+ *  - tuttiInvalidUsage: the communicator is still being formed. */
 TUTTI_API tuttiResult_t tuttiCommGetRankInfo(tuttiComm_t comm, int rank, tuttiRankInfo_t *info);
 
-/* The state of the communicator: tuttiSuccess, tuttiInProgress while a
- * non-blocking initialisation goes on (it goes on in this call), or the error that aborted it.
- * Never blocks. Any thread, but one at a time while initialisation goes on. */
+/* Store the state of the communicator in *asyncError. It is tuttiSuccess, or the error that aborted
+ * the communicator. During a non-blocking initialization it is tuttiInProgress, and the
+ * initialization makes progress in this call. The call never blocks. Any thread may call it, but
+ * only one at a time during an initialization. */
 TUTTI_API tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t comm, tuttiResult_t *asyncError);
 
-/* What a communicator costs this process. */
+/* Memory and connections of a communicator in this process. */
 typedef struct {
     size_t size;               /* in: sizeof(tuttiMemStats_t) */
     size_t privateBytes;       /* heap of this rank */
-    size_t sharedBytes;        /* this rank's part of the host's segment, as touched so far */
-    size_t sharedReservedBytes; /* address space of the host's segment */
+    size_t sharedBytes;        /* part of the host's shared segment that this rank has touched */
+    size_t sharedReservedBytes; /* address space of the host's shared segment */
     int connections;           /* open connections of this rank */
     int sockets;               /* TCP sockets among them */
     size_t deviceBytes;        /* memory of this rank's GPU */
 } tuttiMemStats_t;
 
-/* Memory and connections of this rank now. It counts as a call on the communicator: one thread at a
- * time. */
+/* Report the memory and the connections that this rank has now. The call counts as a call on the
+ * communicator, so only one thread at a time may make it.
+ *  - tuttiInvalidArgument: stats->size is not set. */
 TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t *stats);
 
 /* ---- registration ----------------------------------------------------------------- */
 
-/* Let the ranks of `comm` access the allocation of device memory that holds `buff` directly, as
- * they access memory of tuttiMemAlloc, which needs no registration. Other device memory is copied
- * through memory of the communicator, unless all ranks are threads of one process. Local; it takes
- * effect some calls later, when all ranks have seen it. Host memory needs no registration, and
- * nothing is done for it. The `size` bytes at `buff` must lie in one allocation, and all of that
- * allocation is registered. In virtual memory (cuMemMap) each mapping is an allocation, and must be
- * accessible to all GPUs of the process that have ranks of `comm` (cuMemSetAccess).
- * tuttiInvalidArgument: memory that cannot be shared (of a stream-ordered pool, say), or of several
- * allocations. */
+/* Let the ranks of `comm` access the allocation of device memory that holds `buff` directly. Memory
+ * from tuttiMemAlloc is accessed in this way without registration. Other device memory is copied
+ * through memory of the communicator, unless all ranks are threads of one process. The call is
+ * local. It takes effect some calls later, when all ranks have seen it. Host memory needs no
+ * registration, and the function does nothing for it.
+ *
+ * The `size` bytes at `buff` must lie in one allocation, and all of that allocation is registered.
+ * In virtual memory (cuMemMap) each mapping is an allocation. All GPUs of the process that have
+ * ranks of `comm` must have access to it (cuMemSetAccess). *handle is for tuttiCommDeregister.
+ *  - tuttiInvalidArgument: the memory cannot be shared, for example because it is from a
+ *    stream-ordered pool, or it spans several allocations. */
 TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void *buff, size_t size, void **handle);
 
-/* Undo tuttiCommRegister, before the memory is freed. Operations on it must be complete. NULL is
- * ignored. */
+/* Undo tuttiCommRegister. Call it before the memory is freed, when the operations on it are
+ * complete. A NULL handle is ignored. */
 TUTTI_API tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void *handle);
 
-/* From now on operations of this rank on `comm` have a deadline of `timeoutMs`; 0: none. Operations
- * that wait already may keep theirs. Local; ranks may have different deadlines. TUTTI_TIMEOUT_MS
- * does not override it. tuttiInvalidArgument: timeoutMs is negative. */
+/* Set the deadline of this rank's later operations on `comm` to `timeoutMs` milliseconds. With 0
+ * they have none. Operations that are already waiting may keep their deadline. The call is local,
+ * and ranks may have different deadlines. TUTTI_TIMEOUT_MS does not override it.
+ *  - tuttiInvalidArgument: `timeoutMs` is negative. */
 TUTTI_API tuttiResult_t tuttiCommSetTimeout(tuttiComm_t comm, int timeoutMs);
 
 /* ---- tuning --------------------------------------------------------------------- */
 
-/* What tuttiCommTune shall measure. Start from TUTTI_TUNE_CONFIG_INITIALIZER; 0 and NULL are the
- * defaults. Later versions add fields at the end. */
+/* What tuttiCommTune measures. Start from TUTTI_TUNE_CONFIG_INITIALIZER. 0 and NULL mean the
+ * default of a field. Later versions add fields at the end. */
 typedef struct {
-    size_t size; /* as the initializer sets it */
-    /* Comma-separated, as in TUTTI_ALGORITHM: allreduce, reduce, broadcast, allgather,
-     * reduce_scatter, alltoall, gather, scatter, barrier. NULL: all of them. */
+    size_t size; /* the initializer sets this field */
+    /* Names that are separated by commas, as in TUTTI_ALGORITHM: allreduce, reduce, broadcast,
+     * allgather, reduce_scatter, alltoall, gather, scatter, barrier. NULL means all of them. */
     const char *collectives;
-    /* Sizes of the larger of a rank's two buffers, in bytes: from minBytes (4) by factors of 4, up
-     * to maxBytes. */
+    /* The smallest size in bytes (default 4). Sizes are those of the larger of a rank's two
+     * buffers. They grow by factors of 4 from minBytes up to maxBytes. */
     size_t minBytes;
-    /* The largest size (4 MiB, at most 1 GiB). Each rank allocates two buffers of it meanwhile. */
+    /* The largest size in bytes (default 4 MiB, at most 1 GiB). Each rank allocates two buffers of
+     * this size during the measurement. */
     size_t maxBytes;
-    /* Approximate limit of the time that it takes, in ms (10000). Sizes that are not measured by
-     * then are left out. */
+    /* Approximate limit of the measuring time in milliseconds (default 10000). Sizes that are not
+     * measured by then are left out. */
     int budgetMs;
 } tuttiTuneConfig_t;
 
-/* All defaults. */
+/* A tuning configuration in which every field takes its default. */
 #define TUTTI_TUNE_CONFIG_INITIALIZER { sizeof(tuttiTuneConfig_t), NULL, 0, 0, 0 }
 
-/* Measure which algorithms are the fastest on this communicator, and use them from now on. Calls
- * for which TUTTI_ALGORITHM or TUTTI_TUNE name an algorithm still use that one. The choices are
- * written to `file`, unless it is NULL, under a name made of processor, cores, ranks, hosts and
- * transports. Choices in it for other machines and collectives are kept. Later runs read the file
- * if TUTTI_TUNE_TABLE names it (docs/tuning.md). Collective, not inside a group; returns on all
- * ranks when the choices are in use. The arguments of rank 0 apply, and its file system; those of
- * other ranks are ignored.
- * tuttiInvalidArgument: config is not initialised, an unknown collective, an empty range of sizes;
- * tuttiInvalidUsage: inside a group, or the file cannot be read or written. Both on all ranks. */
+/* Measure which algorithms are the fastest on this communicator, and use them from now on. A call
+ * for which TUTTI_ALGORITHM or TUTTI_TUNE names an algorithm still uses that one. The function is
+ * collective, and a group must not be open. It returns on all ranks when the choices are in use.
+ *
+ * Unless `file` is NULL, rank 0 writes the choices to it. They are stored under a name made of
+ * processor, cores, ranks, hosts and transports. Choices in the file for other machines and
+ * collectives are kept. Later runs read the file if TUTTI_TUNE_TABLE names it (docs/tuning.md). The
+ * arguments of rank 0 apply, and its file system. Those of the other ranks are ignored. All ranks
+ * get the same error:
+ *  - tuttiInvalidArgument: `config` is not initialized, a collective is unknown, or the range of
+ *    sizes is empty.
+ *  - tuttiInvalidUsage: a group is open, or the file cannot be read or written. */
 TUTTI_API tuttiResult_t tuttiCommTune(tuttiComm_t comm, const char *file,
                                       const tuttiTuneConfig_t *config);
 
 /* How a call runs. Later versions add fields at the end. */
 typedef struct {
     size_t size;         /* in: sizeof(tuttiExplanation_t) */
-    char algorithm[96];  /* "ring", "hybrid[doublings=3]": options follow if they differ from
-                            the defaults; "file": one of TUTTI_SCHEDULE; on GPUs "LL", "LL128",
-                            "direct" */
-    char transport[32];  /* between the ranks: "threads", "cma", "shm", "shm+tcp", "tcp", "gpu";
-                            "self" where there is one rank */
+    char algorithm[96];  /* "ring", or "hybrid[doublings=3]" if options differ from the defaults.
+                            "file" is a schedule from TUTTI_SCHEDULE. On GPUs it is "LL", "LL128" or
+                            "direct". */
+    char transport[32];  /* between the ranks: "threads", "cma", "shm", "shm+tcp", "tcp" or "gpu".
+                            With one rank it is "self". */
     char reason[96];     /* what chose the algorithm: "by TUTTI_TUNE, line 3" */
 } tuttiExplanation_t;
 
-/* Report how a call would run on `comm`, without running it. `collective` is a name as in
- * TUTTI_ALGORITHM (allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather,
- * scatter, barrier), or allgatherv, reduce_scatterv or alltoallv. `count`, `datatype`, `op` and
- * `root` are those of the call; of a form with a count per rank, `count` is their mean. `op` and
- * `root` are ignored where the call has none. `buffer` is an address in the memory that the ranks
- * would pass: device memory, memory of tuttiMemAlloc, or other memory. It is not read, and NULL
- * means ordinary memory of the host. All ranks get the same answer if they pass the same kind of
- * memory. Local, does not block. tuttiInvalidArgument: an unknown name, type or operation, a root
- * that is no rank, or explanation->size is not set. */
+/* Report how a call would run on `comm`, without running it. The function is local and does not
+ * block. All ranks get the same answer if they pass the same kind of memory.
+ *
+ * `collective` is a name as in TUTTI_ALGORITHM (allreduce, reduce, broadcast, allgather,
+ * reduce_scatter, alltoall, gather, scatter, barrier), or allgatherv, reduce_scatterv or alltoallv.
+ * `count`, `datatype`, `op` and `root` are those of the call. For a form with a count per rank
+ * `count` is their mean. `op` and `root` are ignored if the call has none. `buffer` is an address
+ * in the kind of memory that the ranks would pass: device memory, memory from tuttiMemAlloc, or
+ * other memory. It is not read. NULL means ordinary host memory.
+ *  - tuttiInvalidArgument: the name, type or operation is unknown, `root` is not a rank, or
+ *    explanation->size is not set. */
 TUTTI_API tuttiResult_t tuttiCommExplain(tuttiComm_t comm, const char *collective,
                                          const void *buffer, size_t count,
                                          tuttiDataType_t datatype, tuttiRedOp_t op, int root,
@@ -458,226 +499,257 @@ TUTTI_API tuttiResult_t tuttiCommExplain(tuttiComm_t comm, const char *collectiv
 
 /* ---- custom reductions ---------------------------------------------------- */
 
-/* Make `op`: the sum of every rank's input multiplied by that rank's `scalar`,
- * one element of `datatype`. Valid for this communicator and data type until
- * tuttiRedOpDestroy. Local: ranks may use different scalars. */
+/* Make an operation that sums the inputs of all ranks, each multiplied by the `scalar` of its rank.
+ * `scalar` points to one element of `datatype`. *op is valid for this communicator and data type
+ * until tuttiRedOpDestroy. The call is local, and ranks may use different scalars. A communicator
+ * has at most 4096 operations at a time.
+ *  - tuttiInvalidArgument: `datatype` or `residence` is unknown.
+ *  - tuttiInvalidUsage: the communicator has as many operations as it can have. */
 TUTTI_API tuttiResult_t tuttiRedOpCreatePreMulSum(tuttiRedOp_t *op, void *scalar,
                                                   tuttiDataType_t datatype,
                                                   tuttiScalarResidence_t residence,
                                                   tuttiComm_t comm);
 
-/* Free `op`; operations already issued keep it alive. */
+/* Free `op`. Operations that were already issued with it still complete.
+ *  - tuttiInvalidArgument: `op` was not made on this communicator, or is already destroyed. */
 TUTTI_API tuttiResult_t tuttiRedOpDestroy(tuttiRedOp_t op, tuttiComm_t comm);
 
 /* ---- collectives ---------------------------------------------------------------- */
 
-/* recvbuff[i] on every rank = op over ranks of sendbuff[i], i < count.
- * In place: sendbuff == recvbuff.
- * Ring: Patarasuk and Yuan 2009. Recursive doubling: Thakur, Rabenseifner, Gropp 2005.
- * Circulant reduce-scatter and all-gather: Traff 2024. */
+/* Combine the inputs of all ranks with `op`, and give the result to all ranks: recvbuff[i] on every
+ * rank = op over ranks of sendbuff[i], i < count. In place: sendbuff == recvbuff. Algorithms: ring
+ * (Patarasuk and Yuan 2009), recursive doubling (Thakur, Rabenseifner, Gropp 2005), circulant
+ * reduce-scatter and all-gather (Traff 2024), and others. */
 TUTTI_API tuttiResult_t tuttiAllReduce(const void *sendbuff, void *recvbuff, size_t count,
                                        tuttiDataType_t datatype, tuttiRedOp_t op, tuttiComm_t comm,
                                        tuttiStream_t stream);
 
-/* As tuttiAllReduce, but only `root` receives; recvbuff is ignored elsewhere.
- * In place: sendbuff == recvbuff on root. */
+/* Combine the inputs of all ranks as tuttiAllReduce does, and give the result to `root` only.
+ * recvbuff is ignored on the other ranks. In place: sendbuff == recvbuff on root. */
 TUTTI_API tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t count,
                                     tuttiDataType_t datatype, tuttiRedOp_t op, int root,
                                     tuttiComm_t comm, tuttiStream_t stream);
 
-/* recvbuff on every rank = sendbuff of `root`, `count` elements; sendbuff is
- * ignored elsewhere. In place: sendbuff == recvbuff on root. */
+/* Copy the `count` elements of sendbuff on `root` to recvbuff on every rank. sendbuff is ignored on
+ * the other ranks. In place: sendbuff == recvbuff on root. */
 TUTTI_API tuttiResult_t tuttiBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                                        tuttiDataType_t datatype, int root, tuttiComm_t comm,
                                        tuttiStream_t stream);
 
-/* recvbuff = the sendbuffs of all ranks, `sendcount` elements each, rank 0
- * first. In place: sendbuff == recvbuff + rank * sendcount. */
+/* Concatenate the sendbuffs of all ranks in recvbuff on every rank, rank 0 first. Each rank
+ * contributes `sendcount` elements, so recvbuff has nranks * sendcount. In place: sendbuff ==
+ * recvbuff + rank * sendcount. */
 TUTTI_API tuttiResult_t tuttiAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
                                        tuttiDataType_t datatype, tuttiComm_t comm,
                                        tuttiStream_t stream);
 
-/* As tuttiAllGather with a count per rank: rank i gives recvcounts[i] elements,
- * which are placed at recvbuff + displs[i] elements everywhere. `recvcounts` and `displs` have
- * nranks entries, which are read before the call returns. displs NULL: packed. In place:
- * sendbuff == recvbuff + displs[rank].
+/* Gather as tuttiAllGather does, with a count for each rank. Rank i contributes recvcounts[i]
+ * elements, which every rank receives at recvbuff + displs[i] elements. `recvcounts` and `displs`
+ * have nranks entries, which are read before the call returns. If `displs` is NULL, the blocks
+ * follow each other without gaps. In place: sendbuff == recvbuff + displs[rank].
  *
- * All ranks must pass the same recvcounts; displs may differ. Ranks that pass other recvcounts
- * get tuttiInvalidUsage from this call, with the first entry that differs and both values; a peer
- * that cannot be told the reason gets tuttiRemoteError. Blocks that overlap in recvbuff are
- * refused with tuttiInvalidArgument; empty blocks overlap nothing. A call whose counts are all
- * zero still waits for its peers. */
+ * All ranks must pass the same `recvcounts`, but `displs` may differ. A call whose counts are all
+ * zero still waits for its peers.
+ *  - tuttiInvalidUsage: ranks passed different `recvcounts`. This call reports the first entry that
+ *    differs and both values. A peer that cannot be told the reason gets tuttiRemoteError.
+ *  - tuttiInvalidArgument: blocks overlap in recvbuff. Empty blocks overlap nothing. */
 TUTTI_API tuttiResult_t tuttiAllGatherV(const void *sendbuff, void *recvbuff,
                                         const size_t *recvcounts, const size_t *displs,
                                         tuttiDataType_t datatype, tuttiComm_t comm,
                                         tuttiStream_t stream);
 
-/* recvbuff[i] = op over ranks of sendbuff[rank * recvcount + i], i < recvcount.
- * In place: recvbuff == sendbuff + rank * recvcount. */
+/* Combine the inputs of all ranks with `op`, and give each rank one block of the result:
+ * recvbuff[i] = op over ranks of sendbuff[rank * recvcount + i], i < recvcount. sendbuff has nranks
+ * * recvcount elements. In place: recvbuff == sendbuff + rank * recvcount. */
 TUTTI_API tuttiResult_t tuttiReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
                                            tuttiDataType_t datatype, tuttiRedOp_t op,
                                            tuttiComm_t comm, tuttiStream_t stream);
 
-/* As tuttiReduceScatter with a count per rank: rank i receives recvcounts[i]
- * elements, found at sendbuff + displs[i]. Both arrays as in tuttiAllGatherV, with the same
- * errors, but blocks of sendbuff may overlap. In place: recvbuff == sendbuff + displs[rank]. */
+/* Combine as tuttiReduceScatter does, with a count for each rank. Rank i receives the result of the
+ * recvcounts[i] elements at sendbuff + displs[i] elements. The arrays and the errors are as for
+ * tuttiAllGatherV, but blocks of sendbuff may overlap. In place: recvbuff == sendbuff +
+ * displs[rank]. */
 TUTTI_API tuttiResult_t tuttiReduceScatterV(const void *sendbuff, void *recvbuff,
                                             const size_t *recvcounts, const size_t *displs,
                                             tuttiDataType_t datatype, tuttiRedOp_t op,
                                             tuttiComm_t comm, tuttiStream_t stream);
 
-/* Block i of recvbuff = block `rank` of rank i's sendbuff; blocks of `count`
- * elements, nranks * count in all. In place: sendbuff == recvbuff.
- * Pairwise, and Bruck et al. 1997. */
+/* Exchange one block between each two ranks: block i of recvbuff = block `rank` of rank i's
+ * sendbuff. A block has `count` elements, so each buffer has nranks * count. In place: sendbuff ==
+ * recvbuff. Algorithms: pairwise, Bruck et al. 1997, and others. */
 TUTTI_API tuttiResult_t tuttiAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
                                       tuttiDataType_t datatype, tuttiComm_t comm,
                                       tuttiStream_t stream);
 
-/* Send sendcounts[i] elements at sendbuff + sdispls[i] to rank i, receive
- * recvcounts[i] at recvbuff + rdispls[i] from it. Arrays of nranks entries, read before the call
- * returns; displacements in elements, NULL: packed. In place (sendbuff == recvbuff) needs equal
- * counts and displacements for sending and receiving.
+/* Send sendcounts[i] elements at sendbuff + sdispls[i] elements to rank i, and receive
+ * recvcounts[i] elements from it at recvbuff + rdispls[i] elements. The arrays have nranks entries,
+ * which are read before the call returns. If an array of displacements is NULL, its blocks follow
+ * each other without gaps. In place (sendbuff == recvbuff) needs equal counts and displacements for
+ * sending and receiving.
  *
- * recvcounts[i] must equal what rank i sends here, also where one of the two is zero. Else both
- * ranks get tuttiInvalidUsage from this call, with what one of them sends and the other expects;
- * other ranks may complete the call and learn of the failure in their next one. Blocks that overlap
- * in recvbuff are refused with tuttiInvalidArgument; empty blocks overlap nothing. A call whose
- * counts are all zero still waits for its peers. */
+ * recvcounts[i] must equal the number of elements that rank i sends to this rank, also if one of
+ * the two is zero. A call whose counts are all zero still waits for its peers.
+ *  - tuttiInvalidUsage: the counts of two ranks do not match. Both ranks get this error from this
+ *    call, and it says how many elements one of them sends and the other expects. Other ranks may
+ *    complete the call and learn of the failure in their next one.
+ *  - tuttiInvalidArgument: blocks overlap in recvbuff. Empty blocks overlap nothing. */
 TUTTI_API tuttiResult_t tuttiAlltoAllV(const void *sendbuff, const size_t *sendcounts,
                                        const size_t *sdispls, void *recvbuff,
                                        const size_t *recvcounts, const size_t *rdispls,
                                        tuttiDataType_t datatype, tuttiComm_t comm,
                                        tuttiStream_t stream);
 
-/* recvbuff on `root` = the sendbuffs of all ranks, `count` elements each;
- * recvbuff is ignored elsewhere. In place on root: sendbuff == recvbuff + root * count. */
+/* Concatenate the sendbuffs of all ranks in recvbuff on `root`, rank 0 first. Each rank contributes
+ * `count` elements. recvbuff is ignored on the other ranks. In place on root: sendbuff == recvbuff
+ * + root * count. */
 TUTTI_API tuttiResult_t tuttiGather(const void *sendbuff, void *recvbuff, size_t count,
                                     tuttiDataType_t datatype, int root, tuttiComm_t comm,
                                     tuttiStream_t stream);
 
-/* recvbuff of rank i = block i of root's sendbuff, `count` elements each; sendbuff
- * is ignored elsewhere. In place on root: recvbuff == sendbuff + root * count. */
+/* Give each rank one block of sendbuff on `root`: recvbuff of rank i = block i, `count` elements
+ * each. sendbuff is ignored on the other ranks. In place on root: recvbuff == sendbuff + root *
+ * count. */
 TUTTI_API tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_t count,
                                      tuttiDataType_t datatype, int root, tuttiComm_t comm,
                                      tuttiStream_t stream);
 
-/* The operation completes on no rank before all ranks have called it. (NCCL users write a one-byte
- * all-reduce for this.) Dissemination: Hensgen, Finkel, Manber 1988. */
+/* Wait for all ranks: the operation completes on no rank before all ranks have called it. NCCL has
+ * no such call, and its users write a one-element all-reduce instead. Algorithm: dissemination
+ * (Hensgen, Finkel, Manber 1988), and others. */
 TUTTI_API tuttiResult_t tuttiBarrier(tuttiComm_t comm, tuttiStream_t stream);
 
-/* Send to `peer`; the k-th send matches the k-th receive of a
- * pair, with equal count and type (checked). A send may return before the
- * receive has begun. Exchanges belong in a group, where they never deadlock. A message of a rank
- * to itself needs both of its calls in one group, in the same order among such messages and on the
- * same side (host or device memory); else tuttiInvalidUsage, from the call itself outside of
- * groups, from tuttiGroupEnd within. */
+/* Send `count` elements to `peer`. The k-th send of a pair of ranks matches the k-th receive, which
+ * must have the same count and type; the library checks this. A send may return before the receive
+ * has begun. Put sends and receives that depend on each other into one group, where they never
+ * deadlock. A message of a rank to itself needs both of its calls in one group. They must be in the
+ * same order among such messages, and on the same side (host or device memory).
+ *  - tuttiInvalidUsage: count or type differ from those of the receive. Or a message to itself
+ *    lacks its other call; outside a group this call returns the error, inside one tuttiGroupEnd
+ *    does. */
 TUTTI_API tuttiResult_t tuttiSend(const void *sendbuff, size_t count, tuttiDataType_t datatype,
                                   int peer, tuttiComm_t comm, tuttiStream_t stream);
-/* Receive from `peer`: the other side of tuttiSend. */
+/* Receive `count` elements from `peer`. It is the other side of tuttiSend, and has the same
+ * errors. */
 TUTTI_API tuttiResult_t tuttiRecv(void *recvbuff, size_t count, tuttiDataType_t datatype, int peer,
                                   tuttiComm_t comm, tuttiStream_t stream);
 
 /* ---- groups ---------------------------------------------------------------------- */
 
-/* Collect the calling thread's calls until the matching tuttiGroupEnd and run
- * them together: any mix of collectives, sends and receives on any number of
- * communicators, and initialisations. Groups nest; the outermost end runs them. Sends and receives
- * of a group progress at the same time; collectives of one communicator run in the order of
- * their calls. Until the group has ended its communicators and host streams cannot be destroyed,
- * and its buffers must stay valid. A group that is never ended runs nothing: when its thread or
- * the process ends, one line at log level `error` names the calls that it held, or says that
- * another thread was still in a group. */
+/* Open a group: collect the calling thread's calls until the matching tuttiGroupEnd, and run them
+ * together. A group may hold any mix of collectives, sends and receives on any number of
+ * communicators, and initializations. Groups nest, and the outermost end runs them. Sends and
+ * receives of a group progress at the same time. Collectives of one communicator run in the order
+ * of their calls.
+ *
+ * Until the group has ended, its communicators and host streams cannot be destroyed and its buffers
+ * must stay valid. A group that is never ended runs nothing. When its thread or the process ends,
+ * one line at log level `error` names the calls that it held, or says that another thread was still
+ * in a group. */
 TUTTI_API tuttiResult_t tuttiGroupStart(void);
 
-/* Run the group. With stream NULL everything is complete at return. If a call
- * inside the group failed on its arguments, nothing is run and its code is returned.
- * tuttiInvalidUsage, and nothing is run: no group is open on this thread, another thread is inside
- * a call on one of the group's communicators, or a message of a rank to itself lacks one of its
- * calls. */
+/* Run the group. With stream NULL all its operations are complete when the call returns. If a call
+ * inside the group failed on its arguments, nothing runs and that call's code is returned.
+ *  - tuttiInvalidUsage: no group is open on this thread, another thread is inside a call on one of
+ *    the group's communicators, or a message of a rank to itself lacks one of its calls. Nothing
+ *    runs. */
 TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 
 /* ---- mailboxes ---------------------------------------------------------------------- */
 
-/* A mailbox exchanges messages that are matched by sender and tag, in any order. Its messages
- * progress by themselves, beside the collectives of its communicator. They lie in host memory. All
- * functions of mailboxes and requests are thread-safe and take no part in groups. */
+/* A mailbox exchanges messages that are matched by sender and tag, in any order. Its messages make
+ * progress without further calls, beside the collectives of its communicator. They must be in host
+ * memory. All functions of mailboxes and requests are thread-safe, and none of them is part of a
+ * group. */
 typedef struct tuttiMailbox *tuttiMailbox_t;
-/* A message on its way: from tuttiMailboxSend or tuttiMailboxRecv to tuttiRequestWait. */
+/* A send or receive of a mailbox that has begun. tuttiMailboxSend and tuttiMailboxRecv make it, and
+ * tuttiRequestWait frees it. */
 typedef struct tuttiRequest *tuttiRequest_t;
 
-/* As the peer of a receive: any rank. */
+/* As the peer of a receive, it matches every rank. */
 #define TUTTI_ANY_RANK (-1)
-/* As the tag of a receive: any tag. */
+/* As the tag of a receive, it matches every tag. */
 #define TUTTI_ANY_TAG (-1)
 
-/* Make a mailbox of the ranks of `comm`. Collective, not inside a group. The mailbox has
- * connections of its own and may outlive `comm`; its deadline is that of `comm`. Local errors as
- * those of tuttiCommSplit. */
+/* Make a mailbox of the ranks of `comm`. The call is collective, and a group must not be open. The
+ * mailbox has its own connections and may outlive `comm`. Its deadline is that of `comm`. The
+ * caller owns it and frees it with tuttiMailboxDestroy. Local errors are those of
+ * tuttiCommSplit. */
 TUTTI_API tuttiResult_t tuttiMailboxCreate(tuttiComm_t comm, tuttiMailbox_t *mailbox);
 
-/* End the mailbox. Local. Messages that were sent and are complete can still be received. Requests
- * that are not complete end with tuttiInvalidUsage, and are still to be passed to
+/* Free the mailbox. The call is local. Peers can still receive messages whose sends are complete.
+ * Requests that are not complete end with tuttiInvalidUsage, and must still be passed to
  * tuttiRequestWait. Peers that wait for this rank alone get tuttiRemoteError. NULL is ignored. */
 TUTTI_API tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox);
 
-/* End all requests, here and on all other ranks, with an error. The mailbox can only be destroyed
- * then. */
+/* End all requests of the mailbox with an error, on this rank and on all others. After that the
+ * mailbox can only be destroyed. */
 TUTTI_API tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox);
 
-/* The same as tuttiCommSetTimeout, for waits that begin from now on. */
+/* Set the deadline of waits that begin from now on, as tuttiCommSetTimeout does. */
 TUTTI_API tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs);
 
-/* Begin to send `count` elements to `peer`, which may be the calling rank. `tag` is not negative.
- * Does not block. The buffer must stay as it is until the request is complete. That may be before
- * the receive has begun. A message meets the oldest receive that fits it; two messages to one rank
- * with one tag are received in the order in which they were sent.
- * tuttiInvalidArgument: bad peer, tag, type, count or buffer; nothing was sent. */
+/* Begin to send `count` elements to `peer`, which may be the calling rank. `tag` must not be
+ * negative. The call does not block. The buffer must not change until the request is complete,
+ * which may be before the receive has begun. A message goes to the oldest receive that matches it.
+ * Two messages to one rank with one tag are received in the order in which they were sent.
+ *  - tuttiInvalidArgument: peer, tag, type, count or buffer is not valid. Nothing was sent. */
 TUTTI_API tuttiResult_t tuttiMailboxSend(const void *sendbuff, size_t count,
                                          tuttiDataType_t datatype, int peer, int tag,
                                          tuttiMailbox_t mailbox, tuttiRequest_t *request);
 
-/* Begin to receive a message with `tag` (or TUTTI_ANY_TAG) from `peer` (or TUTTI_ANY_RANK). Does
- * not block. Type and count must be those of the message; another message is an error of the
- * mailbox, tuttiInvalidUsage on both ranks. */
+/* Begin to receive a message with `tag` (or TUTTI_ANY_TAG) from `peer` (or TUTTI_ANY_RANK). The
+ * call does not block. The buffer belongs to the library until the request is complete. Type and
+ * count must equal those of the message. If they do not, the mailbox fails with tuttiInvalidUsage
+ * on both ranks. */
 TUTTI_API tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t datatype,
                                          int peer, int tag, tuttiMailbox_t mailbox,
                                          tuttiRequest_t *request);
 
-/* Wait until the request is complete, free it and set *request to NULL. Then `peer` and `tag`,
- * which may be NULL, tell the other rank and the tag of the message. With a `timeoutMs` of 0 or
- * more it returns tuttiInProgress if the request is not complete by then, and the request stays; 0
- * only looks. With a negative one the deadline of the mailbox holds, and an error frees the
- * request.
- * *request NULL: tuttiSuccess at once. One thread at a time may wait for a request.
- * tuttiTimeout: the deadline has passed; tuttiRemoteError: a peer died or has destroyed its
- * mailbox; tuttiInvalidUsage: cancelled, or a message of another type or count. But for a cancelled
- * request the mailbox is lost, and all its requests end with that error. */
+/* Wait until the request is complete, free it, and set *request to NULL. `peer` and `tag` then hold
+ * the other rank and the tag of the message; either may be NULL. If *request is NULL, the call
+ * returns tuttiSuccess at once. One thread at a time may wait for a request.
+ *
+ * If `timeoutMs` is negative, the deadline of the mailbox applies, and an error frees the request.
+ * If it is 0 or more, the call waits no longer than that. It then returns tuttiInProgress, and the
+ * request remains. With 0 the call does not wait at all.
+ *  - tuttiTimeout: the deadline of the mailbox has passed.
+ *  - tuttiRemoteError: a peer died, or has destroyed its mailbox.
+ *  - tuttiInvalidUsage: the request was cancelled, or the message has another type or count.
+ *
+ * After any of these errors the mailbox is lost, and all its requests end with that error. The only
+ * exception is a request that was cancelled. */
 TUTTI_API tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer,
                                          int *tag);
 
-/* Take a receive back that has no message yet. It is still to be passed to tuttiRequestWait, which
- * returns tuttiInvalidUsage, or tuttiSuccess where a message was faster. */
+/* Cancel a receive that has not matched a message yet. The request must still be passed to
+ * tuttiRequestWait. That returns tuttiInvalidUsage, or tuttiSuccess if a message matched first. */
 TUTTI_API tuttiResult_t tuttiRequestCancel(tuttiRequest_t request);
 
 /* ---- host streams ------------------------------------------------------------------ */
 
-/* Make an in-order queue with a thread of its own, which runs on the CPUs that TUTTI_STREAM_CPUS
- * lists, or else on those of the calling thread. All functions of host streams are thread-safe. */
+/* Make an in-order queue that has its own thread. The thread runs on the CPUs that
+ * TUTTI_STREAM_CPUS lists. Without that variable it runs on the CPUs of the calling thread. The
+ * caller frees the stream with tuttiHostStreamDestroy. All functions of host streams are
+ * thread-safe.
+ *  - tuttiSystemError: there is no memory, descriptor or thread for it. */
 TUTTI_API tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream);
 
 /* Wait for the operations of the stream, then free it. NULL is ignored.
- * tuttiInvalidUsage: an open group holds calls on it. */
+ *  - tuttiInvalidUsage: an open group holds calls on it. */
 TUTTI_API tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream);
 
-/* Wait until all operations issued so far are complete. Returns the first
- * error among them since the last call that reported one. */
+/* Wait until all operations issued so far are complete. Returns the first error among the
+ * operations since the last call that reported one. */
 TUTTI_API tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream);
 
-/* tuttiSuccess: all complete; tuttiInProgress: not yet; else the first error, as above. */
+/* Report whether the operations issued so far are complete, without waiting. Returns tuttiSuccess
+ * if all are complete, tuttiInProgress if not, or the first error as tuttiStreamSynchronize
+ * does. */
 TUTTI_API tuttiResult_t tuttiStreamQuery(tuttiStream_t stream);
 
-/* A descriptor that polls readable whenever the stream has become idle since it
- * was last read (8 bytes, as of eventfd). It belongs to the stream: do not close it. */
+/* Get a descriptor that becomes readable whenever the stream has become idle since the descriptor
+ * was last read. A read takes 8 bytes, as from an eventfd. The descriptor belongs to the stream, so
+ * do not close it. */
 TUTTI_API tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd);
 
 #ifdef __cplusplus

@@ -33,20 +33,20 @@ static const struct {
 static const char help[] =
     "usage: %s [options]\n"
     "\n"
-    "Ranks. Without --ranks this process is one rank of what its launcher (tutti-run, torchrun,\n"
-    "mpirun, srun) describes, or the only one. -t times -g ranks run in each process, a thread\n"
-    "each.\n"
+    "Ranks. Without --ranks this process is one rank of the job that its launcher (tutti-run,\n"
+    "torchrun, mpirun, srun) describes, or the only rank. Each process runs -t times -g ranks,\n"
+    "each in its own thread.\n"
     "      --ranks N          start N processes on this host\n"
     "  -t, --nthreads N       ranks per process (1)\n"
     "  -g, --ngpus N          times this many (1); with --device gpu each is on the next GPU\n"
     "\n"
-    "Sizes, with suffixes K, M, G. Neither -b nor -e: 8 bytes to 64M by factor 4.\n"
+    "Sizes, with suffixes K, M, G. Without -b and -e they are 8 bytes to 64M by factor 4.\n"
     "  -b, --minbytes N       smallest size (8)\n"
     "  -e, --maxbytes N       largest size (the smallest)\n"
     "  -i, --stepbytes N      add N to get the next size (1M)\n"
     "  -f, --stepfactor N     multiply by N to get the next size\n"
     "\n"
-    "What is called.\n"
+    "Calls.\n"
     "  -o, --op NAME          sum, prod, max, min, avg, mulsum or all (sum)\n"
     "  -d, --datatype NAME    int8, uint8, int32, uint32, int64, uint64, half, float, double,\n"
     "                         bfloat16, f8e4m3, f8e5m2 or all (float); fp16, bf16, fp8_e4m3 and\n"
@@ -64,21 +64,21 @@ static const char help[] =
     "      --graph N          capture N operations in a CUDA graph; an iteration is one replay\n"
     "  -G, --cudagraph N      capture all -n iterations in a CUDA graph and replay it N times (0)\n"
     "\n"
-    "How it is measured.\n"
+    "Measurement.\n"
     "      --tune FILE        first find the fastest algorithms for these sizes, use them, and\n"
     "                         write them to FILE, a table for TUTTI_TUNE_TABLE\n"
     "  -n, --iters N          timed iterations per block (20); see docs/perf.md\n"
     "  -w, --warmup_iters N   iterations before them (1)\n"
-    "  -N, --run_cycles N     repeat everything N times, 0 for ever (1)\n"
+    "  -N, --run_cycles N     repeat everything N times, 0 without end (1)\n"
     "  -c, --check N          checked calls on fresh data; 0 checks nothing at all (1)\n"
     "  -z, --blocking 0..3    wait: 0 after the loop, 1 after each operation with a barrier,\n"
     "                         2 without one, 3 after each iteration with an uncounted barrier (0)\n"
     "  -T, --timeout N        give up when one row takes more than N seconds (0: never)\n"
     "  -a, --average 0..3     time of 0 rank 0, 1 mean, 2 lowest, 3 highest of all ranks (1)\n"
-    "  -C, --report_cputime 0|1    show CPU time per rank in place of elapsed time (0)\n"
-    "  -p, --parallel_init 0|1     no effect: ranks always initialise in parallel\n"
+    "  -C, --report_cputime 0|1    show CPU time per rank instead of elapsed time (0)\n"
+    "  -p, --parallel_init 0|1     no effect: ranks always initialize in parallel\n"
     "\n"
-    "What is shown.\n"
+    "Output.\n"
     "  -A, --algorithms 0|1   end each row with the algorithm and the transport (0)\n"
     "      --overlap CPUS     how much of a call on a stream hides behind computing. CPUS is\n"
     "                         COMPUTE/STREAMS, such as 0-3/4,5: rank r computes on the r-th CPU\n"
@@ -455,7 +455,7 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
         if (!parse_one(letter, optarg, &o, &given)) {
             char name[LONGEST_NAME];
 
-            fprintf(stderr, "%s: %s: '%s' is not allowed; -h says what is\n", argv[0],
+            fprintf(stderr, "%s: %s: '%s' is not allowed; -h lists the values\n", argv[0],
                     option_name(letter, name), optarg);
             return 2;
         }

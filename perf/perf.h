@@ -42,7 +42,7 @@ struct perf_case {
     size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* A source that stands for the values reduced over all ranks. */
+/* The number of a source that represents the values reduced over all ranks. */
 #define PERF_REDUCED (-1)
 
 /* The output's `count` elements from `at` on equal those of `source`'s input from `from` on. */

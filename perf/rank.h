@@ -17,7 +17,7 @@ struct perf_rank {
     tuttiStream_t stream; /* NULL without -s 1; the GPU's, where there is one */
     struct perf_arena input, output;
     void *registrations[2]; /* of the arenas' memory; NULL: not registered */
-    uint64_t phase; /* grows with each filling, alike on all ranks, so stale data shows */
+    uint64_t phase; /* grows with each filling, in the same way on all ranks, so stale data shows */
 };
 
 /* Unless `result` is a success, prints the rank, what failed and the library's reason, and ends the

@@ -35,8 +35,8 @@ void *perf_field_recv(const struct perf_field *field, size_t index);
  * functions below. */
 void perf_field_fetch(const struct perf_field *field);
 
-/* The number of elements that differ from what one call makes of the filling, in regions `first` ..
- * `first + count - 1` and in the input. Returns SIZE_MAX / 2 if there is no memory to check. */
+/* The number of elements that differ from the result of one call on the filling, in regions `first`
+ * .. `first + count - 1` and in the input. Returns SIZE_MAX / 2 if there is no memory to check. */
 size_t perf_field_wrong(const struct perf_field *field, size_t first, size_t count);
 
 /* The number of bytes outside the regions that were overwritten. */

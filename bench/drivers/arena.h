@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that all processes of a driver without a library map: room for what they agree by, and two
- * buffers for each rank, of the size that the environment variable BENCH_ARENA gives. */
+ * Memory that all processes of a driver without a library map. It has room for their
+ * synchronization, and two buffers for each rank, whose size is in the environment variable
+ * BENCH_ARENA. */
 #ifndef BENCH_ARENA_H
 #define BENCH_ARENA_H
 

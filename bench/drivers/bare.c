@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the machine gives without a library: bare DIRECTORY RANK NRANKS. The same operations as
- * plain loops over memory that all ranks map, with one flag per rank and nothing that a library
- * must have: no arguments to check, no errors, deadlines, sleeping or choice. Not the least
- * possible time, but a yardstick that lies beside each cell. */
+ * Measures the machine without a library: bare DIRECTORY RANK NRANKS. It does the same operations
+ * in plain loops over memory that all ranks map, with one flag per rank. It has nothing that a
+ * library must have: no checks of arguments, errors, deadlines, sleeping or choice. Its time is
+ * not the least possible one, but a reference for each cell. */
 #include "arena.h"
 #include "driver.h"
 
@@ -54,8 +54,8 @@ static struct line *line_of(int peer)
     return &places[peer].lines[current % 2];
 }
 
-/* Start the next operation: nobody still reads what this rank is about to overwrite. Only after
- * broadcasts, in which the root waits for nobody, is there anything to wait for. */
+/* Start the next operation when no rank still reads the memory that this rank will overwrite. A
+ * wait is needed only after broadcasts, in which the root does not wait. */
 static void begin(void)
 {
     current++;
@@ -72,7 +72,7 @@ static void publish(void)
     atomic_store_explicit(&line_of(rank)->number, current, memory_order_release);
 }
 
-/* Who publishes operation k has finished operation k - 1. */
+/* A rank that publishes operation k has finished operation k - 1. */
 static void await_all(void)
 {
     for (int peer = 0; peer < nranks; peer++)

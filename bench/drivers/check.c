@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See check.h. Inputs are small whole numbers, whose sums are exact in any order and, in the narrow
- * types, up to 16 ranks. */
+ * Implements check.h. Inputs are small whole numbers, whose sums are exact in any order and, in
+ * the narrow types, up to 16 ranks. */
 #include "check.h"
 
 #include <stdint.h>
@@ -20,8 +20,8 @@ static void add_inputs(enum bench_type type, int rank, size_t start, size_t coun
         sums[i] += input_of(type, rank, start + i);
 }
 
-/* What must be in the output of `rank` from element `start` on; returns for how many elements, at
- * most RUN. */
+/* The expected output of `rank` from element `start` on. Returns the number of elements, at most
+ * RUN. */
 static size_t expected(const struct bench_library *library, const struct bench_operation *operation,
                        int rank, size_t start, size_t count, float *ret_values)
 {

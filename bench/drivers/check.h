@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verification of one operation: inputs that are known to all ranks, and what must come of them. */
+ * Verifies one operation. All ranks know the inputs and the expected result. */
 #ifndef BENCH_CHECK_H
 #define BENCH_CHECK_H
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How good the library's choices are: choices STORE RANK NRANKS TUNE_MS CELL_MS COLLECTIVES SIZES.
+ * Measures how good the library's choices are: choices STORE RANK NRANKS TUNE_MS CELL_MS
+ * COLLECTIVES SIZES.
  *
- * One rank of one communicator. It notes what the library would choose for every cell (collective,
- * size), lets tuttiCommTune measure, notes again, and then races all candidates of each cell, as
- * long as CELL_MS:
+ * This is one rank of one communicator. It records the library's choice for every cell
+ * (collective, size), lets tuttiCommTune measure, and records the choice again. Then it measures
+ * all candidates of each cell for CELL_MS:
  *
- *   round 1   A B C D     in turns, each round beginning with another one
+ *   round 1   A B C D     one after the other, each round begins with another candidate
  *   round 2   B C D A     a sample: some calls back to back between two barriers
- *   round 3   C   A       who is far behind is raced no more, but for the two that were chosen
+ *   round 3   C   A       slow candidates are dropped, except the two that were chosen
  *
- * Rank 0 writes one line of JSON per cell. This driver sees the library's inside, for to name an
- * algorithm is no call of the API; its clock and its judgement are not the tuner's. */
+ * Rank 0 writes one line of JSON per cell. This driver uses internals of the library, because no
+ * call of the API names an algorithm. Its clock and its judgment are not the tuner's. */
 #include "tune/tune.h"
 #include "driver.h"
 #include "tuner/explain.h"
@@ -43,7 +44,7 @@ struct cell {
     enum tutti_authority usual_by, tuned_by;
 };
 
-/* What rank 0 tells the others after each round. */
+/* The message of rank 0 to the others after each round. */
 struct verdict {
     uint64_t live;
     uint32_t repeats[CANDIDATES];
@@ -171,9 +172,9 @@ static void share(struct verdict *verdict)
     must("sharing a verdict", tutti_batch_run_now(comm, &call, NULL));
 }
 
-/* What has no program, because a window has no room for its slots, takes no part; all ranks find
- * that alike. The others run twice: connections and first touches, then to learn how often they
- * are to be repeated in a sample. */
+/* A candidate that has no program, because a window has no room for its slots, takes no part. All
+ * ranks decide this in the same way. The others run twice: first for connections and first touches,
+ * then to determine how often they are repeated in a sample. */
 static void warm_up(struct race *race)
 {
     double wanted_s = comm->nranks > sysconf(_SC_NPROCESSORS_ONLN) ? SAMPLE_CROWDED_S : SAMPLE_S;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What memory gives two CPUs, and how far they are from each other meanwhile:
- * distances DIRECTORY PROCESSES SECONDS MEASURE ..., where a MEASURE is store, zero (which stores
- * zeros), load or copy; store-alone, by one process; store-huge, in pages of 2 MiB.
+ * Measures the bandwidth of memory for two CPUs, and their distance at the same time: distances
+ * DIRECTORY PROCESSES SECONDS MEASURE .... A MEASURE is store, zero (which stores zeros), load or
+ * copy; store-alone, by one process; or store-huge, in pages of 2 MiB.
  *
- * Over and over a slice of some milliseconds: the time of a cache line, every measure once, the
- * time of the line again. Of each a line on standard output: the two times in ns, and GB/s of each
- * measure. Whether a slice counts is for the reader to say. The output is buffered, so that who
- * reads it seldom needs a CPU. */
+ * It repeats slices of some milliseconds. A slice measures the time of a cache line, every measure
+ * once, and the time of the line again. Each slice is a line on standard output: the two times in
+ * ns, and GB/s of each measure. The reader decides whether a slice counts. The output is buffered,
+ * so that its reader seldom needs a CPU. */
 #include "driver.h"
 #include "mover.h"
 #include "sync.h"
@@ -28,8 +28,8 @@
 
 #define PROCESSES_MAX 64
 #define HUGE_BYTES    ((size_t)2 << 20)
-/* What all processes together load from, and as much to store into: far more than the caches hold.
- * A measure takes one window of it, the next measure the next one. */
+/* The memory that all processes together load, and as much to store into. It is far more than the
+ * caches hold. A measure uses one window of it, and the next measure uses the next one. */
 #define TOTAL_BYTES  ((size_t)128 << 20)
 #define WINDOW_BYTES ((size_t)16 << 20)
 /* The line goes there and back so often. Of some batches the quickest counts, for whatever
@@ -122,7 +122,8 @@ static void touch(enum pages pages)
 
 /* ---- measuring ---- */
 
-/* One way, in ns; only process 0 knows. Who waits does not pause: that would be measured, too. */
+/* The time of one way, in ns; only process 0 knows it. The waiting process does not pause, because
+ * the pause would be measured, too. */
 static double time_line(void)
 {
     uint64_t best_ns = UINT64_MAX;
@@ -176,7 +177,7 @@ static double rate_of(const struct measure *measure)
 
     if (process == 0 || !measure->is_alone)
         do_work(measure);
-    /* Who has nothing to do is done at once. */
+    /* A process without work is done at once. */
     sync_line_tell(start_line, 0, now_ns() - start_ns);
     sync_line_slowest(start_line, 1, &slowest_ns);
     position_bytes = (position_bytes + window_bytes) % share_bytes;
@@ -258,7 +259,7 @@ int main(int argc, char **argv)
         if (child < 0)
             bench_die("cannot start process %d of %d: %s", process, nprocesses, strerror(errno));
         if (child == 0) {
-            /* Whoever is left would wait for the others for ever. */
+            /* A process that is left would wait for the others forever. */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             work(argv[1], atof(argv[3]));
             return EXIT_SUCCESS;

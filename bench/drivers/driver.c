@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Commands, buffers and clocks: the same for every library. */
+ * Implements commands, buffers and clocks in the same way for every library. */
 #include "driver.h"
 
 #include "check.h"
@@ -306,8 +306,9 @@ static void look_at(const char *bytes, size_t size)
         sink = bytes[i];
 }
 
-/* As a caller who has used the last result and computed the next input: who writes into a peer's
- * output, or keeps a copy of its input, shall not gain by nobody ever touching them. */
+/* Acts as a caller that has used the last result and computed the next input. Otherwise a library
+ * that writes into a peer's output, or keeps a copy of its input, would gain because these are
+ * never touched. */
 static void freshen(const struct bench_library *library, const struct bench_operation *operation,
                     size_t bytes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every driver of the comparison shares. A driver is one library's side: it joins its ranks,
- * fills in a struct bench_library and calls bench_serve, which obeys `bench/compare` until told to
- * quit. Between commands a rank sleeps in a read, so that many libraries can be held ready on one
- * machine while only one of them runs. */
+ * The part that all drivers of the comparison share. A driver is one library's side. It joins its
+ * ranks, fills in a struct bench_library and calls bench_serve, which obeys `bench/compare` until
+ * told to quit. Between commands a rank sleeps in a read, so that many libraries can be ready on
+ * one machine while only one of them runs. */
 #ifndef BENCH_DRIVER_H
 #define BENCH_DRIVER_H
 
@@ -27,8 +27,8 @@ enum bench_collective {
 
 enum bench_type { BENCH_FLOAT32, BENCH_BFLOAT16, BENCH_FLOAT16, BENCH_TYPES };
 
-/* What every byte of the buffers is when a measurement begins: an ordinary number of every type.
- * Not zero, for zeros some processors store past their caches twice as fast. */
+/* The value of every byte of the buffers when a measurement begins: an ordinary number of every
+ * type. It is not zero, because some processors store zeros past their caches twice as fast. */
 #define BENCH_FILL 0x3c
 
 /* One operation. Buffers hold `count` elements each; `part` is count / nranks, the share of a rank
@@ -44,7 +44,7 @@ struct bench_operation {
 struct bench_library {
     int rank, nranks;
     char version[64];
-    /* Does the library offer it? */
+    /* Returns whether the library offers this operation. */
     bool (*has)(enum bench_collective collective);
     /* Do it once; an error ends the process with a message. */
     void (*run)(const struct bench_operation *operation);
@@ -57,7 +57,8 @@ struct bench_library {
     /* Memory of the library's own, or NULL where it has none. */
     void *(*allocate)(size_t size_bytes);
 
-    /* The rest is for who measures what no library can undercut; see limit.c and sockets.c. */
+    /* The rest is for drivers that measure what no library can undercut; see limit.c and
+     * sockets.c. */
 
     /* Take up the variant of that name; false if there is none. */
     bool (*select)(const char *variant);
@@ -69,7 +70,7 @@ struct bench_library {
     bool waits_for_nobody;
     /* True if the bytes move but mean nothing. */
     bool is_unchecked;
-    /* What it takes a core to go from one waiting rank to another, in ns; or NULL. */
+    /* Returns the time of a core to switch from one waiting rank to another, in ns; or NULL. */
     double (*measure_switch)(void);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One socket of sockets.c, and what is still to go through it in this operation. */
+ * One socket of sockets.c, and the data that it must still move in this operation. */
 #ifndef BENCH_LANE_H
 #define BENCH_LANE_H
 

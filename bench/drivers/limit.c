@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What no library can undercut over shared memory: limit DIRECTORY PROCESS NPROCESSES NRANKS.
+ * Measures the time that no library can undercut over shared memory: limit DIRECTORY PROCESS
+ * NPROCESSES NRANKS.
  *
- * One process on each CPU, all of which map the buffers of all ranks. The bytes that an operation
- * must read and write are moved without any agreement: operations start by the clock (sync.h), and
- * who has moved its share is done. There are several ways to share the work and to store; the
- * fastest is the limit. Variant "line" moves nothing but one cache line each way. */
+ * There is one process on each CPU. All processes map the buffers of all ranks. They move the
+ * bytes that an operation must read and write, without synchronization. Operations start by the
+ * clock (sync.h), and a process that has moved its share is done. There are several ways to divide
+ * the work and to store, and the fastest is the limit. Variant "line" moves only one cache line
+ * each way. */
 #include "arena.h"
 #include "driver.h"
 #include "mover.h"
@@ -159,7 +161,7 @@ static void spread_input(const struct bench_operation *op, int rank)
     }
 }
 
-/* This process's slice, in whole cache lines, of what all ranks need. */
+/* This process's slice, in whole cache lines, of the memory that all ranks need. */
 static void share_slice(const struct bench_operation *op)
 {
     size_t share = op->count / (size_t)nprocesses / 16 * 16, start = share * (size_t)process;
@@ -195,7 +197,8 @@ static void run(const struct bench_operation *op)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* What a variant cannot do, or another one does alike, is left out. */
+/* True if this variant measures the operation. It leaves out operations that it cannot do, or that
+ * another variant does in the same way. */
 static bool has(enum bench_collective collective)
 {
     bool is_sum = collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See mover.h. Built for the very machine it runs on; one cache line after the other, all sources
- * in registers, every destination stored once. */
+ * Implements mover.h. It is built for the machine on which it runs. It moves one cache line after
+ * the other, with all sources in registers, and stores every destination once. */
 #include "mover.h"
 
 #include <stdint.h>

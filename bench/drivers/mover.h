@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The fastest ways of this machine to copy, add, store and load memory, for those who look for its
- * limits. */
+ * The fastest ways of this machine to copy, add, store and load memory, for programs that measure
+ * its limits. */
 #ifndef BENCH_MOVER_H
 #define BENCH_MOVER_H
 
@@ -20,9 +20,9 @@ enum mover_style {
 bool mover_move(enum mover_style style, const float *const *sources, int nsources,
                 float *const *dests, int ndests, size_t count);
 
-/* Stores alone, past the caches, and loads alone; whole cache lines only. Zeros a machine may store
- * twice as fast as other numbers. What comes of the loads, all bits or'ed, is there so that no
- * compiler leaves them out. */
+/* Only stores, past the caches, and only loads; whole cache lines. A machine may store zeros twice
+ * as fast as other numbers. The result of the loads, all bits or'ed, exists so that no compiler
+ * removes them. */
 void mover_store(float *dest, size_t count, bool zeros);
 uint32_t mover_load(const float *source, size_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any MPI's side of the comparison: mpirun ... mpi DIRECTORY. */
+ * The side of any MPI in the comparison: mpirun ... mpi DIRECTORY. */
 #include "driver.h"
 
 #include <mpi.h>

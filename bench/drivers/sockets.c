@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What sockets give without a library: sockets DIRECTORY RANK NRANKS. Each rank sends and receives
- * as many bytes as the operation needs at least, to and from all peers at once, straight between
- * the buffers; nothing is added up and nobody waits for what he has to pass on. Variants differ in
- * the number of sockets between two ranks, in their buffers, in how they wait and in which calls
- * they use; the fastest is the limit. */
+ * Measures sockets without a library: sockets DIRECTORY RANK NRANKS. Each rank sends and receives
+ * the minimal number of bytes of the operation, to and from all peers at once, directly between
+ * the buffers. Nothing is added, and no rank waits for data that it must pass on. Variants differ
+ * in the number of sockets between two ranks, in their buffers, in the way they wait and in the
+ * calls they use. The fastest is the limit. */
 #include "driver.h"
 #include "lane.h"
 #include "uring.h"
@@ -29,7 +29,7 @@
 struct variant {
     const char *name;
     int nlanes;         /* sockets between two ranks */
-    int buffer_bytes;   /* of the kernel, each way; 0: as it comes */
+    int buffer_bytes;   /* of the kernel, each way; 0: its default */
     size_t write_bytes; /* at most in one call */
     bool yields;        /* with more ranks than CPUs: rather than sleep */
     bool pins;          /* the kernel is to send from the buffers themselves (MSG_ZEROCOPY) */

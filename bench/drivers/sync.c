@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See sync.h. Process 0 sets the instant, a little later than all have arrived: so much later that
- * the others have certainly seen it, and start by the clock rather than by who hears first. */
+ * Implements sync.h. Process 0 sets the start time a little later than the arrival of all. The
+ * delay is so long that the others have certainly seen it, and start by the clock and not by the
+ * order in which they see it. */
 #include "sync.h"
 
 #include "driver.h"

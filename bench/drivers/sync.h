@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The start line of a job: its ranks begin an operation together, at an instant that they agreed
- * on, and tell when they were done. All in one small file of DIRECTORY that they map. */
+ * The common start of a job. Its ranks begin an operation together, at a time on which they
+ * agreed, and report when they are done. All of this is in one small file of DIRECTORY that they
+ * map. */
 #ifndef BENCH_SYNC_H
 #define BENCH_SYNC_H
 

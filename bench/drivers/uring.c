@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The exchange of sockets.c through io_uring. Each lane has at most one send and one receive in
- * flight; one system call hands in what is new, waits, and brings what is done:
+ * flight. One system call submits new requests, waits, and returns completed ones:
  *
  *     lanes with something to do --> requests --> io_uring_submit_and_wait --> completions
  *               ^                                                                   |
- *               +------------------------- what was done in part <------------------+
- */
+ *               +------------------------- partly completed requests <--------------+ */
 #include "uring.h"
 
 #include "driver.h"
@@ -58,8 +57,9 @@ bool uring_open(struct lane *const *own, int count)
     return is_made;
 }
 
-/* The lane's next request; false if it has nothing to do in this direction. Who does not sleep
- * asks again and again: that is less work for the kernel than to watch the socket. */
+/* Fills in the lane's next request; returns false if it has nothing to do in this direction. A rank
+ * that does not sleep requests again and again, which is less work for the kernel than watching the
+ * socket. */
 static bool request(int index, enum direction direction, size_t send_bytes, bool sleeps)
 {
     const struct lane *lane = lanes[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Empty kernels. A sample is the mean over some launches; a thread's figure is the median of its
- * samples, and that of several threads the mean of theirs, as in the perf programs. */
+ * Measures empty kernels. A sample is the mean over some launches. A thread's figure is the median
+ * of its samples, and that of several threads the mean of theirs, as in the perf programs. */
 #include "empty.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What it costs to launch nothing: no call on a GPU can be quicker. */
+ * Measures the time to launch an empty kernel. No call on a GPU can be faster. */
 #ifndef BENCH_GPU_EMPTY_H
 #define BENCH_GPU_EMPTY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gpu_kernels_bench: what our kernels reach on one GPU, beside what the driver does. */
+ * gpu_kernels_bench measures the library's kernels on one GPU, beside the driver. */
 #include "empty.h"
 #include "local.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In each cell (type, sources, size) the contenders take turns, so that all see the same GPU: the
- * driver's copy, our copy and our reduction, the latter two on grids of several sizes, of which the
- * quickest counts. Times are the GPU's own, between events. A figure is the median of a contender's
- * samples; bandwidth counts each byte that is read and each that is written. */
+ * In each cell (type, sources, size) the contenders take turns, so that all use the same GPU. They
+ * are the driver's copy, the library's copy and the library's reduction. The latter two run on
+ * grids of several sizes, and the fastest counts. Times are the GPU's own, between events. A
+ * figure is the median of a contender's samples. Bandwidth counts each byte that is read and each
+ * that is written. */
 #include "local.h"
 
 #include "values.h"
@@ -126,7 +127,7 @@ static void measure(struct cell *cell)
     free(samples);
 }
 
-/* Of the contenders from `first` on, one per grid: which is the quickest? */
+/* Returns the fastest contender from `first` on, of which there is one per grid. */
 static uint32_t best_of(const struct cell *cell, uint32_t first)
 {
     uint32_t best = first;

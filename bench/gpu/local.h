@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels that need no other rank, against copies of as many bytes, in turns.
- */
+ * Measures kernels that need no other rank, in turn with copies of as many bytes. */
 #ifndef BENCH_GPU_LOCAL_H
 #define BENCH_GPU_LOCAL_H
 

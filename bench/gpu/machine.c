@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The driver, as a bench wants it. */
+ * Uses the driver for measurements. */
 #include "machine.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the library itself does not use: graphs. */
+/* Graphs, which the library itself does not use. */
 static struct {
     int (*begin)(struct tutti_cu_stream *stream, int mode);
     int (*end)(struct tutti_cu_stream *stream, struct tutti_cu_graph **ret_graph);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One GPU to measure on: its context, kernels, a stream, and clocks. What fails ends the program
- * with a line that says what.
- */
+ * One GPU to measure on: its context, kernels, a stream, and clocks. A failure ends the program
+ * with a line that names it. */
 #ifndef BENCH_GPU_MACHINE_H
 #define BENCH_GPU_MACHINE_H
 

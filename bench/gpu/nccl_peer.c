@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nccl_peer LIBRARY RANKS MAX-BYTES FACTOR [JSON-FILE]: all-reduces of NCCL by threads that share
- * one GPU, timed as all_reduce_perf times ours: back to back on each rank's stream, and each waited
- * for.
+ * nccl_peer LIBRARY RANKS MAX-BYTES FACTOR [JSON-FILE] measures all-reduces of NCCL by threads
+ * that share one GPU. It times them as all_reduce_perf does: back to back on each rank's stream,
+ * and with a wait for each.
  *
- * The library is loaded at run time. NCCL lets ranks share a GPU only since 2.30, and only where
- * NCCL_MULTI_RANK_GPU_ENABLE=1 asks for it; where it refuses, its reason is the last line. */
+ * The library is loaded at run time. NCCL lets ranks share a GPU only since 2.30, and only if
+ * NCCL_MULTI_RANK_GPU_ENABLE=1 is set. If it refuses, its reason is the last line. */
 #include "machine.h"
 #include "values.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names of NCCL that nccl_peer uses, with our calls behind them: a library with which it can be
- * tried where there is no NCCL. */
+ * The names of NCCL that nccl_peer uses, implemented with Tutti's calls. With this library
+ * nccl_peer can be tested without NCCL. */
 #include <tutti.h>
 
 #define EXPORT __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers of all types, and sums of them. */
+ * Makes numbers of all types, and sums of them. */
 #include "values.h"
 
 #include "device/cpu/cpu.h"

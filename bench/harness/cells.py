@@ -11,7 +11,7 @@ TIMINGS = ("stream", "sync")
 
 # A sample is at least this long, so that the clock and short bursts of one rank do not matter.
 SAMPLE_US = 150.0
-# What passes between two operations that start together.
+# The time between two operations that start together.
 PAUSE_US = 6.0
 SYNC_OPS_MAX = 4000
 # One operation of this length tells enough.
@@ -24,7 +24,7 @@ BEHIND, HOPELESS = 1.5, 5.0
 
 
 class Track:
-    """What one entry has shown in one cell."""
+    """The results of one entry in one cell."""
 
     def __init__(self, entry, cell, timings):
         self.entry, self.command = entry, f"{cell[0]} {entry.type} {max(cell[1], 4)} {entry.memory}"
@@ -174,7 +174,8 @@ def measure(roster, cell, chosen, fail):
                                      for rounds in track.rounds.values()])
             if place is None or not any(track.lacks(place) for track in running):
                 break
-    # Who sat out early may have been measured at another distance only: it shall not be the best.
+    # An entry that was dropped early may have been measured only at another distance, so it must not be the
+    # best.
     there = {track.entry.library for track in kept if track.was_at(place)}
     return [track for track in kept
             if track.was_at(place) or track.entry.library not in there], place
@@ -202,7 +203,7 @@ def measure_all(roster, part, chosen, results, progress, save):
 
 
 def switch_us(roster):
-    """What it takes a CPU to go from one waiting rank to another, or None."""
+    """The time of a CPU to switch from one waiting rank to another, or None."""
     for one in roster.teams:
         if one.contender.driver == "limit":
             answers = one.ask("switch", ANSWER_SECONDS)

@@ -93,7 +93,7 @@ class Setup:
         self.what = f"{transport}, {ranks} ranks"
         directory = os.path.join(workdir, f"{transport}.{ranks}")
         os.makedirs(directory)
-        # Candidates are named by the driver, not by whoever calls it.
+        # The driver names the candidates, not its caller.
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("TUTTI_")}
         environment.update(ENVIRONMENT[transport], GLIBC_TUNABLES=settings.HEAP)
@@ -110,7 +110,7 @@ class Setup:
         raise Failure(f"{self.what}: {what}: {self.errors.read().strip()[-2000:] or 'no message'}")
 
     def lines(self, first_seconds):
-        """What rank 0 writes, line by line."""
+        """The output of rank 0, line by line."""
         fd, text, patience = self.processes[0].stdout.fileno(), b"", first_seconds
         while True:
             if not select.select([fd], [], [], patience)[0]:

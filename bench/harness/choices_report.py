@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the races of the tuner's candidates have shown: as a table to read, and as a map."""
+"""Reports the comparison of the tuner's candidates, as a table and as a map."""
 import math
 
 from harness.parts import size_text

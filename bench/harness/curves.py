@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a part: time against size for each collective, everybody and the limit."""
+"""Draws the figure of a part: time against size for each collective, with all libraries and the limit."""
 import math
 
 from harness import figures, report, settings
@@ -33,7 +33,7 @@ def series_of(results, collective):
 
 
 def shade(canvas, axes, points):
-    """What lies below the limit is out of reach."""
+    """No library can reach the area below the limit."""
     path = " ".join(f"{axes.x(size):.1f},{axes.y(time):.1f}" for size, time in points)
     floor = axes.top + axes.height
     canvas.add(f'<polygon points="{axes.x(points[0][0]):.1f},{floor:.1f} {path} '

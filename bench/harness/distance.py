@@ -23,7 +23,7 @@ ENOUGH, MORE_TURNS = 3, 4
 
 
 class Meter:
-    """Reads the distance between slices; None where nobody can tell."""
+    """Reads the distance between slices; None if it cannot be determined."""
 
     def __init__(self, roster):
         self.roster = roster
@@ -62,7 +62,7 @@ def count(row, distance):
 
 
 def at(row, distance):
-    """The rounds at that distance, None in place of the others; all, if there is none."""
+    """The rounds at that distance, with None for the others; all, if there is none."""
     if count(row, distance) == 0:
         return row
     return [one if one and are_alike(one["distance"], distance) else None for one in row]

@@ -51,7 +51,7 @@ def build(root, library_directory, workdir):
         run([*gcc, "-O3", "-c", name, "-o", path], source)
     run([*gcc, "-I", os.path.join(root, "include"), "tutti.c", *common, "-o", out["tutti"],
          "-L", library_directory, "-ltutti", f"-Wl,-rpath,{library_directory}"], source)
-    # What they measure is the machine, so they may use all of it.
+    # They measure the machine, so they may use all of it.
     run([*gcc, "-O3", "-march=native", "bare.c", "arena.c", *common, "-o", out["bare"]], source)
     run([*gcc, "-O3", "-march=native", "limit.c", "mover.c", "arena.c", *common, "-o",
          out["limit"]], source)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from the times of a cell: the best settings, the limit, and our ratios to them,
-taken round by round."""
+"""Computes the best settings, the limit, and Tutti's ratios to them from the times of a cell, round by round."""
 import statistics
 
 from harness import settings
 from harness.parts import LINE_BYTES, is_crowded
 
-# Who has given goes on, so that back to back nobody need wait.
+# A rank that has sent its data continues, so that back to back no rank need wait.
 ROOTED = ("broadcast", "reduce")
 
 
@@ -111,7 +110,7 @@ def cells_of(results, collective):
 
 
 def reference_of(results):
-    """Whom ours are compared with: (libraries, in words)."""
+    """The libraries with which Tutti is compared: (libraries, in words)."""
     if results["transport"] == "types":
         return ("tutti", "window"), "float32"
     return settings.PEERS, "best peer"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 PACKAGES = ("g++", "gcc", "openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev", "libgloo-dev")
-# What only settings that are seldom measured need; without it these are left out.
+# Packages that only rarely measured settings need; without them these settings are left out.
 OPTIONAL_PACKAGES = ("liburing-dev",)
 
 
@@ -52,7 +52,7 @@ def cpus():
 
 
 def free_bytes():
-    """What can be allocated without swapping."""
+    """The memory that can be allocated without swapping."""
     with open("/proc/meminfo", encoding="ascii") as file:
         return int(re.search(r"MemAvailable:\s+(\d+) kB", file.read())[1]) * 1024
 

@@ -9,7 +9,7 @@ from harness.parts import size_text
 WIDTH, MARGIN = 1240, 36
 INK, FAINT, GRID = "#1f2430", "#5c6470", "#e4e7ec"
 
-# Colour, dashes and marker: any one of the three is enough to tell the lines apart.
+# Color, dashes and marker: any one of the three is enough to tell the lines apart.
 STYLES = {"tutti": ("#c2185b", "", "circle"), "window": ("#c2185b", "6 4", "hollow"),
           "openmpi": ("#1768ac", "", "square"), "mpich": ("#d97706", "", "triangle"),
           "gloo": ("#2e7d32", "", "diamond"), "bare": ("#8a919c", "2 3", "none"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part, and with which settings. A peer's figure in a cell is its best setting's."""
+"""The libraries that take part, and their settings. A peer's figure in a cell is that of its best setting."""
 import re
 
 from harness import machine
@@ -26,7 +26,7 @@ OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CO
 # Open MPI takes UCX of its own will only for the networks that UCX was made for.
 UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
 
-# What drivers/limit.c and drivers/sockets.c can do: the fastest of them is the limit.
+# The variants of drivers/limit.c and drivers/sockets.c. The fastest of them is the limit.
 MOVES = tuple(f"own:{sharing}-{style}" for sharing in ("output", "input")
               for style in ("plain", "streaming", "strings"))
 LANES = ("own:one", "own:one-yield", "own:one-big", "own:two", "own:four")

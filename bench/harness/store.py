@@ -71,7 +71,7 @@ class Run:
             setattr(chosen, name, known["options"][name])
 
     def part(self, part, fresh):
-        """What this run has of the part already, or `fresh`."""
+        """The results that this run already has of the part, or `fresh`."""
         known = self.read(part.name + ".json")
         if known is not None and known["run"] == self.number:
             return known

@@ -10,7 +10,7 @@ import time
 from harness import machine, settings
 
 START_SECONDS = 90
-# A contender that is lost in a cell starts afresh for the next, but not for ever.
+# A contender that is lost in a cell starts again for the next, but only a few times.
 LOSSES_MAX = 3
 # Room for all that drivers/sync.c shares.
 START_LINE_BYTES = 4 << 20

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tutti-sim says of whole sets of calls: figures of a model, the same on every machine."""
+"""Simulates whole sets of calls with tutti-sim. The figures are those of a model, and the same on every
+machine."""

@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 from model import simulate
 
 INK, SOFT = "#1f2430", "#5c6470"
-# From far to near, light to dark, so that it reads without colour too.
+# From far to near, light to dark, so that it reads without color too.
 COLOURS = ("#f6efe3", "#fbdca5", "#f3b86b", "#9cc7b4", "#4d9a8c", "#1d6a6a")
 LIMITS = (0.2, 0.4, 0.6, 0.8, 0.95)
 CELL_WIDTH, CELL_HEIGHT, LABEL, GAP, TOP = 46, 19, 190, 22, 104

@@ -25,7 +25,7 @@ def play(program, collective, machine, ranks, sizes, *more):
     command = [program, collective, "--topo", machine, "--ranks", str(ranks), "--json", *more]
     if sizes:
         command += ["--size", sizes]
-    # What the caller has set for his own programs is not about this machine.
+    # Variables that the caller has set for other programs do not apply to this machine.
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("TUTTI_")}
     answer = subprocess.run(command, capture_output=True, text=True, env=environment)

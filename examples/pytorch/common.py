@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples share: the process group, a text that they make themselves, and a small transformer."""
+"""The examples share this: the process group, a text that they make themselves, and a small
+transformer."""
 from __future__ import annotations
 
 import argparse

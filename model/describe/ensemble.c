@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing schedules as text. What all ranks share is written once, before the first rank.
+ * Writes schedules as text. Lines that all ranks share are written once, before the first rank.
  */
 #include "describe/ensemble.h"
 

@@ -2,7 +2,7 @@
  * Where the cells of a program are kept in the ranks' memory, step after step.
  *
  * A cell is not tied to one place. Input stays where the caller put it until the cell is written.
- * What is written goes to OUTPUT if the cell is part of it, else to SCRATCH. So INPUT is never
+ * Written data goes to OUTPUT if the cell is part of it, else to SCRATCH. So INPUT is never
  * written, and nothing is copied that need not be.
  *
  * A chunk of SCRATCH has the size of the chunk of a block that it is congruent to. So a cell of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Playing a program: every block in turns does its next op, if what that waits for is there. Sends
- * do not wait: what is sent is on its way until it is received. */
+ * Plays a program. The blocks take turns, and each does its next op if that need not wait. Sends do
+ * not wait: a message is on its way until it is received. */
 #include "import/play.h"
 
 #include "base/array.h"
@@ -166,7 +166,7 @@ static void acquire(struct play *play, uint32_t block, uint32_t object)
         tutti_import_clock_join(&play->races, clock, play->posts[i].clock);
 }
 
-/* All blocks arrive; then all continue, and each knows what the others knew. Returns true if this
+/* All blocks arrive. Then all continue, and each has the knowledge of all. Returns true if this
  * block may continue. */
 static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
@@ -248,7 +248,7 @@ static bool is_ready(struct play *play, uint32_t block, const struct tutti_impor
     }
 }
 
-/* True if what the send read is still there, unchanged. */
+/* Returns true if the data that the send read is still there, unchanged. */
 static bool is_kept(const struct play *play, uint32_t sent)
 {
     const struct tutti_import_op *send = &play->program->ops[play->trace.events[sent].op];
@@ -326,15 +326,15 @@ static int report_wait(const struct play *play, uint32_t at)
 
     switch (op->kind) {
     case TUTTI_IMPORT_AFTER:
-        return tutti_import_refuse(program, at, "waits for ever for threadblock %u",
+        return tutti_import_refuse(program, at, "waits forever for threadblock %u",
                                    program->blocks[op->object].id);
     case TUTTI_IMPORT_RECV:
-        return tutti_import_refuse(program, at, "waits for ever for a message from gpu %u",
+        return tutti_import_refuse(program, at, "waits forever for a message from gpu %u",
                                    program->objects[op->object].key[0]);
-    case TUTTI_IMPORT_MOVE: return tutti_import_refuse(program, at, "waits for ever for packets");
+    case TUTTI_IMPORT_MOVE: return tutti_import_refuse(program, at, "waits forever for packets");
     case TUTTI_IMPORT_BARRIER:
-        return tutti_import_refuse(program, at, "waits for ever for other threadblocks");
-    default: return tutti_import_refuse(program, at, "waits for ever for a signal");
+        return tutti_import_refuse(program, at, "waits forever for other threadblocks");
+    default: return tutti_import_refuse(program, at, "waits forever for a signal");
     }
 }
 

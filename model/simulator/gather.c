@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the messages that are one gathered write: messages of a lane whose steps are neighbours at
+ * Finds the messages that are one gathered write: messages of a lane whose steps are neighbors at
  * both ends. They occur where a run of blocks wraps around the end of a buffer, or where a round
  * sends scattered blocks.
  *
  * Fusing hides some of them. It joins a receive of one round with a send of the next and puts both
- * in one place, so that a neighbour of one half becomes a neighbour of the other. Pipelines look
+ * in one place, so that a neighbor of one half becomes a neighbor of the other. Pipelines look
  * much the same, but their messages are meant to be separate. These patterns tell them apart:
  *
  *   sends  [send] [fused]   receives  [recv] [fused]    a round's blocks, some passed on

@@ -22,7 +22,7 @@ int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks
 {
     if (machine->places.nranks != nranks)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "the machine has %u ranks, the schedules are for %u; make them alike",
+                          "the machine has %u ranks, the schedules are for %u; use one number",
                           machine->places.nranks, nranks);
     for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
         if (!(machine->level[level].bytes_per_s > 0))

@@ -5,7 +5,7 @@
  *   cell out, in       between the cells of a node, where the machine gives the bridges' bandwidth
  *   nic out, in        between nodes; one per rank unless the machine says otherwise
  *   trunk out, in      between groups
- *   torus +x, -x, ...  between neighbours, instead of all these
+ *   torus +x, -x, ...  between neighbors, instead of all these
  *   memory, cores      of a node
  *   core               of a rank that moves its messages itself
  *   link               of a machine that gives the paths of pairs: these go along its links

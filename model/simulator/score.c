@@ -214,9 +214,9 @@ static int match(struct sim_score *score)
         struct sim_message *message = &score->messages[id];
 
         if (message->receiver == SIM_NONE)
-            return complain(score, message->sender, "nobody receives what it sends");
+            return complain(score, message->sender, "no rank receives what it sends");
         if (message->sender == SIM_NONE)
-            return complain(score, message->receiver, "nobody sends what it receives");
+            return complain(score, message->receiver, "no rank sends what it receives");
         message->last_sender = message->sender;
         message->last_receiver = message->receiver;
         message->bytes = score->steps[message->sender].bytes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The simulator plays the schedules of all ranks on a modelled machine. It reports how long they
+ * The simulator plays the schedules of all ranks on a modeled machine. It reports how long they
  * take, where the time goes, and a lower bound on that time.
  *
  * It is a deterministic discrete-event simulation. A message waits until it reaches the head of its
  * lane, until the steps it depends on are done (the receiver's too: nothing is buffered), and until
  * the sender's and the receiver's port are free. It then holds both ports for the level's overhead
  * and flows at the rate that max-min fairness gives it on the links it crosses. It arrives
- * `latency` later. Messages of one lane that are neighbours in both ranks' programs are one
+ * `latency` later. Messages of one lane that are neighbors in both ranks' programs are one
  * gathered write and pay the overhead once (gather.c). Fused steps forward slices as they arrive.
  * Ports without overhead are shared. On a torus, and where the machine gives the path of a pair,
  * the links are shared instead of ports, and the overhead occupies no port.
@@ -59,7 +59,7 @@ struct tutti_sim_link {
 struct tutti_sim_hop {
     uint32_t rank, step;
     double begin_s, end_s;
-    /* What the time was spent on: "latency", "overhead", "bandwidth", "reduce" or "copy"; or a wait
+    /* The reason for the time: "latency", "overhead", "bandwidth", "reduce" or "copy"; or a wait
      * for a turn at a "port", or because a "link" or a "core" was shared. */
     char why[24];
 };

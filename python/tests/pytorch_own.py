@@ -75,7 +75,7 @@ def take_place_of_gloo() -> None:
 
 
 def start_ranks_by_fork() -> None:
-    """A process that imports PyTorch anew would take seconds."""
+    """A process that imports PyTorch again would take seconds."""
     from torch.testing._internal.common_distributed import MultiProcessTestCase
 
     def start(self: MultiProcessTestCase) -> None:

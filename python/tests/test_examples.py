@@ -29,7 +29,7 @@ def free_port() -> int:
 
 def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, is_standalone: bool = True,
              may_abort: bool = False, **environment: str) -> str:
-    """What the program has printed; fails when a rank has failed or they take too long."""
+    """The output of the program; fails if a rank has failed or they take too long."""
     rendezvous = ["--standalone"] if is_standalone else ["--master-port", str(free_port())]
     command = [sys.executable, "-m", "torch.distributed.run", *rendezvous, "--nproc-per-node", str(ranks),
                "--max-restarts", str(restarts), str(EXAMPLES / program), *map(str, arguments)]

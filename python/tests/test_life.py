@@ -18,7 +18,7 @@ import torch.distributed as dist
 from world import World
 
 VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-# What PyTorch itself does not offer before.
+# A feature that earlier versions of PyTorch do not offer.
 splits_on_cpus = pytest.mark.skipif(VERSION < (2, 15), reason="split_group needs a CUDA device before PyTorch 2.15")
 monitors_barriers = pytest.mark.skipif(VERSION < (2, 14), reason="monitored_barrier is Gloo's before PyTorch 2.14")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch builds on process groups: device meshes, DTensor, FSDP, tensor and pipeline parallelism, checkpoints.
+"""Tests the features that PyTorch builds on process groups: device meshes, DTensor, FSDP, tensor and pipeline
+parallelism, checkpoints.
 
 PyTorch's own tests of them are in its source only, they are not installed. Each function here runs with four
 ranks over Gloo and over Tutti, and has the same results. DTensor's numbers are whole, so that sums are exact.

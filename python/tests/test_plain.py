@@ -15,7 +15,7 @@ SIZES = [1, 2, 3, 5]
 
 
 def run(size: int, body: Callable[[tutti.Communicator], Any], **config: Any) -> List[Any]:
-    """What `body` returns for each rank; each is a thread with a communicator."""
+    """The results of `body` for each rank. Each rank is a thread with a communicator."""
     unique_id = tutti.get_unique_id()
     answers: List[Any] = [None] * size
     failures: List[BaseException] = []
@@ -118,7 +118,7 @@ def test_arrays_live_as_long_as_they_are_needed() -> None:
             assert (target == 10 * turn + (rank - 1) % size).all()
         assert all((other == -1).all() for other in others)
         box = comm.mailbox()
-        for tag in range(4):  # larger than what is sent at once, and nobody waits for them
+        for tag in range(4):  # larger than messages that are sent at once; no wait
             box.send(numpy.full(50000, float(tag)), (rank + 1) % size, tag)
         gc.collect()
         others = [numpy.full(50000, -1.0) for _ in range(8)]
@@ -148,7 +148,7 @@ def test_queries() -> None:
 
 
 class OnlyDLPack:
-    """What arrays of other libraries have in common."""
+    """An array with the interface that arrays of other libraries share."""
 
     def __init__(self, inner: numpy.ndarray) -> None:
         self.inner = inner

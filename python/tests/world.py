@@ -70,7 +70,7 @@ class World:
         return self._pipes[rank].recv()
 
     def run(self, function: Any, *arguments: Any, ranks: Optional[List[int]] = None) -> List[Any]:
-        """What each rank returns."""
+        """The result of each rank."""
         asked = list(range(self.size)) if ranks is None else ranks
         for rank in asked:
             self._pipes[rank].send((function.__module__.split(".")[-1], function.__name__, arguments))

@@ -210,7 +210,7 @@ void Backend::abort()
         stop();
 }
 
-// What is under way ends with an error here and on the other ranks.
+// Operations in progress end with an error here and on the other ranks.
 void Backend::stop()
 {
     (void)tuttiCommAbort(comm_);

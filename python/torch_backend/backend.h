@@ -21,7 +21,7 @@ int as_int_ms(std::chrono::milliseconds limit);
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// Messages whose works nobody has kept. Their memory has to stay until they are complete.
+// Messages whose works the caller has not kept. Their memory has to stay until they are complete.
 class Orphans {
   public:
     void add(tuttiRequest_t request, at::Tensor tensor);

@@ -82,7 +82,7 @@ class MessageWork : public NumberedWork {
     std::vector<at::Tensor> result() override { return {wanted_}; }
     std::chrono::milliseconds getTimeout() const { return timeout_; } // not in older PyTorch
 
-    // From the call until somebody who asked or waited found it complete.
+    // From the call until a query or a wait found it complete.
     float getDuration() const override
     {
         std::lock_guard<std::mutex> guard(request_lock_);

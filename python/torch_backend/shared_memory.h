@@ -11,7 +11,7 @@ namespace tutti_torch {
 // A tensor there.
 at::Tensor empty_shared(const std::vector<int64_t> &sizes, at::ScalarType type);
 
-// Is the tensor there?
+// True if the tensor is there.
 bool is_shared(const at::Tensor &tensor);
 
 // From now on PyTorch allocates CPU tensors of 1 MiB and more there, in all threads, until as many calls

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch calls when it is imported: makes the backend "tutti" known."""
+"""PyTorch calls this when it is imported. It registers the backend "tutti"."""
 
 
 def register() -> None:

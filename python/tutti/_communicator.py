@@ -26,7 +26,7 @@ def get_unique_id() -> bytes:
 
 
 def get_version_string() -> str:
-    """The version of the library, for people."""
+    """The version of the library as text."""
     return lib.tuttiGetVersionString().decode()
 
 
@@ -92,7 +92,7 @@ def group() -> Iterator[None]:
 
 
 class HostStream:
-    """A queue with a thread of its own: calls with ``stream=`` it return at once."""
+    """A queue that has its own thread. A call with ``stream=`` such a queue returns at once."""
 
     def __init__(self) -> None:
         self._handle = c_void_p()
@@ -106,7 +106,7 @@ class HostStream:
         check(result)
 
     def query(self) -> bool:
-        """Are all calls so far complete?"""
+        """True if all calls so far are complete."""
         result = lib.tuttiStreamQuery(self._handle)
         if result == IN_PROGRESS:
             return False
@@ -206,8 +206,8 @@ class Communicator:
 
     @classmethod
     def init_all(cls, nranks: int, devices: Optional[Sequence[int]] = None) -> List["Communicator"]:
-        """A communicator of `nranks` ranks of this process. Use them from as many threads, or from one
-        thread inside groups."""
+        """Make a communicator of `nranks` ranks that are all in this process. Use them from as many threads,
+        or from one thread inside groups."""
         _outside_groups("init_all")
         handles = (c_void_p * nranks)()
         list_of = (c_int * nranks)(*devices) if devices is not None else None
@@ -215,7 +215,8 @@ class Communicator:
         return [cls(c_void_p(handle)) for handle in handles]
 
     def split(self, color: Optional[int], key: int = 0) -> Optional["Communicator"]:
-        """Ranks with equal color form a new communicator, ordered by key. None joins nothing."""
+        """Split the communicator. Ranks with equal color form a new one, ordered by key. A rank with color
+        None joins none. Collective."""
         _outside_groups("split")
         child = c_void_p()
         check(lib.tuttiCommSplit(self._handle, -1 if color is None else color, key, byref(child),
@@ -227,12 +228,12 @@ class Communicator:
         check(lib.tuttiCommFinalize(self._handle))
 
     def destroy(self) -> None:
-        """Free it. Not collective."""
+        """Free the communicator. The call is not collective."""
         handle, self._handle = self._handle, c_void_p()
         check(lib.tuttiCommDestroy(handle))
 
     def abort(self) -> None:
-        """End all operations here and on all ranks, from any thread."""
+        """End all operations on this rank and on all others with an error. Any thread may call it."""
         check(lib.tuttiCommAbort(self._handle))
 
     def __enter__(self) -> "Communicator":
@@ -260,12 +261,12 @@ class Communicator:
 
     @property
     def host_count(self) -> int:
-        """Number of hosts that the ranks run on."""
+        """Number of hosts on which the ranks run."""
         return self._ask(lib.tuttiCommHostCount)
 
     @property
     def name(self) -> str:
-        """Its name; "" without one."""
+        """The name of the communicator, or "" without one."""
         text = c_char_p()
         check(lib.tuttiCommGetName(self._handle, byref(text)))
         return (text.value or b"").decode()
@@ -277,7 +278,7 @@ class Communicator:
         return RankPlace(info.host, info.localRank, info.localCount, info.pid, info.hostName.decode())
 
     def set_timeout(self, timeout_ms: int) -> None:
-        """The deadline of operations from now on; 0: none."""
+        """Set the deadline of later operations. 0 means none."""
         check(lib.tuttiCommSetTimeout(self._handle, timeout_ms))
 
     # ---- collectives ------------------------------------------------------------------------
@@ -292,8 +293,8 @@ class Communicator:
 
     @contextmanager
     def pre_mul_sum(self, scalar: Any) -> Iterator[int]:
-        """An operation: the sum of every rank's input times that rank's `scalar`, an array of one
-        element."""
+        """An operation that sums the inputs of all ranks, each multiplied by the `scalar` of its rank. The
+        scalar is an array of one element."""
         made, factor = c_int(), as_array(scalar)
         if factor.count != 1:
             raise _argument("the scalar of pre_mul_sum must be an array of one element")
@@ -306,7 +307,8 @@ class Communicator:
 
     def all_reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", *,
                    stream: Stream = None) -> Any:
-        """recv = `op` over all ranks of send; without `recv` in place. Returns the result."""
+        """Combine the `send` arrays of all ranks with `op`, and give the result to all ranks. Without `recv`
+        the call is in place. Returns the array of the result."""
         source = as_array(send)
         target = _writable(source if recv is None else as_array(recv))
         if target.count != source.count:
@@ -318,7 +320,7 @@ class Communicator:
 
     def reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", root: int = 0, *,
                stream: Stream = None) -> Any:
-        """As all_reduce, but only `root` receives."""
+        """Combine as all_reduce does, but give the result only to `root`."""
         source = as_array(send)
         target = source if recv is None else as_array(recv)
         if self.rank == root and _writable(target).count != source.count:
@@ -329,14 +331,14 @@ class Communicator:
         return send if recv is None else recv
 
     def broadcast(self, array: Any, root: int = 0, *, stream: Stream = None) -> Any:
-        """The array of `root`, on all ranks."""
+        """Copy the array of `root` to the array of every rank. Returns the array."""
         target = _writable(as_array(array))
         check(lib.tuttiBroadcast(target.address, target.address, target.count, target.type, root,
                                  self._handle, self._stream(stream, target)))
         return array
 
     def all_gather(self, send: Any, recv: Any, *, stream: Stream = None) -> Any:
-        """recv = the arrays of all ranks, rank 0 first."""
+        """Concatenate the `send` arrays of all ranks in `recv`, rank 0 first. Returns `recv`."""
         source, target = as_array(send), _writable(as_array(recv))
         self._check_blocks(target.count, source.count, "recv", "send")
         check(lib.tuttiAllGather(source.address, target.address, source.count,
@@ -346,7 +348,8 @@ class Communicator:
 
     def all_gather_v(self, send: Any, recv: Any, counts: Sequence[int],
                      displs: Optional[Sequence[int]] = None, *, stream: Stream = None) -> Any:
-        """As all_gather, with a count per rank."""
+        """Gather as all_gather does, with a count for each rank. The block of rank i is at
+        ``recv[displs[i]]``; without `displs` the blocks have no gaps."""
         source, target = as_array(send), _writable(as_array(recv))
         self._check_vector(counts, displs, target, "recv")
         if counts[self.rank] != source.count:
@@ -358,7 +361,8 @@ class Communicator:
 
     def reduce_scatter(self, send: Any, recv: Any, op: Union[str, int] = "sum", *,
                        stream: Stream = None) -> Any:
-        """recv = this rank's block of the reduction of all sends."""
+        """Combine the `send` arrays of all ranks with `op`, and give each rank its block of the result in
+        `recv`. Returns `recv`."""
         source, target = as_array(send), _writable(as_array(recv))
         self._check_blocks(source.count, target.count, "send", "recv")
         check(lib.tuttiReduceScatter(source.address, target.address, target.count,
@@ -369,7 +373,8 @@ class Communicator:
     def reduce_scatter_v(self, send: Any, recv: Any, counts: Sequence[int],
                          displs: Optional[Sequence[int]] = None, op: Union[str, int] = "sum", *,
                          stream: Stream = None) -> Any:
-        """As reduce_scatter, with a count per rank."""
+        """Combine as reduce_scatter does, with a count for each rank. The block of rank i is at
+        ``send[displs[i]]``; without `displs` the blocks have no gaps."""
         source, target = as_array(send), _writable(as_array(recv))
         self._check_vector(counts, displs, source, "send")
         if counts[self.rank] != target.count:
@@ -380,7 +385,8 @@ class Communicator:
         return recv
 
     def all_to_all(self, send: Any, recv: Any, *, stream: Stream = None) -> Any:
-        """Block i of recv = this rank's block of rank i's send."""
+        """Exchange one block between each two ranks: block i of `recv` is this rank's block of rank i's
+        `send`. Returns `recv`."""
         source, target = as_array(send), _writable(as_array(recv))
         if source.count != target.count or source.count % self.size != 0:
             raise _argument(f"send has {source.count} elements and recv {target.count}: both must have "
@@ -393,7 +399,7 @@ class Communicator:
     def all_to_all_v(self, send: Any, send_counts: Sequence[int], recv: Any,
                      recv_counts: Sequence[int], send_displs: Optional[Sequence[int]] = None,
                      recv_displs: Optional[Sequence[int]] = None, *, stream: Stream = None) -> Any:
-        """As all_to_all, with counts per rank."""
+        """Exchange as all_to_all does, with counts and displacements for each rank."""
         source, target = as_array(send), _writable(as_array(recv))
         self._check_vector(send_counts, send_displs, source, "send")
         self._check_vector(recv_counts, recv_displs, target, "recv")
@@ -404,7 +410,7 @@ class Communicator:
         return recv
 
     def gather(self, send: Any, recv: Any = None, root: int = 0, *, stream: Stream = None) -> Any:
-        """recv on `root` = the arrays of all ranks; elsewhere it is ignored."""
+        """Concatenate the `send` arrays of all ranks in `recv` on `root`. The other ranks ignore `recv`."""
         source, target = as_array(send), None
         if self.rank == root:
             if recv is None:
@@ -418,7 +424,7 @@ class Communicator:
         return recv
 
     def scatter(self, send: Any, recv: Any, root: int = 0, *, stream: Stream = None) -> Any:
-        """recv = this rank's block of root's send, which is ignored elsewhere."""
+        """Give each rank its block of the `send` array of `root` in `recv`. The other ranks ignore `send`."""
         source, target = None, _writable(as_array(recv))
         if self.rank == root:
             if send is None:
@@ -432,11 +438,11 @@ class Communicator:
         return recv
 
     def barrier(self, *, stream: Stream = None) -> None:
-        """Complete on no rank before all have called it."""
+        """Wait for all ranks: it completes on no rank before all ranks have called it."""
         check(lib.tuttiBarrier(self._handle, self._stream(stream)))
 
     def send(self, array: Any, peer: int, *, stream: Stream = None) -> None:
-        """Send to `peer`; the k-th send meets its k-th receive."""
+        """Send to `peer`. The k-th send of a pair of ranks matches the k-th receive."""
         source = as_array(array)
         check(lib.tuttiSend(source.address, source.count, source.type, peer, self._handle,
                             self._stream(stream, source)))
@@ -449,7 +455,7 @@ class Communicator:
         return array
 
     def mailbox(self) -> "Mailbox":
-        """Make a mailbox of its ranks. Collective."""
+        """Make a mailbox of the ranks. The call is collective."""
         box = c_void_p()
         check(lib.tuttiMailboxCreate(self._handle, byref(box)))
         return Mailbox(box)
@@ -494,15 +500,16 @@ def _reap_orphans() -> None:
 
 
 class Request:
-    """A message on its way. Its array stays alive until it is complete, even if this object does
-    not."""
+    """A send or receive of a mailbox that has begun. Its array stays alive until it is complete, even if
+    this object does not."""
 
     def __init__(self, handle: c_void_p, array: Array, receives: bool) -> None:
         self._handle, self._array, self._receives = handle, array, receives
         self._peer, self._tag = c_int(-1), c_int(-1)
 
     def wait(self, timeout_ms: Optional[int] = None) -> Optional[Tuple[int, int]]:
-        """The other rank and the tag, once it is complete. With a limit: None if it is not by then."""
+        """Wait until the request is complete. Returns the other rank and the tag. With a limit it returns None
+        if the request is not complete by then."""
         result = lib.tuttiRequestWait(byref(self._handle), -1 if timeout_ms is None else timeout_ms,
                                       byref(self._peer), byref(self._tag))
         if result == IN_PROGRESS:
@@ -511,11 +518,11 @@ class Request:
         return self._peer.value, self._tag.value
 
     def test(self) -> bool:
-        """Is it complete?"""
+        """True if the request is complete."""
         return self.wait(0) is not None
 
     def cancel(self) -> None:
-        """Take a receive back that has no message yet; wait() raises InvalidUsage then."""
+        """Cancel a receive that has not matched a message yet. Then wait() raises InvalidUsage."""
         check(lib.tuttiRequestCancel(self._handle))
 
     def __del__(self) -> None:
@@ -528,13 +535,14 @@ class Request:
 
 
 class Mailbox:
-    """Messages that are matched by sender and tag, and progress by themselves. Thread-safe."""
+    """An exchange of messages that are matched by sender and tag. They make progress without further
+    calls. Thread-safe."""
 
     def __init__(self, handle: c_void_p) -> None:
         self._handle = handle
 
     def send(self, array: Any, peer: int, tag: int = 0) -> Request:
-        """Begin to send."""
+        """Begin to send the array to `peer` with `tag`."""
         _reap_orphans()
         source, request = as_array(array), c_void_p()
         check(lib.tuttiMailboxSend(source.address, source.count, source.type, peer, tag,
@@ -542,7 +550,7 @@ class Mailbox:
         return Request(request, source, False)
 
     def recv(self, array: Any, peer: int = ANY_RANK, tag: int = ANY_TAG) -> Request:
-        """Begin to receive, by default from any rank with any tag."""
+        """Begin to receive into the array, by default from any rank with any tag."""
         _reap_orphans()
         target, request = _writable(as_array(array)), c_void_p()
         check(lib.tuttiMailboxRecv(target.address, target.count, target.type, peer, tag,
@@ -550,15 +558,15 @@ class Mailbox:
         return Request(request, target, True)
 
     def set_timeout(self, timeout_ms: int) -> None:
-        """The deadline of waits from now on; 0: none."""
+        """Set the deadline of later waits. 0 means none."""
         check(lib.tuttiMailboxSetTimeout(self._handle, timeout_ms))
 
     def abort(self) -> None:
-        """End all requests here and on all ranks."""
+        """End all requests on this rank and on all others with an error."""
         check(lib.tuttiMailboxAbort(self._handle))
 
     def destroy(self) -> None:
-        """End it. Not collective."""
+        """Free the mailbox. The call is not collective."""
         handle, self._handle = self._handle, c_void_p()
         result = lib.tuttiMailboxDestroy(handle)
         _reap_orphans()
@@ -572,7 +580,7 @@ class Mailbox:
 
 
 def empty(shape: Union[int, Sequence[int]], dtype: Any = "float32") -> Any:
-    """A NumPy array, zeroed, in memory that the ranks of a host map: collectives need not copy it."""
+    """A zeroed NumPy array in memory that the ranks of a host map, so that collectives need not copy it."""
     import numpy
 
     kind = numpy.dtype(dtype)

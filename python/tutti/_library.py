@@ -12,7 +12,7 @@ SUCCESS, IN_PROGRESS = 0, 7
 
 
 class TuttiError(RuntimeError):
-    """A call has failed. `result` is the code (tuttiResult_t); the text is the library's own line."""
+    """A call has failed. `result` is the code (tuttiResult_t). The text is the line of the library."""
 
     def __init__(self, result: int, text: str) -> None:
         super().__init__(text)
@@ -24,7 +24,7 @@ class InvalidArgument(TuttiError, ValueError):
 
 
 class InvalidUsage(TuttiError):
-    """Calls do not fit together, here or between ranks."""
+    """Calls do not match, on this rank or between ranks."""
 
 
 class RemoteError(TuttiError):
@@ -143,7 +143,7 @@ lib.tuttiGetLastError.restype = c_char_p
 
 
 def check(result: int) -> None:
-    """Raise what a call has failed with."""
+    """Raise the error with which a call has failed."""
     if result == SUCCESS:
         return
     text = (lib.tuttiGetLastError(None) or b"").decode(errors="replace")

@@ -14,7 +14,7 @@
  * Slots of one message are packed side by side in the PACK part of SCRATCH and arrive in its
  * ARRIVED part. From there each hop copies a block once: to OUTPUT if it has reached its
  * destination, to PACK if the next round moves it, else to its own place in the KEPT part. Slots
- * that end together come from neighbours, in order. So one copy takes all blocks whose digits agree
+ * that end together come from neighbors, in order. So one copy takes all blocks whose digits agree
  * in the round's position. Only blocks that have not moved yet are copied from INPUT one by one:
  *
  *   p = 16, r = 2, i = 2, slots   4      5      6    7      and 12 .. 15 likewise

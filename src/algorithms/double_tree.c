@@ -16,8 +16,8 @@
  *            / \   /              \   / \                   / \              / \
  *           1   3 5                2 4   6                 1   3            2   4
  *
- * Rounds alternate between two colours, and so do edges: a rank receives from its two parents in
- * rounds of different colours, and sends to its two children likewise. So it never has more than
+ * Rounds alternate between two colors, and so do edges: a rank receives from its two parents in
+ * rounds of different colors, and sends to its two children likewise. So it never has more than
  * one message each way in a round.
  *
  * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
@@ -77,7 +77,7 @@ static uint32_t place_of(uint32_t number, uint32_t tree, uint32_t most)
     return number == most ? 1 : number + 1;
 }
 
-/* ---- colours --------------------------------------------------------------------------------- */
+/* ---- colors --------------------------------------------------------------------------------- */
 
 /* The edge from a place to its parent in a tree. */
 struct edge {
@@ -109,7 +109,7 @@ static struct edge other_child(struct edge edge, uint32_t most)
 
 #define UNKNOWN 2
 
-/* Colours must alternate along this walk: from an edge to the other one at its lower end, from
+/* Colors must alternate along this walk: from an edge to the other one at its lower end, from
  * there to the other one at its upper end, and so on. The walk is a circle of even length, or it
  * ends on both sides at a parent with one child. */
 static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
@@ -143,7 +143,7 @@ static void colour_edges(uint8_t *colours[TREES], uint32_t most)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* The first round of the edge above a place: the first one of the edge's colour that follows the
+/* The first round of the edge above a place: the first one of the edge's color that follows the
  * first round of the parent's edge. For the root it is 0. */
 static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, uint32_t most)
 {

@@ -2,7 +2,7 @@
  * Hybrid, for vectors of medium size: a compromise between recursive doubling, which has the fewest
  * rounds, and reduce-scatter with all-gather, which has the least volume.
  *
- * With option doublings = j, groups of p / 2^j neighbours scatter their sums among themselves; then
+ * With option doublings = j, groups of p / 2^j neighbors scatter their sums among themselves; then
  * 2^j ranks exchange each piece in j rounds; then the groups gather. This takes 2 ceil(log2 (p /
  * 2^j)) + j rounds and, of n bytes, moves 2 (1 - 2^j / p) n + j 2^j / p n. Where 2^j does not
  * divide p, the ranks beyond its largest multiple are folded in, with two more rounds and 2 n more

@@ -59,7 +59,7 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
             homes.least = homes.first[home + 1];
         if (homes.first[home + 1] == 0) {
             homes_fini(&homes);
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "places: nobody lives in %s %u of %u", what, home,
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "places: no rank is in %s %u of %u", what, home,
                               nhomes);
         }
         homes.first[home + 1] += homes.first[home];

@@ -4,7 +4,7 @@
  *
  * In round s each even place of a ring pairs with the place rho(s) after it, and each odd place
  * with the place rho(s) before it; rho(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ...
- * Reduce-scatter takes the rounds upwards, so that most of the data goes to neighbours. The
+ * Reduce-scatter takes the rounds upwards, so that most of the data goes to neighbors. The
  * all-gather takes them downwards, and partners exchange the blocks that the other one lacks.
  *
  *   d = 6, rank 0        has             partner    gets

@@ -106,7 +106,7 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const int
     struct pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
                                  .children = children};
 
-    /* Each rank begins with the rank after it. If trees are stars, or alike, their centres would
+    /* Each rank begins with the rank after it. If trees are stars, or alike, their centers would
      * otherwise all serve the same rank at a time. */
     for (uint32_t i = 1; i < shape->nranks; i++) {
         uint32_t other = (shape->rank + i) % shape->nranks;
@@ -216,7 +216,7 @@ static void cost_given(const struct tutti_shape *shape, uint32_t ntrees, double 
         uint32_t tree_height = find_height(parents, n, top, depths);
 
         height = tree_height > height ? tree_height : height;
-        /* Every neighbour is a child, except one, the parent, for each rank below the top. */
+        /* Every neighbor is a child, except one, the parent, for each rank below the top. */
         for (uint32_t rank = 0; rank < n; rank++) {
             if (parents[rank] == TUTTI_NO_RANK)
                 continue;

@@ -9,7 +9,7 @@
 #include <sodium.h>
 #include <string.h>
 
-/* Both greetings begin with a magic number and a version, so that a stranger is recognised at its
+/* Both greetings begin with a magic number and a version, so that a stranger is recognized at its
  * first wrong byte. */
 static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 2};
 

@@ -13,7 +13,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* The most events handled in one call, so that strangers cannot keep the root busy for ever. */
+/* The most events handled in one call, so that strangers cannot keep the root busy forever. */
 #define EVENTS_PER_CALL 4096
 #define ACCEPTS_PER_EVENT 256
 /* Limits for callers that have not proved themselves: how long they may take, and how many there
@@ -462,7 +462,7 @@ static void accept_callers(struct root *root)
     }
     if (rc < 0) {
         tutti_root_fail(root, rc, "%s", tutti_last_message());
-        tutti_watch_remove(&root->watch, tutti_door_fd(root->door)); /* or it wakes us for ever */
+        tutti_watch_remove(&root->watch, tutti_door_fd(root->door)); /* or it wakes us forever */
         root->is_listening = false;
     }
 }

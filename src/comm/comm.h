@@ -3,7 +3,7 @@
  * (executor, transport, algorithms, ...) do not use it.
  *
  * A tuttiComm_t is a small handle that is never given back to the allocator, so that a stale
- * handle is recognised and refused. The state itself lives in struct tutti_comm.
+ * handle is recognized and refused. The state itself lives in struct tutti_comm.
  *
  * Operations are collected in batches (batch.h). A batch holds what one call, or one group, asks of
  * one communicator. Batches run strictly in the order of their tickets. The thread that owns the
@@ -173,7 +173,7 @@ struct tutti_settings {
 /* Settings of a new communicator. The timeouts in the environment override those in `config`.
  * Fields that neither sets, and all of them if `config` is NULL, come from `parent`, or are the
  * defaults if that is NULL. Also raises the process's limits, before any socket is opened.
- * TUTTI_ERR_ARGUMENT: a field of `config` is out of range, or it was not initialised. */
+ * TUTTI_ERR_ARGUMENT: a field of `config` is out of range, or it was not initialized. */
 int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *parent,
                         struct tutti_settings *ret_settings);
 

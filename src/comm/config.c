@@ -20,7 +20,7 @@ static int read_config(const tuttiConfig_t *given, tuttiConfig_t *ret_config)
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
 
     if (given->magic != TUTTI_CONFIG_MAGIC || given->size < offsetof(tuttiConfig_t, blocking))
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "config is not initialised (magic %#x, size %zu); "
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "config is not initialized (magic %#x, size %zu); "
                           "start from TUTTI_CONFIG_INITIALIZER", given->magic, given->size);
     memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
     TUTTI_TRY(check_range("blocking", config.blocking, 0));

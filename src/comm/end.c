@@ -150,7 +150,7 @@ tuttiResult_t tuttiCommUserRank(tuttiComm_t handle, int *rank)
     return tutti_public(TUTTI_OK);
 }
 
-/* A non-blocking initialisation progresses in the thread that queries it. A second thread that
+/* A non-blocking initialization progresses in the thread that queries it. A second thread that
  * queries at the same time gets TUTTI_AGAIN. */
 static int go_on_forming(struct tutti_comm *comm, const char *function)
 {

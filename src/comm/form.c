@@ -124,12 +124,12 @@ static const struct {
     {"reading of schedules", read_schedules, false},
     {"exchange of addresses", exchange_records, true},
     {"joining the ranks of a host", join_hosts, false},
-    {"exchange of what each host can do", exchange_verdicts, true},
+    {"exchange of what each host supports", exchange_verdicts, true},
     {"choice of transports", settle, false},
-    {"sharing of what rank 0 has read", share_bytes, false},
+    {"sharing of the files of rank 0", share_bytes, false},
     {"proof of the schedules of rank 0", take_schedules, false},
     {"start of the engine", start_engine, false},
-    {"look at the machine", tutti_choices_look, false},
+    {"description of the machine", tutti_choices_look, false},
     {"meeting of the GPUs", meet_gpus, false},
 };
 
@@ -289,7 +289,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     /* Errors of peers during the shutdown must not replace the caller's last message. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     if (comm->boot != NULL)
-        comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was given up");
+        comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was abandoned");
     end_sharing(comm);
     tutti_comm_gpu_free(comm);
     if (comm->fabric != NULL)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Handles: small objects that outlive their communicators, so that the use of a destroyed
  * communicator is an error instead of a crash. Released handles are reused, but only after REST
- * others, so that stale handles stay recognisable for long.
+ * others, so that stale handles stay recognizable for long.
  *
  * A handle also keeps threads apart. Calls that change a communicator go through its gate, one at
  * a time. Short calls that any thread may make are counted as visits. Gate and count are part of
  * the handle, because a thread that comes too late must be refused without touching freed memory.
  *
  * Handles are allocated in a few blocks, each twice as large as the one before. So an address that
- * never was a handle is recognised without reading the memory there. */
+ * never was a handle is recognized without reading the memory there. */
 #include "comm/comm.h"
 
 #include "base/fence.h"

@@ -113,7 +113,7 @@ static void find_members(struct over_parent *over)
             over->boot.rank = rank;
 }
 
-/* Each child has its own secret, derived from the parent's, the number of the split and the colour.
+/* Each child has its own secret, derived from the parent's, the number of the split and the color.
  */
 static void derive_secret(struct over_parent *over, const uint8_t parent_secret[TUTTI_SECRET_BYTES],
                           uint64_t split)
@@ -127,7 +127,7 @@ static void derive_secret(struct over_parent *over, const uint8_t parent_secret[
 
 /* ---- the job ------------------------------------------------------------------------------- */
 
-/* The all-gathers of the parent in which a child forms. A rank without a colour must take part in
+/* The all-gathers of the parent in which a child forms. A rank without a color must take part in
  * them too, although it gets no child. */
 static const size_t rounds[] = {TUTTI_FABRIC_RECORD_BYTES, TUTTI_COMM_VERDICT_BYTES};
 enum { ROUNDS = sizeof rounds / sizeof *rounds };
@@ -140,7 +140,7 @@ struct split {
     tuttiComm_t *newcomm;
     struct choice mine;
     bool is_chosen;            /* the choices of all ranks are known */
-    size_t rounds_sat_out;     /* rounds done by a rank without a colour */
+    size_t rounds_sat_out;     /* rounds done by a rank without a color */
     uint8_t *nothing;          /* [nranks + 1] records: an empty one to send, those received */
 };
 

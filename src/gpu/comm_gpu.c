@@ -60,7 +60,7 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_
                                   .deadline_ns = comm->deadline_ns};
 
     /* A process that has not loaded CUDA has no device memory. In other processes ranks on the CPU
-     * need the driver too, to recognise device memory and refuse it. */
+     * need the driver too, to recognize device memory and refuse it. */
     comm->cuda = tutti_cuda_get(wanted >= 0);
     if (wanted == TUTTI_CONFIG_UNDEF_INT && parent != NULL) {
         if (parent->gpu == NULL)

@@ -109,7 +109,7 @@ void tutti_gpu_programs_fini(struct tutti_comm *comm);
 /* ---- watching (watch.c) -------------------------------------------------------------------- */
 
 /* Call it after enqueueing work. A thread then checks until the work is complete that it does not
- * wait for ever, and starts at the first call. TUTTI_ERR_SYSTEM: no thread. */
+ * wait forever, and starts at the first call. TUTTI_ERR_SYSTEM: no thread. */
 int tutti_gpu_watch(struct tutti_comm *comm);
 void tutti_gpu_watch_end(struct tutti_comm *comm);
 /* Waits until all enqueued work is complete, or the communicator has failed. Returns the

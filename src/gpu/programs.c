@@ -91,7 +91,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
     if (plan != NULL && (plan->schedule->needs & of_peers) != 0 &&
         !tutti_gpu_sees_all(comm->gpu->gpu)) {
         tutti_log(TUTTI_LOG_INFO, "the algorithm that was named for %s reads its peers' buffers, "
-                  "which on GPUs takes ranks of one process on one of them: not used",
+                  "which on GPUs needs ranks of one process on one GPU: not used",
                   tutti_collective_name(call->collective));
         plan = NULL;
     }

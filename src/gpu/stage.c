@@ -247,7 +247,7 @@ int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *cons
 
     if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)
         return rc;
-    /* A batch that has a ticket must take its turn, to fail, or later ones wait for ever. */
+    /* A batch that has a ticket must take its turn, to fail, or later ones wait forever. */
     tutti_comm_fail(comm, rc, tutti_last_message());
     tutti_gpu_stage_give_up(comm);
     return rc;

@@ -109,8 +109,8 @@ static void wait_for_kernels(struct tutti_comm *comm)
             continue;
         }
         comm->gpu->is_stuck = true;
-        tutti_log(TUTTI_LOG_WARN, "the communicator has failed, but a stream does not come to "
-                  "what was enqueued on it: that memory stays allocated");
+        tutti_log(TUTTI_LOG_WARN, "the communicator has failed, but a stream does not reach "
+                  "the work that was enqueued on it: the memory of that work stays allocated");
     }
 }
 

@@ -56,7 +56,7 @@ int tutti_group_run(struct group *group);
 
 /* Takes the ticket and queues the batch on its streams. The first stream runs it, or the caller if
  * some call has stream NULL. It cannot fail: if only some of the streams got the batch, they would
- * wait for the others for ever. */
+ * wait for the others forever. */
 void tutti_group_issue(struct part *part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A set of numbers 0 .. size-1 in which the neighbours of a number are found quickly. 64 numbers
+ * A set of numbers 0 .. size-1 in which the neighbors of a number are found quickly. 64 numbers
  * share a word; each level above has a bit for each word below, set if that word is not empty.
  *
  *   level 1   1   0   1   1         set if the word below is not empty

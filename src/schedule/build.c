@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a schedule step by step. What an algorithm emits is checked here for shape (buffers,
- * bounds, peers); check.h proves whether it is correct.
+ * Writes a schedule step by step. Here the steps of an algorithm are checked only for shape
+ * (buffers, bounds, peers); check.h proves whether the schedule is correct.
  */
 #include "schedule/build.h"
 

@@ -44,7 +44,7 @@ static int prove(const char *name, const struct tutti_ensemble *ensemble)
         report.rank, step, report.what);
 }
 
-/* Does any rank sum what is a sum already, or sum without a gather_reduce of all? */
+/* True if any rank sums sums, or sums without a gather_reduce of all ranks. */
 static bool has_stages(const struct tutti_ensemble *ensemble)
 {
     for (uint32_t rank = 0; rank < ensemble->nranks; rank++) {

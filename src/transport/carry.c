@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elements put together from parts of a stream. */
+ * Puts elements together from parts of a stream. */
 #include "transport/carry.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For transports whose streams come in parts: an element that lies across two
- * parts is put together here before it is shown. */
+ * For transports whose streams come in parts. An element that spans two parts is put together here
+ * before it is shown. */
 #ifndef TUTTI_TRANSPORT_CARRY_H
 #define TUTTI_TRANSPORT_CARRY_H
 
@@ -11,7 +11,8 @@
 #define TUTTI_CARRY_BYTES 64
 
 struct tutti_carry {
-    alignas(8) uint8_t bytes[TUTTI_CARRY_BYTES]; /* the next bytes of the stream, before all else */
+    alignas(8) uint8_t bytes[TUTTI_CARRY_BYTES]; /* the next bytes of the stream, before all
+                                                    others */
     size_t have;
 };
 

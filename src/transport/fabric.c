@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fabric's life: open, connect, report, destroy. */
+ * The life of a fabric: open, connect, report, destroy. */
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
@@ -14,7 +14,8 @@
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* Sleeping on descriptors has taken some; a rank that is short of them needs them elsewhere. */
+/* Releases the descriptors for sleeping if no open transport needs them. A rank that lacks
+ * descriptors needs them elsewhere. */
 static void release_descriptors(struct tutti_fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
@@ -23,7 +24,7 @@ static void release_descriptors(struct tutti_fabric *fabric)
     tutti_wait_release(fabric);
 }
 
-/* Without a transport a rank may still do: settle says so if not. */
+/* A rank can also work without a transport. If it cannot, settle reports that. */
 static void open_part(struct tutti_fabric *fabric, uint32_t index)
 {
     struct tutti_part *part = &fabric->parts[index];
@@ -160,7 +161,7 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops
     return conn;
 }
 
-/* Out of line, so that finding a connection that is there stays short. */
+/* This is not inlined, so that finding an existing connection stays short. */
 static int __attribute__((noinline, cold))
 go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {
@@ -215,7 +216,8 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
     *ret_usage = usage;
 }
 
-/* Peers that see no death of ours, as those of this process, are told. */
+/* Peers in the same process cannot see this rank die. A member that is destroyed without leaving
+ * announces it, because others might wait for it. */
 static void drop_out(struct tutti_fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->nparts && !fabric->has_left; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transports of a fabric: their state, their slices of records and verdicts, and the variable
- * that chooses among them. */
+ * Keeps the transports of a fabric: their state, their slices of records and verdicts, and the
+ * variable that chooses among them. */
 #include "transport/fabric_private.h"
 
 #include "base/param.h"
@@ -18,7 +18,8 @@ static uint32_t take(uint32_t *at, uint32_t bytes)
     return begin;
 }
 
-/* "one,other:296+60": the sizes of its slices follow the name of a transport that has any. */
+/* Writes "one,other:296+60". The sizes of its slices follow the name of a transport that has
+ * any. */
 static size_t write_layout(char *text, size_t length, const struct tutti_transport_ops *ops)
 {
     int more = snprintf(text + length, TUTTI_LAYOUT_BYTES - length, "%s%s", length > 0 ? "," : "",

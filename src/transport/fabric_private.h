@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of this room share about a fabric, and what transports are given.
+ * The parts of a fabric that the files of this room share, and those that transports are given.
  *
- *   fabric.c        open, connect, report, destroy
- *   fabric_parts.c  the transports of a fabric, and their slices of records and verdicts
- *   fabric_form.c   records and verdicts: join and settle
- *   fabric_route.c  which transport serves a pair of ranks
- *   fabric_wait.c   spin, yield, sleep, wake
- *   fabric_fail.c   abort, leave, check, blame
- *   fabric_share.c  the domain that a transport has brought
- *   fabric_hosts.c  who lives with whom
- *   fabric_report.c all this in words
- */
+ *   fabric.c         open, connect, report, destroy
+ *   fabric_parts.c   the transports of a fabric, and their slices of records and verdicts
+ *   fabric_form.c    records and verdicts: join and settle
+ *   fabric_route.c   the transport that serves a pair of ranks
+ *   fabric_wait.c    spin, yield, sleep, wake
+ *   fabric_fail.c    abort, leave, check, blame
+ *   fabric_share.c   the domain that a transport has provided
+ *   fabric_hosts.c   the hosts and cells of the ranks
+ *   fabric_report.c  all of this in words */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 
@@ -35,17 +34,20 @@ union tutti_record {
         uint64_t magic;
         uint32_t version;
         int32_t nranks, rank;
-        int32_t declines; /* TUTTI_OK, or why it does not take part; then the slices are text */
-        uint32_t uses;    /* bit i: transport i of the table; allowed, and open */
-        uint32_t lacks;   /* the same: allowed, but the host lacks descriptors or memory for it */
+        int32_t declines; /* TUTTI_OK, or the error for which it does not take part;
+                             why_declines has the text */
+        uint32_t uses;    /* bit i: transport i of the table is allowed and open */
+        uint32_t lacks;   /* bit i: it is allowed, but the host lacks descriptors or memory for
+                             it */
         uint64_t nonce;   /* drawn per fabric */
         struct tutti_identity identity;
         int32_t cells[TUTTI_CELL_LEVELS]; /* of its host; -1: not known */
-        uint32_t mbits; /* of the interface at which other hosts call it; 0: not known */
-        char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; hosts are told apart by identity */
-        /* The table of transports, with the sizes of their slices: the same on all ranks. */
+        uint32_t mbits; /* rate of the interface to which other hosts connect; 0: not known */
+        char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; the identity distinguishes hosts */
+        /* The table of transports, with the sizes of their slices. It is the same on all ranks. */
         char layout[TUTTI_LAYOUT_BYTES];
-        /* Transports' slices, in the order of the table, each from a multiple of 8 on. */
+        /* The slices of the transports, in the order of the table. Each begins at a multiple of
+         * 8. */
         union {
             uint8_t slices[TUTTI_FABRIC_RECORD_BYTES - TUTTI_RECORD_HEAD_BYTES];
             char why_declines[TUTTI_FABRIC_RECORD_BYTES - TUTTI_RECORD_HEAD_BYTES];
@@ -72,13 +74,13 @@ enum tutti_form_phase {
     TUTTI_FORM_SETTLED,
 };
 
-/* Why the communicator is lost: what the first rank that gave up has said. */
+/* The reason why the communicator is lost, as the first rank that gave up has reported it. */
 struct tutti_cause {
     int code, rank;
     char reason[TUTTI_ABORT_REASON_BYTES];
 };
 
-/* A peer that has ended, or a connection to it that is lost: "rank N <what>". */
+/* A peer that has ended, or a peer whose connection is lost. The text is "rank N <what>". */
 struct tutti_loss {
     int peer;
     char what[256];
@@ -92,8 +94,8 @@ struct tutti_part {
     uint32_t record_at, verdict_at; /* its slices */
     bool is_open;                   /* `open` has succeeded, and `destroy` is due */
     bool has_joined;
-    bool is_used;  /* it serves a peer of this rank */
-    int dead_from; /* rank at which the next look for the dead begins */
+    bool is_used;  /* true if it serves a peer of this rank */
+    int dead_from; /* the rank at which the next search for dead ranks begins */
 };
 
 struct tutti_fabric {
@@ -110,7 +112,7 @@ struct tutti_fabric {
     union tutti_record *records;   /* [nranks] */
     union tutti_verdict *verdicts; /* [nranks] */
 
-    /* What ranks of this host share (tutti_fabric_share). */
+    /* The parts that ranks of this host share (tutti_fabric_share). */
     struct tutti_sharing sharing;
 
     /* Connections. */
@@ -124,25 +126,25 @@ struct tutti_fabric {
     struct tutti_door local_door; /* where a rank without domain sleeps */
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
-    bool is_crowded;      /* ranks of my host outnumber its cores */
-    bool naps;            /* sleeps on descriptors are short (tutti_wait_nap) */
-    uint32_t core_share;  /* how many of us may wait on one core; 0: wherever they are */
-    uint32_t offers_left; /* how often to offer the core until we look who is where */
+    bool is_crowded;      /* ranks of this host outnumber its cores */
+    bool naps;            /* true if sleeps on descriptors are short (tutti_wait_nap) */
+    uint32_t core_share;  /* the number of ranks that may wait on one core; 0: any number */
+    uint32_t offers_left; /* how often to yield the core before checking which ranks are where */
     uint32_t offers_per_look;
     uint32_t sleeps_how;    /* as announced */
     int epoll_fd, event_fd; /* -1: no route needs descriptors; set under `lock` */
 
-    /* Failing. `lock` guards what abort and wake, from other threads, look at. */
+    /* Failing. `lock` guards the fields that abort and wake read, from other threads. */
     pthread_mutex_t lock;
     uint32_t is_aborted; /* release: after abort_code and abort_reason */
     int abort_code;
     char abort_reason[TUTTI_ABORT_REASON_BYTES];
-    bool has_heard; /* from a peer why it has given up; under `lock` */
+    bool has_heard; /* `heard` is the reason that a peer has sent for giving up; under `lock` */
     struct tutti_cause heard;
-    /* A connection was lost. Its end may have given up, and the reason be on its way. */
+    /* A connection was lost. The peer may have given up, and its reason may still be on the way. */
     uint64_t suspected_ns; /* since when; 0: none was lost */
     struct tutti_loss suspicion;
-    int failure; /* what check or blame has found; TUTTI_OK before */
+    int failure; /* the error that check or blame has found; TUTTI_OK before */
     char failure_text[TUTTI_MESSAGE_BYTES];
     bool has_left;
 };
@@ -154,8 +156,8 @@ static inline size_t tutti_conn_index(int peer, int channel)
 
 /* ---- fabric.c ------------------------------------------------------------------------ */
 
-/* A zeroed connection of `size` bytes with its base filled in; NULL, having failed, when there is
- * no memory. Freed with free(). */
+/* Returns a zeroed connection of `size` bytes with its base filled in, or NULL, having failed, if
+ * there is no memory. It is freed with free(). */
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops *ops, int peer,
                         int channel, size_t size);
 
@@ -164,41 +166,43 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops
 /* Lay out the slices of all transports. */
 int tutti_parts_init(struct tutti_fabric *fabric);
 
-/* The transport's state in this fabric; NULL before it is set. tutti_part_keep sets it under
- * fabric->lock, since an abort by another thread may be looking. */
+/* Returns the transport's state in this fabric; NULL before it is set. tutti_part_keep sets it
+ * under fabric->lock, because an abort by another thread may read it. */
 void *tutti_part_state(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 void tutti_part_keep(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                      void *state);
 
-/* A transport's slice of the record of `rank`, after join has begun, and of this rank's own. */
+/* Returns a transport's slice of the record of `rank`, after join has begun, or of this rank's own
+ * record. */
 void *tutti_record_slice(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                          int rank);
 void *tutti_own_record_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
-/* The same of verdicts; after settle has begun. */
+/* The same for verdicts; after settle has begun. */
 void *tutti_verdict_slice(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                           int rank);
 void *tutti_own_verdict_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
-/* Does that rank use the transport, as its record says? After join has begun. */
+/* True if that rank uses the transport, as its record says. After join has begun. */
 bool tutti_rank_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                      int rank);
-/* Does this rank? */
+/* True if this rank uses it. */
 bool tutti_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
-/* TUTTI_TRANSPORTS, as bits. */
+/* Get the transports that TUTTI_TRANSPORTS permits, as bits. */
 int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses);
 
-/* Are two ranks on one host, so that they may share memory? Is the loopback of one the other's? */
+/* True if two ranks are on one host, so that they may share memory; true if the loopback interface
+ * of one is the other's, too. */
 bool tutti_same_host(const struct tutti_fabric *fabric, int a, int b);
 bool tutti_same_network(const struct tutti_fabric *fabric, int a, int b);
 
-/* `progress` of all transports that are used. */
+/* Call `progress` of all transports that are used. */
 void tutti_parts_progress(struct tutti_fabric *fabric);
 
 /* ---- fabric_route.c ------------------------------------------------------------------ */
 
-/* The transport that serves a pair; NULL: none. After settle has begun. */
+/* Returns the transport that serves a pair; NULL: none. Symmetric. After settle has begun. */
 const struct tutti_transport_ops *tutti_route_find(const struct tutti_fabric *fabric, int a, int b);
 
 /* Fill fabric->routes and is_used of the parts; TUTTI_ERR_USAGE names a pair of ranks that has no
@@ -207,46 +211,49 @@ int tutti_route_all(struct tutti_fabric *fabric);
 
 /* ---- fabric_share.c ------------------------------------------------------------------ */
 
-/* A transport's settle: this is what ranks share by it. One transport of the table does this. */
+/* Set the parts that ranks share by a transport. Its settle calls this. One transport of the table
+ * does so. */
 void tutti_fabric_share(struct tutti_fabric *fabric, const struct tutti_sharing *sharing);
 
 /* ---- fabric_wait.c ------------------------------------------------------------------- */
 
 void tutti_wait_init(struct tutti_fabric *fabric);
 
-/* A transport's open: take the descriptors that sleeping on descriptors needs. They are taken
- * before the ranks meet, so that a rank that lacks them can still tell the others. */
+/* Take the descriptors for sleeping on descriptors. A transport's open calls this, before the ranks
+ * meet, so that a rank that lacks them can still tell the others. */
 int tutti_wait_reserve(struct tutti_fabric *fabric);
-/* Use them, where a route needs it; or release them. */
+/* Use them if a route needs them; otherwise release them. */
 int tutti_wait_open(struct tutti_fabric *fabric);
 void tutti_wait_release(struct tutti_fabric *fabric);
-/* Are descriptors watched? */
+/* True if descriptors are watched. */
 static inline bool tutti_wait_watches(const struct tutti_fabric *fabric)
 {
     return fabric->epoll_fd >= 0;
 }
 
-/* Let the end of a sleep depend on `fd`, too, until it is closed. */
+/* Make `fd` end a sleep, too, until it is closed. */
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd);
 
-/* Keep sleeps on descriptors short, for something may happen that no descriptor tells. */
+/* Keep sleeps on descriptors short, because something may happen that no descriptor reports. */
 void tutti_wait_nap(struct tutti_fabric *fabric);
 
 /* ---- fabric_fail.c ------------------------------------------------------------------- */
 
-/* The error for a call that could not go on because of `peer`: why the fabric failed if that is
- * known (an abort, a death), else "rank N <what>". Remembered. */
+/* Returns the error for a call that could not continue because of `peer`. It is the reason for
+ * which the fabric failed if that is known (an abort, a death), else "rank N <what>". The error is
+ * kept. */
 int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
 
-/* Keep the first failure of the fabric, with the thread's last message: every later look finds it.
- * Returns `rc`. */
+/* Keep the first failure of the fabric, with the thread's last message, so that every later check
+ * finds it. Returns `rc`. */
 int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
 
 /* The connection to `peer` was lost. TUTTI_AGAIN: wait a moment for its reason, by calls of this or
- * of tutti_fabric_check. Then as tutti_fabric_blame, of the peer that was lost first. */
+ * of tutti_fabric_check. After that it acts as tutti_fabric_blame, for the peer that was lost
+ * first. */
 int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
 
-/* A peer says why it has given up. */
+/* Record the reason that a peer has sent for giving up. */
 void tutti_fabric_hear(struct tutti_fabric *fabric, const struct tutti_cause *cause);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ranks of a host share: the domain that a transport has brought. */
+ * Keeps the parts that the ranks of a host share: the domain that a transport has provided. */
 #include "transport/fabric_private.h"
 
 void tutti_fabric_share(struct tutti_fabric *fabric, const struct tutti_sharing *sharing)

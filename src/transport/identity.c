@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who this process is and where it runs. */
+ * The identity of this process, and of its host. */
 #include "transport/identity.h"
 
 #include "base/fence.h"
@@ -16,7 +16,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Drawn once per process. A forked child has a copy of its parent's, hence the pid. */
+/* Drawn at random once per process. A forked child has a copy of its parent's, so the pid is
+ * included. */
 static struct {
     pid_t pid;
     uint64_t cookie;
@@ -39,7 +40,7 @@ static uint64_t inode_of(const char *path)
     return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-/* The kernel's boot id, or the host's name where /proc is missing. */
+/* The kernel's boot id, or the host's name if /proc is missing. */
 static void describe_boot(char *text, size_t size)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -93,7 +94,7 @@ void tutti_identity_host_name(char ret_name[TUTTI_HOST_NAME_BYTES])
     struct utsname names = {.nodename = ""};
     size_t length;
 
-    memset(ret_name, 0, TUTTI_HOST_NAME_BYTES); /* it travels as a whole */
+    memset(ret_name, 0, TUTTI_HOST_NAME_BYTES); /* all of it is sent to other ranks */
     uname(&names);
     length = strcspn(names.nodename, ".");
     memcpy(ret_name, names.nodename,
@@ -111,8 +112,8 @@ void tutti_identity_describe(struct tutti_identity *ret_identity)
     snprintf(text, sizeof text, "%s network %llu", boot,
              (unsigned long long)inode_of("/proc/self/ns/net"));
     hash_text(text, identity.network);
-    /* The segment is passed over a Unix socket, which ends at the network namespace and does not
-     * serve other users. */
+    /* The segment is passed over a Unix socket, which is limited to the network namespace and
+     * serves no other users. */
     snprintf(whole, sizeof whole, "%.480s user %u", *host_id != '\0' ? host_id : text,
              (unsigned)geteuid());
     hash_text(whole, identity.host);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transport "self": a rank's stream to itself. The sender's offer is remembered,
- * and the receiver copies from it: one copy, nothing allocated. */
+ * Transport "self": a rank's stream to itself. The sender's offer is remembered, and the receiver
+ * copies from it. So there is one copy, and nothing is allocated. */
 #include "transport/carry.h"
 #include "transport/fabric_private.h"
 
@@ -11,12 +11,13 @@
 
 struct self_conn {
     struct tutti_conn base;
-    const uint8_t *offer; /* what is left of it */
+    const uint8_t *offer; /* the part of the offer that is left */
     size_t offered;
-    size_t taken;         /* of the offer, and not yet reported to the sender */
+    size_t taken;         /* bytes of the offer that are received and not yet reported to the
+                             sender */
     struct tutti_carry carry;
     bool is_carry_shown;
-    alignas(8) uint8_t bounce[BOUNCE_BYTES]; /* for offers at odd addresses */
+    alignas(8) uint8_t bounce[BOUNCE_BYTES]; /* for offers at unaligned addresses */
 };
 
 static const struct tutti_conn_ops stream_ops;
@@ -67,7 +68,7 @@ static int self_recv(struct tutti_conn *conn, void *data, size_t size, size_t *r
     return TUTTI_OK;
 }
 
-/* An element that only part of has been offered so far: taken piece by piece. */
+/* Only a part of an element has been offered so far, so it is taken part by part. */
 static size_t gather(struct self_conn *self, size_t least, const void **ret_data)
 {
     struct tutti_carry *carry = &self->carry;

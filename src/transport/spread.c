@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who leaves a core that too many ranks wait on, where to, and how. */
+ * Decides which rank leaves a core on which too many ranks wait, and moves it to another core. */
 #include "transport/spread.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static uint32_t count_on(const struct tutti_door *doors, uint32_t ndoors, uint32
     return count;
 }
 
-/* Are there enough members before me on my core? */
+/* True if enough members before this one are on its core. */
 static bool is_extra(const struct tutti_door *doors, uint32_t me, uint32_t share)
 {
     uint32_t mine = tutti_load_relaxed(&doors[me].core);
@@ -31,7 +31,8 @@ uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, ui
 
     if (!is_extra(doors, me, share))
         return TUTTI_SPREAD_STAY;
-    /* Two fewer than here: otherwise we would only trade places. */
+    /* The other core must have two fewer than this one. Otherwise the ranks would only trade
+     * places. */
     fewest = count_on(doors, ndoors, tutti_load_relaxed(&doors[me].core) - 1) - 1;
     for (uint32_t core = 0; core < CPU_SETSIZE; core++) {
         uint32_t count;
@@ -47,7 +48,7 @@ uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, ui
     return best;
 }
 
-/* Do no more threads of the machine want to run now than there are ranks? */
+/* True if no more threads of the machine want to run now than there are ranks. */
 static bool are_alone(uint32_t nranks)
 {
     int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
@@ -63,7 +64,7 @@ static bool are_alone(uint32_t nranks)
     return sscanf(text, "%*s %*s %*s %u/", &running) == 1 && running <= nranks;
 }
 
-/* The kernel moves a thread that may not be where it is, and then lets it stay. */
+/* The kernel moves a thread that is not allowed on its core, and then lets it stay there. */
 static bool move_to(uint32_t core, const cpu_set_t *allowed)
 {
     cpu_set_t there;
@@ -74,7 +75,7 @@ static bool move_to(uint32_t core, const cpu_set_t *allowed)
         return false;
     if (sched_setaffinity(0, sizeof *allowed, allowed) == 0)
         return true;
-    /* What it was allowed has changed meanwhile: whatever the system allows now. */
+    /* The allowed cores have changed meanwhile, so use whatever the system allows now. */
     memset(&there, 0xff, sizeof there);
     (void)sched_setaffinity(0, sizeof there, &there);
     return false;

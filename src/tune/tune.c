@@ -72,7 +72,7 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     struct order order = {.result = TUTTI_OK};
 
     if (given != NULL && (given->size < sizeof given->size || given->size > 4096))
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config is not initialised (size %zu); start "
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config is not initialized (size %zu); start "
                           "from TUTTI_TUNE_CONFIG_INITIALIZER", function, given->size);
     if (given != NULL)
         memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);

@@ -66,7 +66,7 @@ static int find_texts(struct tutti_policy *policy)
         const char *nul = memchr(at, '\0', (size_t)(end - at));
 
         if (nul == NULL)
-            return tutti_fail(TUTTI_ERR_USAGE, "what rank 0 says about tuning is malformed; all "
+            return tutti_fail(TUTTI_ERR_USAGE, "the tuning data of rank 0 is malformed; all "
                               "ranks must run one version of the library");
         policy->text[i] = at;
         at = nul + 1;

@@ -132,7 +132,7 @@ static const char *state_name(enum ibv_port_state state)
 {
     static const char *const names[] = {
         [IBV_PORT_NOP] = "unknown",     [IBV_PORT_DOWN] = "down",
-        [IBV_PORT_INIT] = "initialised, but not active (is there a subnet manager?)",
+        [IBV_PORT_INIT] = "initialized, but not active (is there a subnet manager?)",
         [IBV_PORT_ARMED] = "armed",     [IBV_PORT_ACTIVE] = "active",
         [IBV_PORT_ACTIVE_DEFER] = "active, deferred",
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Suites of trials: which of all combinations are run, and with how many ranks. */
+ * Selects the combinations of trials that run, and their numbers of ranks. */
 #include "suites.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static const int few[] = {1, 2, 3, 5, 8, 0};
 static const int sized[] = {1, 2, 3, 4, 8, 16, 0};
 static const int all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0};
 
-/* Give up after the first complaint, and let nobody wait: all that follows is noise. */
+/* Give up after the first complaint, and let no rank wait, because everything after it is noise. */
 static void run(struct member *member, const struct trial *trial)
 {
     if (member_is_unhappy(member))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Suites of trials, each run by all ranks of one communicator. */
+ * A suite is a list of trials. All ranks of one communicator run each of them. */
 #ifndef TUTTI_TEST_SUITES_H
 #define TUTTI_TEST_SUITES_H
 

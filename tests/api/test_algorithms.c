@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every algorithm by name, through the API: test_algorithms LAUNCH TRANSPORTS WINDOW. Counts lie
- * around the borders at which a call is cut: slots, window halves, staging. */
+ * Runs every algorithm by name, through the API: test_algorithms LAUNCH TRANSPORTS WINDOW. Counts
+ * are near the limits at which a call is divided: slots, window halves, staging. */
 #include "algorithms/algorithm.h"
 #include "support/trial.h"
 
@@ -78,8 +78,8 @@ static void run_act(struct member *member, enum act act)
     }
 }
 
-/* Narrow types are staged as float32 where messages carry them: one element more than fits. What is
- * not staged runs whole, with algorithms that need no memory of their own. */
+/* Narrow types are staged as float32 if messages carry them, so one more element fits. Calls that
+ * are not staged run whole, with algorithms that need no memory of the library. */
 static void run_past_the_stage(struct member *member, enum act act)
 {
     size_t blocks = act == REDUCE_SCATTER ? (size_t)member->nranks : 1;
@@ -113,7 +113,7 @@ static void an_algorithm_called_by_name_is_right_around_every_border(void **stat
         world_run(setting.launch, ranks[i], play, subject);
 }
 
-/* Cells of one rank and of several, of neighbours and not. */
+/* Cells of one rank and of several, of neighbors and not. */
 static void by_cells_an_algorithm_is_right_around_every_border(void **state)
 {
     static const struct {
@@ -130,7 +130,8 @@ static void by_cells_an_algorithm_is_right_around_every_border(void **state)
     unsetenv("TUTTI_CELLS");
 }
 
-/* What the launch and the transports can never serve would silently be another algorithm. */
+/* If the launch and the transports can never serve the algorithm, another one would silently
+ * run. */
 static bool can_run(const struct tutti_algorithm *algorithm)
 {
     bool is_one_host = strstr(setting.transports, "tcp") == NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * No allocation on the data path: this binary counts its own calls of the allocator. The same
- * collective for the third time must not come there; the first two make plans, connections and
- * buffers. */
+ * The data path allocates nothing. This binary counts its own calls of the allocator. The first
+ * two runs of a collective make plans, connections and buffers, and the third must not allocate.
+ */
 #include "support/crowd.h"
 
 #include <setjmp.h>
@@ -48,7 +48,7 @@ enum { MOST = 1 << 16, RANKS = 4 };
 static float input[RANKS][MOST * RANKS], output[RANKS][MOST * RANKS];
 static const size_t sizes[RANKS] = {10, 0, 20, 30};
 
-/* Neighbours in pairs. */
+/* Neighbors in pairs. */
 static tuttiResult_t pass_on(const struct member *member, size_t count)
 {
     float *in = input[member->rank], *out = output[member->rank];
@@ -146,7 +146,7 @@ static void a_repeated_call_allocates_nothing(void **state)
     void *volatile block;
 
     (void)state;
-    block = malloc(1); /* an optimiser may leave out what nobody looks at */
+    block = malloc(1); /* an optimizer may remove a value that is not used */
     free(block);
     assert_true(atomic_load(&allocations) > before);
     for (int launch = 0; launch < LAUNCH_COUNT; launch++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One cell of the matrix: test_collectives SUITE LAUNCH TRANSPORTS FAMILY. A test per number of
- * ranks, all trials of the suite over one communicator. TRANSPORTS "all" leaves the choice free. */
+ * Runs one cell of the matrix: test_collectives SUITE LAUNCH TRANSPORTS FAMILY. There is one test
+ * per number of ranks, which runs all trials of the suite over one communicator. With TRANSPORTS
+ * "all" the library chooses the transport. */
 #include "suites.h"
 
 #include <setjmp.h>

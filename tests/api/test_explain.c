@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuttiCommExplain tells what calls then run by. */
+ * tuttiCommExplain reports the algorithm and transport by which calls then run. */
 #include "support/crowd.h"
 #include "support/stderr_text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups: what is called between start and end runs together, and nothing in it waits for its
- * turn for ever. test_groups TRANSPORTS. */
+ * The calls of a group run together, and none of them waits for another in the group forever.
+ * Usage: test_groups TRANSPORTS. */
 #include "support/trial.h"
 
 #include <setjmp.h>

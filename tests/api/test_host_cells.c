@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells of hosts: what ranks say of where they live, all conclude alike, and it is used. */
+ * Ranks report where they run on their host, all reach the same conclusion about its cells, and
+ * the tuner uses them. */
 #include "comm/comm.h"
 #include "fault/crew.h"
 
@@ -115,7 +116,7 @@ static void ranks_conclude_the_same_cells(void **state)
                   NRANKS, tuttiSuccess, "");
 }
 
-/* What the user has described counts, and what is detected fills in where nothing is said. */
+/* The user's description has precedence. Detection supplies only what it does not say. */
 static void described_cells_count(void **state)
 {
     static const struct {

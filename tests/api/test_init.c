@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every way to form a communicator, and every way to end one. Whatever way, all acts are right. */
+ * Tries every way to form a communicator and every way to end one. All calls are right in each of
+ * them. */
 #include "suites.h"
 
 #include <arpa/inet.h>
@@ -47,7 +48,7 @@ static void use_and_destroy(struct member *member)
     EXPECT_OK(member, tuttiCommDestroy(member->comm));
 }
 
-/* A directory, or an address of this host that nobody listens at. */
+/* A directory, or an address of this host at which no process listens. */
 static void find_directory(char place[PLACE_BYTES])
 {
     snprintf(place, PLACE_BYTES, "file:/tmp/tutti-test-XXXXXX");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the log tells of a communicator, as its users read it on stderr. */
+ * Verifies the log lines about a communicator, as users read them on stderr. */
 #include "fault/crew.h"
 #include "support/no_cma.h"
 #include "support/stderr_text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mailboxes: messages meet their receives by sender and tag, in any order and size, while threads
- * wait or do not. test_mailbox TRANSPORTS. */
+ * Messages of mailboxes match their receives by sender and tag, in any order and size. Threads may
+ * wait for them or not. Usage: test_mailbox TRANSPORTS. */
 #include "support/area.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the library gives, and what a communicator costs. */
+ * Tests memory that the library allocates, and the report of a communicator's memory. */
 #include "support/trial.h"
 
 #include <setjmp.h>
@@ -98,8 +98,9 @@ static void it_may_be_communicated_from(void **state)
         world_run(launch, 4, communicate, NULL);
 }
 
-/* Every collective that runs differently on memory that is lent, several times: what is new is not
- * lent at first. With `has_heap` the first rank has other memory, so nobody may rely on it. */
+/* Runs every collective that behaves differently on lent memory several times, because new memory
+ * is not lent at first. With `has_heap` the first rank has other memory, so no rank may rely on
+ * it. */
 static void exchange(struct member *member, bool has_heap, size_t count)
 {
     size_t nranks = (size_t)member->nranks, rank = (size_t)member->rank, bytes = nranks * count * 4;
@@ -205,8 +206,8 @@ static size_t pass_on(struct member *member, const int32_t *send, int32_t *recv,
     return wrong;
 }
 
-/* More blocks than are lent at a time, of which some are freed and others come: what a message was
- * sent from may be lent no more, lent anew, or be new. */
+/* There are more blocks than are lent at a time, and some are freed and replaced. So the memory
+ * from which a message was sent may be lent no more, lent again, or be new. */
 static void send_from_all_kinds(struct member *member)
 {
     enum { BLOCKS = 40 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a communicator is called, and where its ranks run. Hosts are told apart by TUTTI_HOST_ID. */
+ * Tests the name of a communicator, and the report of where its ranks run. TUTTI_HOST_ID makes
+ * several hosts of one. */
 #include "fault/crew.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sixty-four ranks on one machine: every call is right, and the memory of a rank is told. */
+ * Sixty-four ranks run on one machine. Every call is right, and each rank reports its memory. */
 #include "suites.h"
 
 #include <setjmp.h>

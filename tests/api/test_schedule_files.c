@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TUTTI_SCHEDULE: calls that run by a schedule from a file, and files that no rank accepts. */
+ * TUTTI_SCHEDULE: some calls run by a schedule from a file, and all ranks refuse wrong files. */
 #include "algorithms/algorithm.h"
 #include "describe/ensemble.h"
 #include "import/load.h"
@@ -36,7 +36,7 @@ static const struct sample samples[] = {
 
 static const char *const transports[] = {"self,shm", "self,tcp"};
 
-/* ---- the samples in our own form, as tutti-sched import writes them -------------------------- */
+/* ---- the samples, as tutti-sched import writes them ------------------------------------------ */
 
 static char folder[] = "/tmp/tutti_samples_XXXXXX";
 

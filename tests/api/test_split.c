@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Splitting: colours, keys, those left out, children of children, grids. */
+ * Tests splits: colors, keys, ranks that are left out, children of children, grids. */
 #include "suites.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TUTTI_STREAM_CPUS: where the threads of streams run. It is read once, so each value has a process
- * of its own. */
+ * TUTTI_STREAM_CPUS sets the CPUs on which the threads of streams run. It is read once, so each
+ * value is tested in its own process. */
 #include <tutti.h>
 
 #include <dirent.h>
@@ -18,7 +18,7 @@
 
 enum { TEXT_BYTES = 64 };
 
-/* Does the thread `task` of this process have this name? */
+/* True if the thread `task` of this process has this name. */
 static bool is_named(const char *task, const char *name)
 {
     char path[300], line[TEXT_BYTES] = "";
@@ -129,7 +129,7 @@ static void the_thread_of_a_stream_runs_where_it_is_told_to(void **state)
             _exit(run_on(lists[i], &one));
         expect_success(child);
     }
-    /* Unset, as good as empty: where the caller may run. */
+    /* Unset is the same as empty: the CPUs of the caller. */
     child = fork();
     if (child == 0)
         _exit(run_on("", &allowed));

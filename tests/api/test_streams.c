@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host streams: calls return at once, operations run in order, and the stream tells when they are
- * complete and what went wrong. */
+ * Calls on host streams return at once, and operations run in order. The stream reports when they
+ * are complete, and their errors. */
 #include "support/trial.h"
 
 #include <poll.h>
@@ -152,7 +152,7 @@ static void overlap(struct member *member)
     EXPECT_OK(member, tuttiHostStreamDestroy(stream));
 }
 
-/* Who asks for the descriptor late learns what has happened already, once. */
+/* A late request for the descriptor reports earlier events once. */
 static void ask_late(struct member *member)
 {
     struct pollfd ready = {.events = POLLIN};
@@ -176,8 +176,8 @@ static void an_event_descriptor_tells_what_was_before_it(void **state)
     run_everywhere(ask_late);
 }
 
-/* A chain, each link of which takes what the one before has given. Whoever synchronizes may be the
- * one to serve it. */
+/* Each link of a chain uses the result of the one before. The thread that synchronizes may also
+ * serve the stream. */
 struct several {
     struct member *member;
     tuttiStream_t stream;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tuning a communicator: rank 0's word is everybody's, and what was measured is used and kept. */
+ * Tunes a communicator. The arguments of rank 0 apply to all ranks, and measurements are used and
+ * stored. */
 #include "tune/tune.h"
 #include "fault/crew.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the communicator would run the collective by. */
+/* The algorithm by which the communicator would run the collective. */
 static void chosen(tuttiComm_t handle, enum tutti_collective collective, size_t bytes,
                    char text[64])
 {
@@ -29,7 +30,7 @@ static void chosen(tuttiComm_t handle, enum tutti_collective collective, size_t 
                  choice.options.value[TUTTI_DOUBLINGS], (int)by);
 }
 
-/* All ranks choose alike and what comes out is right. */
+/* All ranks make the same choice, and the result is right. */
 static tuttiResult_t all_agree(tuttiComm_t comm, int nranks)
 {
     static const size_t counts[] = {1, 3000, 200000};
@@ -75,7 +76,7 @@ static const char *const *const ways[] = {by_tcp, by_memory};
 
 /* ---- environments that differ -------------------------------------------------------------- */
 
-/* NAME and value of rank 0, NAME and value of the others, and what all choose then. */
+/* NAME and value of rank 0, NAME and value of the others, and the choice of all ranks. */
 struct difference {
     const char *first[2], *others[2];
     const char *choice; /* of an all-reduce of 4 KiB; NULL: the same as without any variable */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A relay: a thread that accepts, and two for each connection that copy its bytes. */
+ * The relay has a thread that accepts, and two threads for each connection that copy its bytes. */
 #include "relay.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A relay between two ranks that does not hold their secret: it passes their bytes on, remembers
- * them, and does one piece of mischief when told to.
+ * A relay between two ranks that does not hold their secret. It forwards their bytes, remembers
+ * them, and manipulates them once when it is told to.
  *
  * It has threads of its own. All calls are made by one thread at a time. */
 #ifndef TUTTI_TESTS_RELAY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attackers while ranks find each other: a relay that changes bytes, a squatter at a port of the
- * range who greets and is silent, and strangers who take all descriptors. */
+ * Attacks ranks while they find each other. A relay changes bytes, a squatter greets at a port of
+ * the range and is silent, and strangers use up all descriptors. */
 #include "crew.h"
 
 #include "base/socket.h"
@@ -30,7 +30,7 @@ static uint64_t plenty(void)
 
 enum { RECORD_BYTES = 16, TO_ROOT = 0, TO_MEMBER = 1 };
 
-/* What both sides send in the handshake. */
+/* The messages of both sides of the handshake. */
 enum {
     GREETING_BYTES = 8 + TUTTI_NONCE_BYTES,
     TO_ROOT_BEFORE = GREETING_BYTES + TUTTI_PURPOSE_BYTES + TUTTI_MAC_BYTES,
@@ -161,7 +161,8 @@ static void every_byte_that_a_relay_changes_is_an_error(void **state)
 
 /* ---- a squatter ------------------------------------------------------------------------------ */
 
-/* Takes what comes at a port of the range, greets as everybody can, and says no more. */
+/* Accepts callers at a port of the range, sends a greeting, which everybody can, and nothing
+ * more. */
 static void a_squatter_who_greets_and_is_silent_costs_seconds(void **state)
 {
     static const char greeting[24] = "TUTi\0\0\0\2 a nonce";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Others on the host who occupy the socket over which its shared memory is passed. Everybody can
- * read the name of that in /proc/net/unix. */
+ * Other processes of the host occupy the socket over which shared memory is passed. Everybody can
+ * read its name in /proc/net/unix. */
 #include "transport/shm/pass.h"
 
 #include "base/clock.h"

@@ -46,7 +46,7 @@ struct rank {
 static void divert(struct meeting *meeting, void *output, size_t bytes)
 {
     union tutti_record *record = (union tutti_record *)((uint8_t *)output + bytes);
-    /* TCP alone has a slice in records. */
+    /* Only TCP has a slice in records. */
     struct tutti_tcp_record *called = (struct tutti_tcp_record *)(void *)record->slices;
 
     if (bytes != sizeof *record)
@@ -249,7 +249,7 @@ static void changed_repeated_moved_and_missing_bytes_are_errors_on_both_ranks(vo
     }
 }
 
-/* Without a secret the keys would be known to everybody. */
+/* Without a secret everybody could compute the keys. */
 static void encryption_over_a_tcp_store_needs_a_secret(void **state)
 {
     static const char *const secrets[] = {NULL, ""};

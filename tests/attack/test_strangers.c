@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strangers who call a rank's TCP listener, or answer in a rank's place, while ranks connect. */
+ * Strangers connect to a rank's TCP listener, or answer instead of a rank, while ranks connect. */
 #include "transport/harness.h"
 
 #include "base/clock.h"
@@ -144,8 +144,8 @@ static void thousands_of_callers_leave_no_more_than_some_hundred_open(void **sta
 
 /* ---- who answers in a rank's place ---------------------------------------------------- */
 
-/* It has the rank's port, at an address that the rank is called at first. It greets, as everybody
- * can, and is silent. */
+/* It has the rank's port, at the address that callers try first. It greets, as everybody can, and
+ * is silent. */
 static void who_greets_and_is_silent_gives_way_to_the_next_address(void **state)
 {
     uint64_t until_ns = tutti_now_ns() + PATIENCE_NS;
@@ -210,8 +210,8 @@ static void pass_bytes(struct tutti_conn *conns[2])
     }
 }
 
-/* It computes, just when it has greeted the rank that calls it, until that one has given the call
- * up and called again. What it then finds of the first call is not the connection. */
+/* It computes when it has just greeted the rank that calls it, until that rank has given up the
+ * call and called again. What it then finds of the first call is not the connection. */
 static void a_call_that_was_given_up_is_not_taken_for_the_connection(void **state)
 {
     uint64_t until_ns = tutti_now_ns() + PATIENCE_NS;
@@ -303,7 +303,7 @@ static void ranks_of_one_host_listen_at_its_loopback_address_alone(void **state)
     destroy_all(2, fabrics);
 }
 
-/* True if somebody takes the call. */
+/* True if the call is accepted. */
 static bool is_taken(const char *host, const uint8_t port_be[2])
 {
     struct tutti_address address;

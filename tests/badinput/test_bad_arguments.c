@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every argument of every call on a communicator, wrong: a code, one line that names the function
- * and what is wrong with it, and a communicator that works as before. */
+ * Every argument of every call on a communicator is wrong once. The call returns a code and one
+ * line that names the function and the error, and the communicator works as before. */
 #include "tutti.h"
 
 #include <stdarg.h>
@@ -385,7 +385,7 @@ static void every_mistake_has_a_code_and_a_line_and_does_no_harm(void **unused)
     }
 }
 
-/* Is this a call that a group collects? */
+/* True if a group collects this call. */
 static bool is_collected(const struct mistake *mistake)
 {
     static const char *const names[] = {"tuttiAll", "tuttiReduce", "tuttiBroadcast", "tuttiGather",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Environments that make no sense, and processes that forked. */
+ * Tests malformed environments, and processes after fork. */
 #include "fault/crew.h"
 
 #include <stdarg.h>

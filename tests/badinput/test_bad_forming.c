@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communicators that cannot come to be: why, in one line, by the deadline, and nothing is left
+ * Some communicators cannot form. One line gives the reason, by the deadline, and nothing is left
  * open. */
 #include "fault/crew.h"
 
@@ -226,7 +226,7 @@ static void ranks_that_disagree_are_told(void **state)
     } cases[] = {
         {ON_NRANKS, {tuttiInvalidUsage, tuttiRemoteError}, "4"},
         {ON_NUMBER, {tuttiInvalidUsage, tuttiRemoteError}, "number 1"},
-        /* Whose deadline is a moment later may hear of the other's first. */
+        /* The rank whose deadline is a moment later may learn of the other's first. */
         {ABOUT_COMING, {tuttiTimeout, tuttiRemoteError}, "rank 2"},
     };
 

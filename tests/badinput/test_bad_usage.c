@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that do not fit together on one rank: groups that are left open, what they refer to
- * destroyed under them, messages of a rank to itself that cannot end. Each is refused in one line
- * and loses nothing else. */
+ * Some calls do not match on one rank: groups that are left open, objects that are destroyed while
+ * a group uses them, and messages of a rank to itself that cannot end. Each is refused in one
+ * line, and nothing else is lost. */
 #include "fault/crew.h"
 #include "support/stderr_text.h"
 
@@ -251,7 +251,8 @@ static void a_group_of_another_thread_holds_a_communicator_too(void **state)
     crew_clear(board);
 }
 
-/* ---- groups that nobody ends ----------------------------------------------------------------- */
+/* ---- groups that are never ended
+ * -------------------------------------------------------------- */
 
 static const char *lines_of(tuttiResult_t (*run)(struct crew_seat *seat))
 {

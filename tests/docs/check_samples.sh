@@ -33,7 +33,7 @@ split()
         name != "" { print > (name ".shown") }' "$1"
 }
 
-# Lines of the second file in order; three dots in the first stand for any number of them. Spaces at the
+# Compares the lines of the second file in order. Three dots in the first represent any number of them. Spaces at the
 # ends of lines and empty lines at the end do not count.
 is_alike()
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * docs/first-program.md does what it says: its code is compiled by its commands, which print what
- * it shows. */
+ * The commands of docs/first-program.md compile its code, and the program prints the output of the
+ * page. */
 #include "tools/running.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 static char page[1 << 16];
 
-/* What stands in the page's only block of that language. */
+/* Extracts the page's only block of that language. */
 static void extract(const char *language, char *ret_text, size_t size)
 {
     char fence[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pages: every link between them leads somewhere, and the index of docs/ has each page once.
- * Reads all Markdown files of the source tree. */
+ * Every link between the pages leads to a file or heading, and the index of docs/ has each page
+ * once. The test reads all Markdown files of the source tree. */
 #include <ctype.h>
 #include <dirent.h>
 #include <libgen.h>

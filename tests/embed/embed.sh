@@ -43,7 +43,7 @@ run()
     PATH=$work/bin:$PATH sh -eux ./commands
 }
 
-# What a user of the installed library sets.
+# The variables that a user of the installed library sets.
 use_prefix()
 {
     libdir=$(dirname "$(find "$prefix" -name 'libtutti.so')")
@@ -218,7 +218,7 @@ test_fetch_content()
         -DTUTTI_ARCHIVE="file://$work/archive.tar"
     expect_only_the_library
     # Settings that a project makes for its own code leave the library as it is: its files are compiled
-    # one by one, and users of libtutti.a need no link-time optimisation.
+    # one by one, and users of libtutti.a need no link-time optimization.
     "$cmake" -B other -G "Unix Makefiles" -DCMAKE_C_COMPILER="$CC" -DTUTTI_CUDA_ARCHITECTURES= \
         -DTUTTI_ARCHIVE="file://$work/archive.tar" -DCMAKE_BUILD_TYPE=Debug \
         -DCMAKE_UNITY_BUILD=ON -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON >log || { cat log; exit 1; }
@@ -240,7 +240,7 @@ test_build_type()
         fail "a debug build is optimised"
 }
 
-# What make would run.
+# The command that make would run.
 test_make()
 {
     make -n -C "$source" install PREFIX=/somewhere DESTDIR=/image >commands
@@ -283,7 +283,7 @@ test_ctypes()
     python3 program.py | grep -F '[1.0, 2.0, 3.0]'
 }
 
-# What the packages hold; scripts/check-package installs them, too.
+# The contents of the packages; scripts/check-package installs them, too.
 test_packages()
 {
     # Ninja's projects are not built once more before they are packed.
@@ -303,7 +303,8 @@ test_packages()
         grep -qF "$file" libtutti-dev.files || fail "libtutti-dev has no $file"
     done
     grep -q 'bin/tutti-run$' tutti-tools.files && grep -q 'bin/all_reduce_perf$' tutti-tools.files
-    # The library depends on what calls need, and the tools on what they read and detect.
+    # The library depends only on the libraries that calls need. The tools also depend on those that
+    # read files and detect machines.
     for library in libc6 libsodium; do
         grep -q "^Depends:.*$library" libtutti0.control || { cat libtutti0.control; exit 1; }
     done

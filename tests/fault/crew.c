@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Crews: forking, meeting, reporting, and a limit to everything. */
+ * Forks a crew, lets its ranks meet and report, and limits the time of everything. */
 #include "crew.h"
 
 #include "comm/comm.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew: the ranks of one communicator as processes, or as threads of one process, forked from a
- * test that has not called the library itself, so that each crew may have its own environment.
+ * A crew is the ranks of one communicator as processes, or as threads of one process. It is forked
+ * from a test that has not called the library itself, so that each crew may have its own
+ * environment.
  *
- * Each rank forms the communicator, runs the test's function and reports into memory that it shares
- * with the test. A rank that does not end in time is killed, and the test fails: it hangs. */
+ * Each rank forms the communicator, runs the test's function and reports into memory that it
+ * shares with the test. A rank that does not end in time hangs. It is killed, and the test fails.
+ */
 #ifndef TUTTI_TESTS_CREW_H
 #define TUTTI_TESTS_CREW_H
 
@@ -34,7 +36,7 @@ struct crew_board {
 
 struct crew;
 
-/* What a rank's function works with. */
+/* The arguments of a rank's function. */
 struct crew_seat {
     struct crew_board *board;
     const struct crew *crew;
@@ -113,8 +115,8 @@ int crew_count_threads(void);
  * nothing would release in the child. */
 int crew_fork(int (*body)(void *context), void *context);
 
-/* What lies behind a handle, for tests that look inside. NULL: it is no communicator. The handle
- * stays the caller's, who does not destroy it meanwhile. */
+/* Returns the object behind a handle, for tests that inspect it. NULL means that it is no
+ * communicator. The handle stays the caller's, which must not destroy it meanwhile. */
 struct tutti_comm *crew_look_inside(tuttiComm_t handle);
 
 #endif

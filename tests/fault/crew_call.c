@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every communication call by one description, and the ways that they take. */
+ * Describes every communication call in one way, and the transports that it may use. */
 #include "crew.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that have made a child, such as a loader of data, and die: the child lives on, and hides
- * nothing. */
+ * A rank makes a child, such as a loader of data, and dies. The child lives on, and the death is
+ * noticed nevertheless. */
 #include "crew.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes killed in the middle of every collective: those left are told who died. */
+ * Kills processes in the middle of every collective. The survivors learn which rank died. */
 #include "crew.h"
 
 #include <stdarg.h>

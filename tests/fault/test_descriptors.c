@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that runs out of descriptors over TCP: it says so itself, and nobody takes that for a
- * peer's refusal. The soft limit alone stops nobody. */
+ * A rank runs out of descriptors over TCP. It reports this itself, and its peers do not take it
+ * for a refusal. The soft limit alone stops no rank. */
 #include "crew.h"
 
 #include <stdarg.h>

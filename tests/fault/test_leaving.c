@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that leave: too early, in good time, and by tuttiCommAbort. */
+ * Ranks leave too early, in good time, and by tuttiCommAbort. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -89,13 +89,13 @@ static void threads_that_wait_for_one_that_has_left_are_told(void **state)
 
 /* ---- in good time -------------------------------------------------------------------------- */
 
-/* What a rank has given before it left is received, however late its peers ask for it. */
+/* Data that a rank gave before it left is received, however late its peers ask for it. */
 static tuttiResult_t give_and_go(struct crew_seat *seat)
 {
     int values[4] = {1, 2, 3, 4}, got[4] = {0}, sent[4] = {0};
     tuttiResult_t result = tuttiSuccess;
 
-    /* Twice, so that the second time everybody is connected. */
+    /* There are two calls, so that all ranks are connected at the second. */
     for (int turn = 0; turn < 2 && result == tuttiSuccess; turn++) {
         if (turn == 1 && seat->rank != LEAVER && !crew_await(&seat->board->marks[MARK_GONE], 1))
             return tuttiTimeout;

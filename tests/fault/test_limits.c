@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes at the end of their descriptors, memory, keys, or of what files may hold: errors, no
- * crash, nothing lost. */
+ * Processes reach the limit of descriptors, memory, keys, or the size of files. They get errors,
+ * do not crash, and lose nothing. */
 #include "crew.h"
 #include "support/stderr_text.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mailboxes whose ranks die, abort, fork or never send: every wait ends, and names the rank. */
+ * Ranks of mailboxes die, abort, fork or never send. Every wait ends, and the error names the
+ * rank. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -36,7 +37,7 @@ static void expect_success(struct crew_board *board, int victim)
     crew_clear(board);
 }
 
-/* What a rank says of its receive. */
+/* A rank's report on its receive. */
 static tuttiResult_t receive_one(tuttiMailbox_t box, int peer)
 {
     int32_t value;

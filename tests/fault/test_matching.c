@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that match, though ranks make them with different counts, buffers, streams or neighbours:
- * nobody takes that for a mismatch, then or later. */
+ * Ranks make matching calls with different counts, buffers, streams or neighbors. That is no
+ * mismatch, then or later. */
 #include "crew.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that call different things: all are told, one with both calls, and nobody waits for
- * ever. */
+ * Ranks make different calls. All of them get an error, one with both calls, and none waits
+ * forever. */
 #include "crew.h"
 
 #include <stdarg.h>

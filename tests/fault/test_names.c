@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages name what the user called, also where the library makes calls of its own for that; and
- * they arrive whole, with whatever a peer had to say. */
+ * Messages name the call of the user, also if the library makes other calls for it. They arrive
+ * whole, with the text of a peer. */
 #include "crew.h"
 
 #include <stdarg.h>

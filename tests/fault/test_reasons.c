@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By TCP as within a host: all ranks learn what the first that gives up has seen, with its code. */
+ * Over TCP as within a host, all ranks learn the reason of the first rank that gives up, with its
+ * code. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 enum { TIMEOUT_MS = 400 };
 
 static const char *const tcp[] = {"TUTTI_TRANSPORTS", "tcp", NULL};
-/* The last rank of 4 and more does as its neighbour does not. */
+/* The last rank of 4 and more does as its neighbor does not. */
 static const int sizes[] = {2, 4, 8};
 
 static void expect_all(const struct crew_board *board, int nranks, int except,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is left behind: nothing, after success and after every kind of failure. And strangers who
- * call at the doors of a communicator: they are sent away, and everything goes on. */
+ * Nothing remains after success and after every kind of failure. Strangers who connect to the
+ * listeners of a communicator are refused, and everything continues. */
 #include "crew.h"
 
 #include <stdarg.h>

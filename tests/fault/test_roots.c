@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Roots that differ, where each of them only sends, or only receives: nobody compares that call.
- * Then the calls after it do; and where all ranks wait they look at each other. The call is named,
- * all ranks are told, and nobody waits for ever. */
+ * Ranks pass different roots, so that each of them only sends or only receives, and none compares
+ * that call. The next calls do compare. If all ranks wait, they compare their operations. The
+ * error names the call, all ranks get it, and none waits forever. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static const struct rooted rooted[] = {
     {CREW_SCATTER, {"knomial", "linear"}},
 };
 
-/* Who takes whom for the root. */
+/* The root that each rank passes. */
 struct roots {
     const char *what;
     int nranks, of[CREW_MOST];
@@ -43,7 +43,7 @@ static const struct roots roots[] = {
     {"five ranks, one another", 5, {4, 4, 4, 1, 4}},
 };
 
-/* What is called after it. */
+/* The call after it. */
 static const char *const followers[] = {
     "barrier:direct,allreduce:one_shot",
     "barrier:direct,allreduce:ring",
@@ -116,7 +116,8 @@ static void check(const struct crew *crew, const char *title)
     crew_clear(board);
 }
 
-/* Each way of going on with each algorithm and with each of the roots, in turns. */
+/* Tries each way to continue with each algorithm and with each of the roots, one after the
+ * other. */
 static void check_algorithm(const struct way *way, const struct rooted *kind, size_t algorithm,
                             size_t k)
 {

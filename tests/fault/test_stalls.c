@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that live and do nothing: the deadline of the operation ends the wait for them. */
+ * Ranks are alive and do nothing. The deadline of the operation ends the wait for them. */
 #include "crew.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two threads in one communicator at once: the second one is refused and told which call is
- * inside. Whatever the timing, no result is wrong, nothing hangs, and threads that take turns are
- * served. */
+ * Two threads use one communicator at once. The second is refused, and the message names the call
+ * of the first. Whatever the timing, no result is wrong and nothing hangs. Threads that take turns
+ * are served. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -160,7 +160,7 @@ static tuttiResult_t refuse_all_under_a_call(struct crew_seat *seat)
                                                                      : tuttiInternalError;
 }
 
-/* What any thread may do at any time. */
+/* Calls that any thread may make at any time. */
 static tuttiResult_t ask_and_abort(struct crew_seat *seat)
 {
     tuttiResult_t state = tuttiNumResults;
@@ -213,7 +213,7 @@ static void nothing_but_abort_and_queries_gets_in_under_a_call(void **state)
 
 /* ---- all at once ----------------------------------------------------------------------------- */
 
-/* Each rank makes CALLS calls in all, whichever of its threads comes in. Since all calls are alike,
+/* Each rank makes CALLS calls in all, whichever of its threads enters. All calls are equal, so
  * their order does not matter. */
 struct rush {
     struct crew_seat *seat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks whose v-forms do not fit together: the call that differs fails, on both sides, and names
- * the count that differs. */
+ * Ranks call v-forms whose counts do not match. The call that differs fails on both sides, and the
+ * message names the count that differs. */
 #include "crew.h"
 
 #include <stdarg.h>
@@ -213,7 +213,8 @@ static void both_ranks_of_a_pair_that_does_not_fit_are_told_at_once(void **state
         check_pair(*way, &pairs[i]);
 }
 
-/* ---- counts that all ranks must pass alike --------------------------------------------------- */
+/* ---- counts that must be the same on all ranks
+ * -------------------------------------------------- */
 
 /* `odd` passes other counts than the others; they differ at `entry` first. */
 struct counts {

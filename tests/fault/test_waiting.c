@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that waits long for another one says so: for whom, in which call, for how long. No level
- * is set here, so these lines are among those that appear by default. */
+ * A rank that waits long for another logs the rank, the call and the time. The test sets no level,
+ * so these lines appear by default. */
 #include "crew.h"
 #include "support/stderr_text.h"
 
@@ -17,7 +17,7 @@
 
 enum { NRANKS = 2, LATE = 1, LINES = 3, WARN_MS = 30 };
 
-/* What the test catches of stderr, read by a rank. */
+/* Reads the stderr that the test catches, until `least` lines have `word`; false: too few. */
 static bool await_lines(const char *word, size_t least)
 {
     static char text[65536];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the fuzz targets share. Each target is one file with one entry, which libFuzzer calls
- * (scripts/fuzz) and which replay.c calls with the corpus. */
+ * The parts that all fuzz targets share. Each target is one file with one entry. libFuzzer calls
+ * the entry (scripts/fuzz), and replay.c calls it with the corpus. */
 #ifndef TUTTI_TESTS_FUZZ_H
 #define TUTTI_TESTS_FUZZ_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Callers of a rank that waits to be called: any bytes; or a rank that holds the secret and says in
- * its handshake that it comes for anything; or one that signs a note with any contents. The rank
- * takes them or hangs up, and goes on. */
+ * Fuzzes the callers of a rank that accepts connections. They send any bytes, or hold the secret
+ * and state any purpose in the handshake, or sign a note with any contents. The rank accepts or
+ * closes each connection, and continues. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

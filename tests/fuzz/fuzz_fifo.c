@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A FIFO whose memory holds any bytes, and changes while it is used: reader and writer stay inside
- * the ring. */
+ * The memory of a FIFO holds any bytes, and changes while it is used. Reader and writer stay
+ * inside the ring. */
 #include "fuzz/fuzz.h"
 
 #include "transport/shm/fifo.h"

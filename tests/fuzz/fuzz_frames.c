@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that holds the secret and talks nonsense while a communicator forms: to the root, as up to
- * three members, and to a member, as its root. Its frames have true MACs and any contents, or are
- * plain bytes. */
+ * A rank that holds the secret sends malformed frames while a communicator forms: to the root, as
+ * up to three members, and to a member, as its root. Its frames have right MACs and any contents,
+ * or are plain bytes. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"
@@ -62,7 +62,7 @@ static void send_frame(struct guest *guest, struct fuzz_input *input)
     guest->outbox.size = guest->outbox.done = 0;
     tutti_outbox_load(&guest->outbox, &frame, body);
     guest->outbox.size = TUTTI_FRAME_BYTES + size;
-    /* What does not fit into the socket at once is left out. */
+    /* Bytes that do not fit into the socket at once are left out. */
     if (tutti_outbox_step(&guest->outbox, guest->fd) < 0)
         guest->is_in = false;
     guest->outbox.size = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes to both sides of the handshake, in pieces of any length: nobody gets in without the
- * secret. */
+ * Sends any bytes to both sides of the handshake, in parts of any length. No caller passes without
+ * the secret. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A peer that sends any bytes for frames of messages: every request ends once, a receive gets
- * exactly its bytes, and nothing is written elsewhere. */
+ * A peer sends any bytes as frames of messages. Every request ends once, a receive gets exactly
+ * its bytes, and nothing is written elsewhere. */
 #include "fuzz/fuzz.h"
 
 #include "mail/mail.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that meet in a directory where somebody of the same user puts up notes with any contents:
- * rank 0 and a member refuse them, or take what they say. */
+ * Ranks meet in a directory in which another process of the same user writes notes with any
+ * contents. Rank 0 and a member refuse the notes, or accept their contents. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any text as the value of any environment variable, and what is parsed from such values: numbers,
+ * Any text is the value of any environment variable. The test also parses such values as numbers,
  * choices, filters of network interfaces and lists of transports. */
 #include "fuzz/fuzz.h"
 
@@ -28,7 +28,7 @@ static void read_value(enum tutti_param param)
         fuzz_require(tutti_param_int(param) >= 0, "a choice is one of those there are");
 }
 
-/* What a rank reads of its environment when it says where it can be reached. */
+/* Reads the part of the environment that says where a rank can be reached. */
 static void describe_rank(void)
 {
     struct tutti_fabric_args args = {.nranks = 2, .rank = 0, .cells = {-1, -1, -1},

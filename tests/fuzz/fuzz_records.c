@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Three ranks whose records and verdicts hold any bytes meet a fourth one, which is true: it
- * refuses them, or forms a fabric with what they say. */
+ * Three ranks send any bytes as records and verdicts to a fourth, which is correct. It refuses
+ * them, or forms a fabric with them. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes as a file of schedules (our text, MSCCL's XML, MSCCL++'s JSON), and as what rank 0
- * shares. A file that is accepted can be written, and reading that gives the same text again. */
+ * Any bytes are a file of schedules (Tutti's text, MSCCL's XML, MSCCL++'s JSON), and the data that
+ * rank 0 shares. An accepted file can be written, and reading that gives the same text again. */
 #include "fuzz/fuzz.h"
 
 #include "comm/schedules.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sealed stream into which somebody without its keys puts bytes. The first byte of an input
- * chooses the protection; then come commands that send true bytes, put made-up ones between them,
- * and receive. What was sent before the first made-up byte may arrive, and nothing else. */
+ * A process without the keys inserts bytes into a sealed stream. The first byte of an input
+ * chooses the protection. The commands after it send true bytes, insert generated ones between
+ * them, and receive. Only bytes that were sent before the first inserted one may arrive. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

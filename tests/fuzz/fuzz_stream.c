@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank whose connection has been made, and which then sends any bytes where headers, counts and
- * data of operations are due: the call ends, with an error or with bytes of the right length, and
- * nothing is written elsewhere. Such a peer may also repeat what it gets, with changes: so its
- * headers are true for a while. */
+ * A connected rank sends any bytes where its peer expects headers, counts and data of operations.
+ * The call ends with an error or with bytes of the right length, and nothing is written elsewhere.
+ * Such a peer may also repeat the bytes that it receives, with changes, so that its headers are
+ * right for a while. */
 #include "fuzz/fuzz.h"
 
 #include "fuzz/stream_conns.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes of any kind to all readers of machines' files: each refuses them, or what it read is the
- * same when written and read again. For libFuzzer (scripts/fuzz), and for fuzz_topology_replay. */
+ * All readers of machine files get any bytes. Each refuses them, or the machine that it read is
+ * the same after writing and reading it again. This file serves libFuzzer (scripts/fuzz) and
+ * fuzz_topology_replay. */
 #include "fuzz/fuzz.h"
 
 #include "support/inventories.h"
@@ -46,7 +47,7 @@ static void try_graph(const struct tutti_inventory *inventory)
     tutti_graph_destroy(graph);
 }
 
-/* What all readers of machines share: an inventory that can be written, copied, merged and
+/* All readers of machines share this: an inventory that can be written, copied, merged and
  * completed. */
 static void try_inventory(struct tutti_inventory *inventory)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any text as tuning rules in both forms, as the policy and the head that rank 0 shares, as the
- * description of a machine and as Slurm's list of nodes. */
+ * Any text is tuning rules in both forms, the policy and the header that rank 0 shares, the
+ * description of a machine, and Slurm's list of nodes. */
 #include "fuzz/fuzz.h"
 
 #include "bootstrap/launcher.h"

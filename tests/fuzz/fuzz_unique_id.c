@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any 128 bytes as a unique id, with a wrong check sum and with a right one: the id is refused, or
- * a bootstrap comes of it. */
+ * Any 128 bytes are a unique id, with a wrong checksum and with a right one. The id is refused, or
+ * a bootstrap begins. */
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"

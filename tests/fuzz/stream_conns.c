@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connections of a fabric, replaced. */
+ * Replaces the connections of a fabric. */
 #include "fuzz/stream_conns.h"
 
 #include "transport/fabric_private.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connections of a fabric, replaced. (In a file of its own: the insides of the fabric and those
- * of the executor, which fuzz_stream.c sees, use some names differently.) */
+ * Replaces the connections of a fabric. This is a separate file because the internals of the
+ * fabric and those of the executor, which fuzz_stream.c includes, use some names differently. */
 #ifndef TUTTI_TESTS_FUZZ_STREAM_CONNS_H
 #define TUTTI_TESTS_FUZZ_STREAM_CONNS_H
 

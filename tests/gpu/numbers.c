@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers in the memory of ranks. */
+ * Stores and checks numbers in the memory of ranks. */
 #include "gpu/numbers.h"
 
 #include <stdlib.h>

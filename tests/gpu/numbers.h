@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers in memory of ranks, on a GPU or on the host; and how ranks of the tests are placed. */
+ * Numbers in the memory of ranks, on a GPU or on the host. It also says how the ranks of the tests
+ * are placed. */
 #ifndef TUTTI_TESTS_GPU_NUMBERS_H
 #define TUTTI_TESTS_GPU_NUMBERS_H
 

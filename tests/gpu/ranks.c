@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Crews on GPUs. */
+ * Runs crews on GPUs. */
 #include "gpu/ranks.h"
 
 #include "support/stderr_text.h"

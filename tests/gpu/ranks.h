@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Crews whose ranks are on GPUs: rank r on GPU r, or its remainder where there are fewer. */
+ * Crews whose ranks are on GPUs. Rank r is on GPU r modulo the number of GPUs. */
 #ifndef TUTTI_TESTS_GPU_RANKS_H
 #define TUTTI_TESTS_GPU_RANKS_H
 
@@ -21,7 +21,7 @@ struct rank {
 
 struct script {
     tuttiResult_t (*act)(struct rank *rank); /* with its communicator formed */
-    uint32_t victim;                         /* rank, or call: what the act makes of it */
+    uint32_t victim;                         /* rank, or call: its meaning depends on the act */
     size_t count;                            /* of numbers */
     void (*before)(struct rank *rank);       /* it is formed; may be NULL */
 };
@@ -41,7 +41,7 @@ tuttiResult_t abort_meanwhile(struct rank *rank,
                               tuttiResult_t (*enqueue)(struct rank *rank, tuttiStream_t stream),
                               tuttiResult_t (*act)(struct rank *rank));
 
-/* What seats of crews with a script run. */
+/* Runs the seats of crews with a script. */
 tuttiResult_t form_and_act(struct crew_seat *seat);
 struct crew_board *play(const struct script *script, bool is_threads, int timeout_ms,
                         const char *const *environment);

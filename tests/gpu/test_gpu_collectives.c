@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The suites of collectives on device memory: test_gpu_collectives SUITE LAUNCH GPUS RANKS [THIRD].
- * A test per number of ranks, as in "2-4"; the suite "acts" is one small trial of everything. With
- * a last argument that third of the ranks, 0 to 2, is on the CPU. */
+ * Runs the suites of collectives on device memory: test_gpu_collectives SUITE LAUNCH GPUS RANKS
+ * [THIRD]. There is one test per number of ranks, as in "2-4". The suite "acts" is one small trial
+ * of everything. With a last argument that third of the ranks, 0 to 2, is on the CPU. */
 #include "api/suites.h"
 #include "support/gpus.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that are left to copy engines: when, and that they end whatever happens to one of the ranks
- * meanwhile. */
+ * Tests which calls are left to copy engines. Such calls end, whatever happens to one of the ranks
+ * during them. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 
@@ -130,7 +130,7 @@ static void where_copies_are_no_good_kernels_copy_and_say_so_once(void **state)
         assert_int_equal(count_lines_with(said, VARIABLE " is set, but not all GPUs reach"), 1);
         assert_int_equal(count_lines_with(said, "left to copy engines"), 0);
         said = gather_with(NULL, is_threads, "SIMCUDA_FAULTS", "corrupt-copy=0:1");
-        assert_int_equal(count_lines_with(said, VARIABLE " is set, but what the driver copies"), 1);
+        assert_int_equal(count_lines_with(said, VARIABLE " is set, but copies of the driver"), 1);
         assert_int_equal(count_lines_with(said, "left to copy engines"), 0);
         said = gather_with(NULL, is_threads, "SIMCUDA_DEVICES", "2");
         assert_int_equal(count_lines_with(said, VARIABLE " is set, but ranks of one process share"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPUs whose ranks disagree, stall, die or give up, and GPUs that fail: every call ends, and says
- * why. */
+ * Ranks on GPUs disagree, stall, die or give up, and GPUs fail. Every call ends and reports the
+ * reason. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 
@@ -241,7 +241,7 @@ static void a_rank_that_passes_host_memory_is_named_when_time_is_up(void **state
 
 /* ---- giving up ------------------------------------------------------------------------------- */
 
-/* What ranks 0 and 1 gave may be enough for a first call of rank 2. */
+/* The data of ranks 0 and 1 may be enough for a first call of rank 2. */
 static tuttiResult_t enqueue(struct rank *rank, tuttiStream_t stream)
 {
     prepare(rank);
@@ -387,7 +387,7 @@ static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting
     for (int rank = 0; rank < NRANKS; rank++)
         expect_report(board, rank, tuttiSuccess, "");
     crew_clear(board);
-    assert_int_equal(count_lines_with(said, "memory of rank 1's GPU has not come: memory "), 1);
+    assert_int_equal(count_lines_with(said, "memory of rank 1's GPU has not arrived: memory "), 1);
     assert_int_equal(count_lines_with(said, "not all GPUs reach GPU 1,"), 1);
     assert_int_equal(count_lines_with(said, "not all GPUs reach GPU"), 1);
     assert_int_equal(count_lines_with(said, "GPUs reach each other:"), 1);
@@ -395,7 +395,7 @@ static void a_rank_whose_memory_cannot_be_passed_on_does_not_keep_others_waiting
 
 /* ---- GPUs without memory --------------------------------------------------------------------- */
 
-/* Freeing waits for the kernels of whoever is still there. */
+/* Freeing waits for the kernels of the ranks that remain. */
 static tuttiResult_t sum_and_clear(struct rank *rank)
 {
     tuttiResult_t result = sum_some(rank);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that are captured in graphs: each replay makes them again, with what is in memory then. */
+ * Calls are captured in graphs. Each replay makes them again, with the contents of memory at that
+ * time. */
 #include "gpu/numbers.h"
 
 #include <dlfcn.h>
@@ -161,7 +162,7 @@ static void every_replay_takes_what_is_in_memory_then(void **state)
 
 /* ---- between other calls --------------------------------------------------------------------- */
 
-/* Calls on the same stream between replays, which nobody waits for in between. */
+/* Calls on the same stream between replays, without a wait between them. */
 static void mix(struct member *member)
 {
     int32_t *numbers = numbers_make(member, COUNT, member->rank + 1, 0);
@@ -201,7 +202,7 @@ static void replays_and_calls_take_turns_on_a_stream(void **state)
 
 /* ---- large ones ------------------------------------------------------------------------------ */
 
-/* An all-gather, an all-to-all in place of what it gave, and the largest of all that. */
+/* An all-gather, an all-to-all in place of its result, and the largest of all that. */
 static void call_large(struct member *member, int32_t *numbers, tuttiStream_t stream)
 {
     int32_t *mine = numbers + (size_t)member->rank * LARGE;
@@ -266,7 +267,7 @@ static void capture_while_waiting(struct member *member)
                                      member->comm, streams[0]));
     begin_in_mode(member, streams[1], TUTTI_CU_CAPTURE_GLOBAL);
     if (member->rank == 0) {
-        usleep(20000); /* for whoever looks after the call, if somebody does */
+        usleep(20000); /* for the thread that watches the call, if there is one */
         member_meet(member);
     }
     EXPECT_OK(member, tuttiAllReduce(numbers[1], numbers[1], COUNT, tuttiInt32, tuttiSum,

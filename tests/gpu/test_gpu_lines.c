@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of 128 bytes between GPUs: used where they stay whole, and nowhere else. The log tells what
- * was found and which way calls took; results are right in any case. */
+ * Lines of 128 bytes between GPUs are used where they stay whole, and nowhere else. The log
+ * reports the result of the test and the kind of each call. Results are right in any case. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 
@@ -25,7 +25,7 @@ static void give(const struct rank *rank, int seed)
     must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
 }
 
-/* What each number is: `first`, and `step` more than the one before. */
+/* The numbers are `first`, and each is `step` more than the one before. */
 static void expect(const struct rank *rank, int first, int step)
 {
     int32_t numbers[COUNT];
@@ -92,7 +92,7 @@ static void expect_lines(const char *said, const char *word, size_t wanted)
         fail_msg("%zu lines with \"%s\", not %zu: %s", found, word, wanted, said);
 }
 
-/* Of the all-reduce, and of so many roots' broadcasts: do they go by lines? */
+/* True if the all-reduce, and the broadcasts of so many roots, use lines. */
 static void expect_ways(const char *said, bool is_sum, int nroots)
 {
     expect_lines(said, "allreduce of 5000 elements runs by a kernel: LL128", is_sum ? TIMES : 0);
@@ -196,8 +196,8 @@ static void ranks_go_through_the_host_where_one_cannot_test(void **state)
     }
 }
 
-/* The others wait for its lines, but not for ever. A device without numbers: the one of rank 1 may
- * be lost before they are there. */
+/* The others wait for its lines, but not forever. The rank has no numbers in device memory, because
+ * rank 1's device may be lost before they exist. */
 static tuttiResult_t form(struct crew_seat *seat)
 {
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
@@ -231,7 +231,7 @@ static void a_gpu_may_be_lost_while_lines_are_tried(void **state)
                 fail_msg("%s: rank %d: %s", fault, rank, board->reports[rank].text);
         crew_clear(board);
         expect_lines(said, "device memory goes through the host", 1);
-        nwaits = count_lines_with(said, "lines of rank 1 have not come in time");
+        nwaits = count_lines_with(said, "lines of rank 1 have not arrived in time");
     }
     assert_int_equal(nwaits, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which memory of GPUs peers use where it lies: virtual memory of the caller's own, memory that
- * cannot be passed on, memory that is freed. Calls are so large that they would use it. */
+ * Peers access some memory of GPUs directly: virtual memory of the caller, but not memory that
+ * cannot be shared or has been freed. Calls are so large that they would use it. */
 #include "gpu/numbers.h"
 #include "support/stderr_text.h"
 #include "transport/gpu_memory/gpu_memory.h"
@@ -30,7 +30,7 @@ static void sum_often(struct member *member, int32_t *numbers, const char *what)
     }
 }
 
-/* What is said at level `debug`, on the way; with faults, "" for none. */
+/* Returns the lines at level `debug` about the path; with faults, "" for none. */
 static const char *run_and_listen(const struct place *place, const char *debug, const char *faults,
                                   member_fn fn)
 {
@@ -147,8 +147,8 @@ static void virtual_memory_is_opened_to_the_devices_of_peers(void **state)
 {
     (void)state;
     /* Ranks 0 and 2 are on one device, and each shows what both have. */
-    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can use", 5);
-    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can use", 3);
+    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can access", 5);
+    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can access", 3);
 }
 
 static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
@@ -203,9 +203,9 @@ static void memory_that_cannot_be_opened_is_no_hindrance_to_other_memory(void **
     const char *said = run_and_listen(&apart, "debug", "no-ipc", register_and_allocate);
 
     (void)state;
-    expect_lines(said, "not all ranks can use the", 3);
-    expect_lines(said, ": all ranks can use the", 3);
-    expect_lines(said, "cannot use memory of rank", 6);
+    expect_lines(said, "not all ranks can access the", 3);
+    expect_lines(said, ": all ranks can access the", 3);
+    expect_lines(said, "cannot access memory of rank", 6);
 }
 
 enum { FILE_BYTES = 1 << 16 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of GPUs: what the library gives, what it lets others into, and what it refuses. */
+ * Tests which memory of GPUs the library allocates, which it shares with other ranks, and which it
+ * refuses. */
 #include "gpu/numbers.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on CUDA streams: they return at once, keep their order, and go together in groups. */
+ * Calls on CUDA streams return at once, keep their order, and run together in groups. */
 #include "gpu/numbers.h"
 
 #include <setjmp.h>
@@ -396,7 +396,8 @@ static void one_thread_may_hold_all_ranks(void **state)
 
 /* ---- default streams ------------------------------------------------------------------------- */
 
-/* What comes before on the default stream is seen by the call, what comes after sees its result. */
+/* The call sees the result of earlier work on the default stream, and later work there sees the
+ * result of the call. */
 static void call_on_default_streams(struct member *member)
 {
     const struct tutti_cuda *cuda = gpus_driver();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory and mistakes of one rank's own: each is refused and loses nothing. And ranks that
- * wait long. */
+ * One rank passes wrong device memory or makes other mistakes. Each is refused, and nothing is
+ * lost. Ranks that wait long report it. */
 #include "gpu/ranks.h"
 #include "support/stderr_text.h"
 
@@ -28,7 +28,7 @@ static void prepare(struct rank *rank)
     must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
 }
 
-/* Looks at the sum of what all ranks had prepared. */
+/* Checks the sum of the inputs of all ranks. */
 static tuttiResult_t check_sum(struct rank *rank)
 {
     int32_t numbers[COUNT];
@@ -68,7 +68,7 @@ static tuttiResult_t group_of_own(struct rank *rank, bool sends, size_t received
     return tuttiGroupEnd();
 }
 
-/* What cannot end is refused; what can arrives. */
+/* Messages that cannot end are refused, and the others arrive. */
 static tuttiResult_t send_to_oneself(struct rank *rank)
 {
     int me = rank->seat->rank;
@@ -117,8 +117,8 @@ static void ones_own_mistakes_with_device_memory_are_refused(void **state)
         }
 }
 
-/* What is said of a wait: by kernels, each of two callers says it; through the host, the thread
- * that runs the calls there knows the rank. */
+/* Tests the report of a wait. With kernels each of two callers reports it. Through the host, the
+ * thread that runs the calls there knows the rank. */
 static const char *const phrases[2] = {"has been waiting for its calls on device memory",
                                        "has been waiting for rank 2"};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading sample files. */
+ * Reads sample files. */
 #include "import/samples.h"
 
 #include <setjmp.h>

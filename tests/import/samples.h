@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sample files of tests/import/files. */
+ * Gives the sample files of tests/import/files. */
 #ifndef TUTTI_TESTS_IMPORT_SAMPLES_H
 #define TUTTI_TESTS_IMPORT_SAMPLES_H
 

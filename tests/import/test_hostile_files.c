@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files with slips, cuts and large numbers in them: each is refused, or is right and can be written
- * and read again. Under the sanitizers this also proves that no byte outside is touched. */
+ * Files contain typing errors, truncations and large numbers. Each is refused, or it is right and
+ * can be written and read again. Under the sanitizers this also proves that no byte outside is
+ * accessed. */
 #include "base/result.h"
 #include "describe/ensemble.h"
 #include "import/load.h"

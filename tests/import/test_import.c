@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading foreign schedules: the samples are right, cost what they should, and what is wrong or
- * cannot be said is refused by name. */
+ * Reads schedules of other libraries. The samples are right and have the expected costs. Wrong
+ * schedules, and steps that cannot be expressed, are refused with a message that names them. */
 #include "base/result.h"
 #include "import/load.h"
 #include "import/samples.h"
@@ -202,7 +202,7 @@ static void edits_of_xml_are_refused(void **state)
         {RING, "send=\"1\" recv=\"3\"", "send=\"-1\" recv=\"3\"", "in a tb with send=\"-1\""},
         {RING, "send=\"1\" recv=\"3\"", "send=\"0\" recv=\"3\"", "to or receives from itself"},
         {RING, "send=\"1\" recv=\"3\"", "send=\"2\" recv=\"3\"",
-         "gpu 0, threadblock 0, step 4 (rcs): waits for ever for a message from gpu 3"},
+         "gpu 0, threadblock 0, step 4 (rcs): waits forever for a message from gpu 3"},
         {RING, "<step s=\"1\"", "<step s=\"2\"", "step 2 where step 1 is due"},
         {RING, "srcoff=\"3\"", "srcoff=\"4\"",
          "gpu 0, threadblock 0, step 1 (rrs): chunks 4 + 1 of the input of gpu 0, which has 4"},
@@ -223,7 +223,7 @@ static void edits_of_xml_are_refused(void **state)
         {PAIRS, "depid=\"3\" deps=\"5\"", "depid=\"3\" deps=\"6\"",
          "deps=\"6\", and threadblock 3 has no such step"},
         {PAIRS, "depid=\"3\" deps=\"5\"", "depid=\"9\" deps=\"5\"", "gpu 0 has no such tb"},
-        {PAIRS, "depid=\"0\" deps=\"1\"", "depid=\"0\" deps=\"3\"", "waits for ever"},
+        {PAIRS, "depid=\"0\" deps=\"1\"", "depid=\"0\" deps=\"3\"", "waits forever"},
         {PAIRS, "depid=\"0\" deps=\"1\"", "depid=\"3\" deps=\"0\"", "is its own tb"},
     };
 
@@ -264,14 +264,14 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"input_chunks\": 4", "\"input_chunks\": 5", "5 input and 4 output chunks"},
         {PACKETS, "\"id\": 1,\n     \"ops\"", "\"id\": 0,\n     \"ops\"",
          "threadblock 0 for the second time"},
-        {PACKETS, "\"ppkt\"", "\"put\"", "waits for ever for packets"},
-        {SIGNALS, "\"sem_release\"", "\"nop\"", "(sem_acquire): waits for ever for a signal"},
+        {PACKETS, "\"ppkt\"", "\"put\"", "waits forever for packets"},
+        {SIGNALS, "\"sem_release\"", "\"nop\"", "(sem_acquire): waits forever for a signal"},
         {SIGNALS, "\"init_value\": 0", "\"init_value\": 1", "race: it touches chunk"},
         {SIGNALS, "\"wait\"", "\"rlxwait\"", "(res): race"},
         {SIGNALS, "\"num_threadblocks\": 2", "\"num_threadblocks\": 3",
          "(barrier): is for 2 threadblocks, and elsewhere for 3"},
-        {SIGNALS, "\"barrier\"", "\"nop\"", "(barrier): waits for ever for other threadblocks"},
-        {SIGNALS, "\"signal\"", "\"nop\"", "waits for ever for a signal"},
+        {SIGNALS, "\"barrier\"", "\"nop\"", "(barrier): waits forever for other threadblocks"},
+        {SIGNALS, "\"signal\"", "\"nop\"", "waits forever for a signal"},
         {SIGNALS, "\"name\": \"signal\",\n       \"channel_ids\": [0, 1]",
          "\"name\": \"signal\", \"channel_ids\": [0, 2]",
          "(signal): channel 2, and the threadblock has 2"},

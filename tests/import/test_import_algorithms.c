@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Our own algorithms as MSCCL programs, in the most scattered form there is: a threadblock for each
- * step, and a flag for each thing that it waits for. Read again they must still be right, send as
- * much, and add up in the same order. */
+ * Writes Tutti's algorithms as MSCCL programs in the most scattered form: a threadblock for each
+ * step, and a flag for each dependency. After reading them again they must still be right, send as
+ * much, and sum in the same order. */
 #include "base/result.h"
 #include "import/load.h"
 #include "schedule/support.h"

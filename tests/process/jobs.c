@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs of ranks that form communicators from the environment. */
+ * Starts jobs whose ranks form communicators from the environment. */
 #include "jobs.h"
 
 #include "tutti.h"
@@ -72,7 +72,7 @@ static int add_up(tuttiComm_t comm, int addend)
     return RANK_WRONG_SUM;
 }
 
-/* What is worse: a wrong sum is the worst. */
+/* The worse of two results: a wrong sum is the worst. */
 static int worse(int status, int other)
 {
     return status == RANK_WRONG_SUM || other == RANK_RIGHT ? status : other;

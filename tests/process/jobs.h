@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs of ranks that form communicators from the environment, as a launcher would start them: each
- * rank is this test program again, with variables of its own. */
+ * A job has ranks that form communicators from the environment, as if a launcher had started them.
+ * Each rank is this test program again, with its own variables. */
 #ifndef TUTTI_TESTS_JOBS_H
 #define TUTTI_TESTS_JOBS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communicators from the environment: any number of them, in a row, in groups and by threads, under
- * every launcher's variables, with no barrier between; and what stays behind, which is nothing. */
+ * Communicators form from the environment: any number of them, in a row, in groups and in threads,
+ * under the variables of every launcher, with no barrier between. Nothing remains afterwards. */
 #include "jobs.h"
 
 #include "tutti.h"
@@ -128,7 +128,7 @@ static void a_job_that_is_killed_leaves_nothing_that_hinders_the_next(void **sta
 
 /* ---- a directory that is gone ------------------------------------------------------------------ */
 
-/* Two ranks that meet in `path`, tell by a byte that they have, and live until they are killed. */
+/* Two ranks meet in `path`, report this by a byte, and live until they are killed. */
 static void start_pair(const char *path, pid_t pids[2])
 {
     char store[256], byte;
@@ -167,8 +167,8 @@ static void kill_pair(const pid_t pids[2])
     }
 }
 
-/* The first job lives on when its directory has been removed. Another directory never passes for
- * that one: a file system that gives numbers of inodes away again must not give this one. */
+/* The first job continues when its directory has been removed. Another directory never passes for
+ * that one, so a file system that reuses the numbers of inodes must not reuse this one. */
 static void a_removed_directory_is_not_taken_for_a_new_one(void **state)
 {
     char paths[2][96];

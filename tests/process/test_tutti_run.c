@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-run, run: its output, its exit status, and what it leaves behind, which is nothing.
+ * Runs tutti-run, and checks its output and its exit status. Nothing remains afterwards.
  *
- * Processes that are left over are noticed by the pipe that they would hold open: the tests read
- * to its end. */
+ * A process that remains would hold a pipe open. The tests detect it by reading the pipe to its
+ * end. */
 #include "base/clock.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"

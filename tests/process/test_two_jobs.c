@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two jobs that form at the same time, at neighbouring places or at the same one: ranks of one
+ * Two jobs that form at the same time, at neighboring places or at the same one: ranks of one
  * never end up in a communicator of the other. Each job's ranks add numbers of their own, so a mix
  * shows in the sum. */
 #include "jobs.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running schedules on numbers.
+ * Runs schedules on numbers.
  *
- * A value is a pair: a sum, which shows what was lost or counted twice, and a
- * mix that depends on the bracketing. Every chunk has three slices, each a value of its own; one
- * slice of one step moves at a time. */
+ * A value is a pair: a sum, which shows contributions that were lost or counted twice, and a mix
+ * that depends on the bracketing. Every chunk has three slices, and each slice has its own value.
+ * One slice of one step moves at a time. */
 #include "schedule/interpreter_machine.h"
 
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static bool may_start(const struct machine *machine, uint32_t rank)
     return true;
 }
 
-/* Who leaves a barrier must have met all others in it. */
+/* True if the rank has met all others in the barrier, which it must before it leaves. */
 static bool has_met_all(const struct machine *machine, uint32_t rank)
 {
     uint32_t run = machine->ranks[rank].run;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An interpreter of schedules that knows nothing of the checker: it runs all
- * ranks' steps on numbers, slice by slice, in one order picked by a seed, and
- * looks whether the results are right. It proves nothing, but what it finds wrong is wrong. */
+ * An interpreter of schedules that shares nothing with the checker. It runs the steps of all ranks
+ * on numbers, slice by slice, in one order that a seed selects, and compares the results. It
+ * proves nothing, but every error that it finds is an error. */
 #ifndef TUTTI_TESTS_SCHEDULE_INTERPRETER_H
 #define TUTTI_TESTS_SCHEDULE_INTERPRETER_H
 
@@ -21,8 +21,8 @@ struct interpreter_options {
     bool is_uniform;   /* any lane that can move may move next; else a fixed priority of lanes */
 };
 
-/* Run the schedules (three times where they have one-sided steps, with two window halves in turns).
- * Every index in them must be in range. */
+/* Run the schedules. If they have one-sided steps they run three times, with the two window halves
+ * used alternately. Every index in them must be in range. */
 enum outcome interpret(struct tutti_schedule *const *schedules, uint32_t nranks,
                        const struct interpreter_options *options);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter's state; inside interpreter*.c only. */
+ * The state of the interpreter. Only interpreter*.c use it. */
 #ifndef TUTTI_TESTS_SCHEDULE_INTERPRETER_MACHINE_H
 #define TUTTI_TESTS_SCHEDULE_INTERPRETER_MACHINE_H
 

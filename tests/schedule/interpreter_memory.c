@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter's memory: inputs and expected outputs, straight from the
- * collectives' definitions. */
+ * The interpreter's memory. Inputs and expected outputs follow directly from the definitions of
+ * the collectives. */
 #include "schedule/interpreter_memory.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static struct value input_value(uint32_t run, uint32_t rank, uint32_t chunk, uin
     return (struct value){.sum = scramble(key), .mix = scramble(key + 0x123456789abcdefu)};
 }
 
-/* What nobody has written: never part of a right result. */
+/* Memory that was never written; it is never part of a right result. */
 static void poison(struct value *values, size_t count, uint64_t what)
 {
     for (size_t i = 0; values != NULL && i < count; i++)
@@ -135,7 +135,7 @@ void memory_give(struct memory *memory, uint32_t rank, uint32_t run)
                 input_value(run, rank, c, slice);
 }
 
-/* What output chunk c of `rank` must hold; of a reduction only the sum is known beforehand. */
+/* The expected output chunk c of `rank`. For a reduction only the sum is known in advance. */
 static struct value expected(const struct memory *memory, uint32_t rank, uint32_t run, uint32_t c,
                              uint32_t slice)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter's memory: what each rank's user gives, expects, and takes back. */
+ * The interpreter's memory: the data that the user of each rank passes, expects and gets. */
 #ifndef TUTTI_TESTS_SCHEDULE_INTERPRETER_MEMORY_H
 #define TUTTI_TESTS_SCHEDULE_INTERPRETER_MEMORY_H
 
@@ -42,9 +42,9 @@ struct value *memory_at(struct memory *memory, uint32_t rank, uint32_t run, stru
 
 /* The caller calls: the input is there. */
 void memory_give(struct memory *memory, uint32_t rank, uint32_t run);
-/* The call returns: is the output right? The memory is the caller's again. */
+/* Ends the call: returns whether the output is right. The memory is the caller's again. */
 bool memory_take(struct memory *memory, uint32_t rank, uint32_t run);
-/* At the very end: has nobody touched what callers had taken back? */
+/* At the very end, returns whether no rank has accessed memory that callers had taken back. */
 bool memory_is_right(const struct memory *memory);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Moving one slice at the head of a lane. */
+ * Moves one slice at the head of a lane. */
 #include "schedule/interpreter_machine.h"
 
 #include "schedule/access.h"

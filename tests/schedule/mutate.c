@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Single edits of schedules, as a slip of the pen would make them. */
+ * Makes single edits of schedules, as a typing error would. */
 #include "schedule/mutate.h"
 
 #include "base/result.h"

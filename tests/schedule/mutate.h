@@ -25,9 +25,9 @@ enum mutation {
 
 const char *mutation_name(enum mutation mutation);
 
-/* A copy of one rank's schedule with one edit that leaves every index in range; dependencies are
- * derived anew, except where they are what is edited. Successive seeds from 1 on spread evenly over
- * the steps of all ranks. NULL: nothing to edit so. */
+/* Returns a copy of one rank's schedule with one edit that leaves every index in range.
+ * Dependencies are derived again, except if the edit is in them. Successive seeds from 1 on spread
+ * evenly over the steps of all ranks. NULL means that no such edit is possible. */
 struct tutti_schedule *mutate(const struct tutti_schedule *const *schedules, uint32_t nranks,
                               enum mutation mutation, uint64_t seed, uint32_t *ret_rank,
                               uint32_t *ret_step);

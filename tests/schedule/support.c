@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All ranks' schedules of one algorithm. */
+ * Makes the schedules of all ranks for one algorithm. */
 #include "schedule/support.h"
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tests of schedules share: all ranks' schedules of one algorithm. */
+ * The tests of schedules share this: it makes the schedules of all ranks for one algorithm. */
 #ifndef TUTTI_TESTS_SCHEDULE_SUPPORT_H
 #define TUTTI_TESTS_SCHEDULE_SUPPORT_H
 
@@ -19,7 +19,7 @@ struct team team_of_shape(const struct tutti_algorithm *algorithm, const struct 
                           bool is_fused);
 void team_destroy(struct team *team);
 
-/* The same steps and dependencies? */
+/* True if both have the same steps and dependencies. */
 bool team_is_same(const struct team *team, const struct team *other);
 
 /* A deep copy, to be edited. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every algorithm, for every number of ranks and every root, as emitted and fused, is proved.
+ * Proves every algorithm, as emitted and fused, for every number of ranks and every root.
  *
  *     test_all_algorithms [collective]
  *
- * TUTTI_TEST_RANKS bounds the number of ranks, TUTTI_TEST_ALGORITHM picks one by name, for a look
- * at something in particular. */
+ * TUTTI_TEST_RANKS limits the number of ranks. TUTTI_TEST_ALGORITHM selects one algorithm by name,
+ * to examine it. */
 #include "schedule/support.h"
 #include "schedule/variants.h"
 
@@ -26,7 +26,7 @@
 #define BOTH_FORMS 12 /* ranks up to which the checker's two forms are compared */
 
 static const char *only_collective;
-static bool uses_scratch; /* has any schedule of the algorithm at hand? */
+static bool uses_scratch; /* true if any schedule of the current algorithm has this */
 
 static uint32_t most_ranks(void)
 {
@@ -35,7 +35,7 @@ static uint32_t most_ranks(void)
     return text != NULL ? (uint32_t)strtoul(text, NULL, 10) : MOST_RANKS;
 }
 
-/* What both forms of the checker must find alike. */
+/* Both forms of the checker must find the same values. */
 static bool is_same_report(const struct tutti_check_report *a, const struct tutti_check_report *b)
 {
     return a->credits == b->credits && a->orders == b->orders && a->order_hash == b->order_hash &&
@@ -62,7 +62,7 @@ static bool check_team(const struct tutti_algorithm *algorithm, const struct tea
     return rc == TUTTI_OK && is_same_report(&why, &hashed);
 }
 
-/* What is called lean must be so on all ranks, for they go by it alike. */
+/* An algorithm that is called lean must be lean on all ranks, because all of them rely on it. */
 static bool is_as_lean_as_said(const struct tutti_algorithm *algorithm, const struct team *team)
 {
     for (uint32_t rank = 0; rank < team->nranks; rank++)

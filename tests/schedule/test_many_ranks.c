@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spot checks with thousands of ranks, as fused, exact and hashed.
+ * Makes spot checks with thousands of ranks, as fused, exact and hashed.
  *
  *     test_many_ranks nranks [algorithm] */
 #include "schedule/support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Testing the checker: schedules with one edit. What the interpreter finds to go wrong in any of
- * its interleavings is harmful, and the checker must report it. */
+ * Tests the checker with schedules that have one edit. If the interpreter finds an error in any of
+ * its interleavings, the edit is harmful, and the checker must report it. */
 #include "schedule/interpreter.h"
 #include "schedule/support.h"
 
@@ -101,7 +101,7 @@ static void visit_shape(size_t a, const struct tutti_shape *shape,
     team_destroy(&fused);
 }
 
-/* With the usual options; and the last variant, which has places if the algorithm goes by any. */
+/* Uses the default options, and the last variant, which has places if the algorithm uses any. */
 static void all_algorithms(void (*visit)(size_t a, struct team *team, void *context),
                            void *context)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tutti_build_one_tree promises, of every algorithm that calls it. */
+ * Verifies the promise of tutti_build_one_tree for every algorithm that calls it. */
 #include "schedule/access.h"
 #include "schedule/support.h"
 #include "schedule/variants.h"

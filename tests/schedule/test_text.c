@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text form: writing and reading again changes nothing; what is wrong is refused with its
- * place. */
+ * Tests the text form. Writing and reading again changes nothing, and errors are refused with
+ * their position. */
 #include "base/result.h"
 #include "describe/ensemble.h"
 #include "schedule/support.h"

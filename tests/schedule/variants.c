@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variants: first the options one by one, then the places one by one, without options and with. */
+ * Makes the variants: first the options one by one, then the places one by one, without options
+ * and with them. */
 #include "schedule/variants.h"
 
 #include <setjmp.h>
@@ -27,7 +28,7 @@ static bool is_tried(const struct tutti_option_range *range, uint32_t value)
 struct pattern {
     const char *name;
     uint32_t uses;
-    uint32_t sizes[4]; /* of nodes, in turns; or of the cells of one node */
+    uint32_t sizes[4]; /* sizes of nodes, used in rotation; or of the cells of one node */
     bool is_cyclic;
     uint32_t group;    /* nodes of a group; 0: no groups */
 };
@@ -160,7 +161,7 @@ static void place_torus(struct variant *variant)
     variant->places.ndims = 2;
 }
 
-/* What would be nodes are the cells of one. */
+/* The groups that would be nodes are the cells of one node. */
 static void place_cells(const struct pattern *pattern, struct variant *variant)
 {
     struct tutti_places *places = &variant->places;
@@ -195,7 +196,7 @@ static void place(const struct pattern *pattern, struct variant *variant)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* What options have in places: all of them this value, if they may. */
+/* The options in places: all have this value, if they may. */
 static const uint32_t together = 3;
 
 static bool set_together(const struct tutti_algorithm *algorithm, struct variant *variant)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The variants of an algorithm that tests go through: values of its options, places to go by. */
+ * The variants of an algorithm that tests try: values of its options, and places of the ranks. */
 #ifndef TUTTI_TESTS_SCHEDULE_VARIANTS_H
 #define TUTTI_TESTS_SCHEDULE_VARIANTS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One collective on all ranks of a domain: buffers with guards around them, works for kernels, and
- * what must have come of it, which the processor's arithmetic says, bit for bit. */
+ * One collective on all ranks of a domain. It has buffers with guards around them, works for
+ * kernels, and the expected result, which the arithmetic of the CPU gives bit for bit. */
 #ifndef TUTTI_TESTS_SIMCUDA_ATTEMPT_H
 #define TUTTI_TESTS_SIMCUDA_ATTEMPT_H
 
@@ -27,7 +27,7 @@ struct attempt_call {
 
 struct attempt_buffer {
     uint8_t *base;   /* of all of it, guards included */
-    uint8_t *wanted; /* what all of it must be at the end */
+    uint8_t *wanted; /* the expected contents of all of it at the end */
     size_t bytes;
     uint8_t *at;     /* the user's */
 };
@@ -52,7 +52,7 @@ void attempt_begin(struct attempt *attempt, struct domain *domain, const struct 
 /* Compares everything with what it must be (or does not: the call has failed), and frees it. */
 void attempt_end(struct attempt *attempt, bool must_be_right);
 
-/* Is there such a form: in place, of any collective? */
+/* True if the collective has this form in place. */
 bool attempt_is_possible(const struct attempt_call *call);
 
 /* All ranks, from begin to end, in a launch of that kernel. */

@@ -19,8 +19,9 @@ enum {
 
 struct runner;
 
-/* A place where threads wait for each other. Rounds follow each other; what a round hands over is
- * kept by its parity, for nobody begins a round while others have not left the one before it. */
+/* A meeting at which threads wait for each other. Rounds follow each other. The data of a round is
+ * stored by its parity, because no thread begins a round while others have not left the one
+ * before. */
 struct meeting {
     uint64_t round;
     uint32_t nmembers, narrived, nended;
@@ -52,7 +53,7 @@ struct runner {
     const char *waits_in; /* NULL: it does not */
     bool has_ended;
 
-    /* Waiting in vain is to have seen nothing new between two pauses. */
+    /* A wait is in vain if the thread has seen nothing new between two pauses. */
     bool is_idle, has_seen_new;
     uint32_t npolls;
     struct {
@@ -111,14 +112,14 @@ static inline uint64_t run_random(struct run *run)
 void runner_make_ready(struct runner *runner);
 /* The same, and let others get on. */
 void runner_give_way(struct runner *self);
-/* Wait until somebody makes this one ready. Where nobody of its block is left who could, that is a
- * loud end. */
+/* Wait until another thread makes this one ready. If no thread of its block is left that could, the
+ * process ends with a message. */
 void runner_wait(struct runner *self, const char *where);
 /* A mistake of the kernel, with the thread that made it. */
 _Noreturn void runner_die(const struct runner *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A thread that ends: nobody may be waiting for it. */
+/* A thread ends. No thread may be waiting for it. */
 void meeting_leave(struct runner *self);
 
 /* Lines that have been torn long enough are whole from now on. */

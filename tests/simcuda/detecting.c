@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running the NVML phase on simulated machines. */
+ * Runs the NVML phase on simulated machines. */
 #include "simcuda/detecting.h"
 
 #include "base/param.h"

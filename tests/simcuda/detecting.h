@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The NVML phase of detection, run on simulated machines: what its tests share. */
+ * Runs the NVML phase of detection on simulated machines, for several tests. */
 #ifndef TUTTI_TESTS_SIMCUDA_DETECTING_H
 #define TUTTI_TESTS_SIMCUDA_DETECTING_H
 
@@ -12,14 +12,14 @@
 extern const char *const machines[NMACHINES];
 /* The file of one, until the next call. */
 const char *path_of(const char *machine);
-/* What a file says, as if hwloc had found it. */
+/* Adds the contents of a file as if hwloc had found them. */
 struct tutti_inventory *load(const char *path);
 
 /* Make the driver be `library`, on the machine of a file; no faults. */
 void use(const char *library, const char *path);
 /* Run the phase quietly; the lines that it logged. */
 const char *detect(const char *root, struct tutti_inventory *inventory);
-/* What it finds alone. */
+/* The result of this phase alone. */
 struct tutti_inventory *detected(const char *root);
 
 uint32_t count_of(const struct tutti_inventory *inventory, enum tutti_device_kind kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a simulation that has found a mistake. */
+ * Ends a simulation that has found a mistake. */
 #include "simcuda/die.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a simulation that has found a mistake. */
+ * Ends a simulation that has found a mistake. */
 #ifndef TUTTI_TESTS_SIMCUDA_DIE_H
 #define TUTTI_TESTS_SIMCUDA_DIE_H
 

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory of a rank that its peers have mapped, besides the plain address: by this map, too. */
+/* Memory of a rank that its peers have mapped: they reach it by this map as well as by its
+ * address. */
 enum { DOMAIN_MAP = 1 };
 
 /* The number of ranks up to which whole matrices are run. The thread sanitizer makes each run twenty
@@ -39,7 +40,7 @@ struct domain {
     struct domain_rank ranks[TUTTI_GPU_RANKS];
 };
 
-/* What a domain reserves. 0: something small. */
+/* The memory that a domain reserves. 0 means a small default. */
 struct domain_sizes {
     uint32_t channels, slots, slot_bytes, flagged_bytes;
     uint64_t ll_bytes, ll128_bytes, window_bytes, arena_bytes;
@@ -48,7 +49,7 @@ struct domain_sizes {
 void domain_init(struct domain *domain, uint32_t nranks, const struct domain_sizes *sizes);
 void domain_fini(struct domain *domain);
 
-/* As if that many works were behind them, of which everybody knows. */
+/* Acts as if all ranks had completed that many works. */
 void domain_set_epoch(struct domain *domain, uint64_t epoch);
 
 /* So many bytes of the rank's arena; taken back, all together. */
@@ -76,7 +77,7 @@ void domain_run_rows(struct domain *domain, const char *kernel, const struct dom
  * may begin, or wait. */
 pthread_t domain_abort(struct domain *domain);
 
-/* Is every rank's report clean? */
+/* True if the reports of all ranks are clean. */
 bool domain_is_fine(const struct domain *domain);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of the simulated driver. */
+ * Runs the tests of the simulated driver. */
 #include "simcuda/driving.h"
 
 #include "base/param.h"

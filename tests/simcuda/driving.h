@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of the simulated driver: each runs in a process of its own, with its own environment, and
- * loads the driver there as the library does. */
+ * Runs the tests of the simulated driver. Each has its own process and environment, and loads the
+ * driver there as the library does. */
 #ifndef TUTTI_TESTS_SIMCUDA_DRIVING_H
 #define TUTTI_TESTS_SIMCUDA_DRIVING_H
 
@@ -15,7 +15,7 @@ struct settings {
     const char *values[8];
 };
 
-/* Run `function` in a child: it must get to its end without a complaint. What the child said. */
+/* Run `function` in a child. It must return without a complaint. Gives the output of the child. */
 const char *passes_apart(void (*function)(void), struct settings settings);
 /* The same: it must be ended by the driver, or the processor, and say that; NULL: whatever. */
 void dies_apart(void (*function)(void), const char *said, struct settings settings);
@@ -46,7 +46,7 @@ int launch(const char *name, unsigned blocks, unsigned threads, struct tutti_cu_
 uint64_t *zeros(size_t size_bytes);
 uint64_t peek(const uint64_t *at);
 
-/* What the library does not use, but callers do. */
+/* Calls that the library does not use, but callers do. */
 struct graph_calls {
     int (*begin)(struct tutti_cu_stream *stream, int mode);
     int (*end)(struct tutti_cu_stream *stream, struct tutti_cu_graph **ret_graph);

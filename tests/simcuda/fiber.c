@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fibers, their stacks and their pool. */
+ * Makes fibers, with their stacks and their pool. */
 #include "simcuda/fiber.h"
 
 #include "simcuda/die.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Sanitizers put much around each variable. Below each stack lies a page that nobody may touch. */
+/* Sanitizers put much memory around each variable. Below each stack is a page that is
+ * inaccessible. */
 #if defined(__SANITIZE_ADDRESS__) || defined(SIM_TSAN)
 #define STACK_BYTES ((size_t)256 << 10)
 #else
@@ -30,11 +31,11 @@ struct home {
     size_t stack_bytes;
 };
 
-/* What TSan takes for one thread. Fibers share it while they are taken. */
+/* One thread in the view of TSan. Fibers share it while they are in use. */
 struct watched {
     void *tsan;
     uint32_t nfibers;
-    bool is_inside; /* of a function that nobody will leave */
+    bool is_inside; /* of a function from which no thread returns */
     struct watched *next; /* in the pool */
 };
 

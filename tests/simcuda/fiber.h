@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fibers: what a simulated GPU has for threads. A fiber runs on the thread that resumes it until it
- * gives way or its function returns. Sanitizers are told of every switch; for TSan a fiber is a
+ * Fibers are the threads of a simulated GPU. A fiber runs on the thread that resumes it, until it
+ * yields or its function returns. Sanitizers are told of every switch. For TSan a fiber is a
  * thread, and switching orders nothing. */
 #ifndef TUTTI_TESTS_SIMCUDA_FIBER_H
 #define TUTTI_TESTS_SIMCUDA_FIBER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From one stack to another: the registers that a called function must keep are pushed, the stack
- * pointer is exchanged, and they are popped again. */
+ * Switches from one stack to another: it pushes the registers that a called function must
+ * preserve, exchanges the stack pointer, and pops them again. */
 #include "simcuda/fiber_switch.h"
 
 #include <stdint.h>

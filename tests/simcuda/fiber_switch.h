@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From one stack to another: the part of fibers that each processor has its own of. */
+ * Switches from one stack to another. This part of fibers differs between processors. */
 #ifndef TUTTI_TESTS_SIMCUDA_FIBER_SWITCH_H
 #define TUTTI_TESTS_SIMCUDA_FIBER_SWITCH_H
 
@@ -8,7 +8,8 @@
 /* Go on where `to` was left; what to come back to is written to *ret_from before. */
 void sim_switch(void **ret_from, void *to);
 
-/* What to switch to so that `enter`, which must not return, is called on this stack. */
+/* The stack pointer to switch to, so that `enter`, which must not return, is called on this
+ * stack. */
 void *sim_switch_prepare(void *stack, size_t size_bytes, void (*enter)(void));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a kernel: blocks begin where there is a place for them, their threads take turns, and
- * where all of them only wait for others the processor is left to those. */
+ * Runs a kernel. Blocks begin when there is a place for them, and their threads take turns. If all
+ * threads only wait for others, the thread yields the CPU. */
 #include "simcuda/launch.h"
 
 #include "simcuda/block.h"
@@ -19,7 +19,7 @@
 
 enum {
     POLLS_A_TURN = 64,   /* of a thread that polls without a pause */
-    YIELDS = 16,         /* rounds in which nobody got on, before sleeping */
+    YIELDS = 16,         /* rounds without progress before the thread sleeps */
     LEAST_SLEEP_US = 20, MOST_SLEEP_US = 200,
     THREAD_KEEPS = 24,   /* cells of stores that others do not see yet */
     BLOCK_KEEPS = 96,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One run of a kernel: its blocks' threads take turns on the calling thread of the processor. */
+ * One run of a kernel. The threads of its blocks take turns on the calling thread of the CPU. */
 #ifndef TUTTI_TESTS_SIMCUDA_LAUNCH_H
 #define TUTTI_TESTS_SIMCUDA_LAUNCH_H
 
@@ -14,22 +14,25 @@ struct sim_launch {
     uint32_t blocks, threads; /* of the grid; of a block, a positive number */
     const void *argument;     /* the kernel's bytes, aligned to 16; unchanged while it runs */
 
-    /* Who lends the multiprocessors; all may be NULL, then there is room for all blocks. */
+    /* The owner of the multiprocessors. All members may be NULL; then there is room for all
+     * blocks. */
     void *context;
     bool (*take_place)(void *context); /* for one block; never blocks */
     void (*give_place)(void *context);
     bool (*must_end)(void *context);   /* asked now and then: the threads are to be thrown away */
     /* Each access: it does not return from one that is forbidden. */
     void (*check)(void *context, const void *at, size_t size_bytes, bool is_store);
-    bool (*tears)(void *context, const void *at); /* are lines that go there seen in parts? */
+    bool (*tears)(void *context, const void *at); /* true if lines that go there are seen in
+                                                     parts */
     bool has_watched_warps; /* for TSan a warp is one thread: faster, but blind to races between its lanes */
-    uint64_t watchdog_ns; /* longer than that nobody gets on: a loud end; 0: never */
+    uint64_t watchdog_ns; /* after this time without progress the process ends with a message; 0:
+                             never */
 };
 
 /* Returns when all blocks have ended; false: `must_end` said so before. */
 bool sim_launch_run(const struct sim_launch *launch);
 
-/* Inside a kernel: does the address lie on a thread's stack, or in the block's shared memory? */
+/* Inside a kernel: true if the address is on a thread's stack, or in the block's shared memory. */
 bool sim_is_private(const void *at);
 
 /* NULL: there is none of that name. */

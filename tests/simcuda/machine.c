@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a topology file to the GPUs that a driver shows. */
+ * Makes the GPUs of a driver from a topology file. */
 #include "simcuda/machine.h"
 
 #include "base/result.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where threads meet: barriers of a block, and all that a warp does together. */
+ * Implements the meetings of threads: barriers of a block, and everything that a warp does
+ * together. */
 #include "simcuda/block.h"
 #include "simcuda/sanitizers.h"
 
@@ -18,7 +19,7 @@ static const char *const names[] = {
     [SIM_STORE_LINE] = "gpu_store_line",
 };
 
-/* Do threads see afterwards what the others did before? */
+/* True if threads afterwards see everything that the others did before. */
 static bool orders(enum sim_meeting_kind kind)
 {
     return kind != SIM_BALLOT;
@@ -197,7 +198,7 @@ void runner_mend(struct runner *self)
     memmove(self->torn, self->torn + n, self->ntorn * sizeof *self->torn);
 }
 
-/* What all of a line's business begins with; gives the round's parity. */
+/* Begins every operation of a warp, and returns the round's parity. */
 static uint32_t begin_line(struct runner *self, enum sim_meeting_kind kind, const void *at,
                            bool is_there)
 {

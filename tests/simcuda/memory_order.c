@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Accesses of threads that somebody watches, and fences: how stores get from a thread to its block
- * and to everybody, and what the driver and the thread sanitizer hear of it. */
+ * Implements fences, and accesses of threads that are observed. It moves stores from a thread to
+ * its block and to all threads, and reports them to the driver and the thread sanitizer. */
 #include "simcuda/block.h"
 #include "simcuda/sanitizers.h"
 
@@ -159,7 +159,7 @@ void sim_relaxed_store_is(const void *at)
     sim_tsan_release(at);
 }
 
-/* What relaxed loads saw is acquired here; relaxed stores from here on release. */
+/* This acquires the values that relaxed loads have seen. Relaxed stores from here on release. */
 void sim_fence(void)
 {
     struct runner *self = runner_self();

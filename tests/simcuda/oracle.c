@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running programs step by step. */
+ * Runs programs step by step. */
 #include "simcuda/oracle.h"
 
 #include "device/cpu/cpu.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What programs come to: all ranks' programs run one step at a time on one thread, messages
- * whole and in queues without end. It knows the steps, and nothing of slots, lanes that wait, or
- * blocks. */
+ * Computes the results of programs. It runs the programs of all ranks one step at a time on one
+ * thread, with whole messages in unlimited queues. It knows the steps, but no slots, lanes that
+ * wait, or blocks. */
 #ifndef TUTTI_TESTS_SIMCUDA_ORACLE_H
 #define TUTTI_TESTS_SIMCUDA_ORACLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Posting and delivering. */
+ * Posts and delivers messages. */
 #include "simcuda/post.h"
 
 #include "base/result.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages between the ranks of a stage: what is sent, where it must arrive, one launch for all. */
+ * Messages between the ranks of a stage: their contents, their destinations, and one launch for
+ * all. */
 #ifndef TUTTI_TESTS_SIMCUDA_POST_H
 #define TUTTI_TESTS_SIMCUDA_POST_H
 

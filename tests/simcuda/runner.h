@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where tests of kernels run them: on the machine of fibers, without a driver (runner_machine.c),
- * or by a driver, simulated or real (runner_driver.c). Each test program is linked with one of the
- * two. */
+ * Runs kernels for tests: on the machine of fibers without a driver (runner_machine.c), or by a
+ * driver, simulated or real (runner_driver.c). Each test program is linked with one of the two. */
 #ifndef TUTTI_TESTS_SIMCUDA_RUNNER_H
 #define TUTTI_TESTS_SIMCUDA_RUNNER_H
 

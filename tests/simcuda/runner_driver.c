@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels by a CUDA driver, simulated or real, on its first device: the library's own image of
- * them, or the file that TUTTI_CUDA_KERNELS names. */
+ * Runs kernels by a CUDA driver, simulated or real, on its first device. It uses the library's own
+ * image of them, or the file that TUTTI_CUDA_KERNELS names. */
 #include "simcuda/runner.h"
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels on the machine of fibers. */
+ * Runs kernels on the machine of fibers. */
 #include "simcuda/runner.h"
 #include "simcuda/sim_kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What sanitizers want to know of fibers and of meetings; nothing without them. The machine itself
- * is compiled without TSan, so that kernels' threads are ordered by what is said here alone. */
+ * Tells sanitizers about fibers and meetings. Without sanitizers it does nothing. The machine
+ * itself is compiled without TSan, so only these calls order the threads of kernels. */
 #ifndef TUTTI_TESTS_SIMCUDA_SANITIZERS_H
 #define TUTTI_TESTS_SIMCUDA_SANITIZERS_H
 
@@ -27,7 +27,8 @@ static inline void sim_tsan_abandon(void *fiber)
     __tsan_switch_to_fiber(self, 0);
     __tsan_destroy_fiber(fiber);
 }
-/* Whoever acquires sees what those did that released the same address before. */
+/* A thread that acquires sees everything that other threads did before they released the same
+ * address. */
 static inline void sim_tsan_acquire(const void *at) { __tsan_acquire((void *)(size_t)at); }
 static inline void sim_tsan_release(const void *at) { __tsan_release((void *)(size_t)at); }
 #else

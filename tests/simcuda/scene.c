@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Playing scenes. */
+ * Plays scenes. */
 #include "simcuda/scene.h"
 
 #include "base/result.h"
@@ -264,7 +264,7 @@ static bool make(struct stage *stage, const struct scene *scene, struct played *
     played->scene = scene;
     for (uint32_t rank = 0; rank < scene->shape.nranks; rank++)
         if (!make_part(stage, scene, &played->parts[rank], rank)) {
-            /* All ranks find that alike. */
+            /* All ranks get the same result here. */
             assert_true(rank == 0 || !is_possible);
             is_possible = false;
         } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One call of all ranks of a domain, run by kernels and by the oracle, and compared byte for
- * byte. */
+ * One call of all ranks of a domain. Kernels and the oracle run it, and the results are compared
+ * byte for byte. */
 #ifndef TUTTI_TESTS_SIMCUDA_SCENE_H
 #define TUTTI_TESTS_SIMCUDA_SCENE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels by their names, and running them without a driver. */
+ * Finds kernels by name, and runs them without a driver. */
 #include "simcuda/sim_kernel.h"
 
 #include "simcuda/die.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels compiled for the host, run without any driver: for tests of the kernels themselves. */
+ * Runs kernels that are compiled for the host, without any driver, for tests of the kernels
+ * themselves. */
 #ifndef TUTTI_TESTS_SIMCUDA_SIM_KERNEL_H
 #define TUTTI_TESTS_SIMCUDA_SIM_KERNEL_H
 

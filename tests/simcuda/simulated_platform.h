@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What platform.cuh defines for nvcc, for kernels that are compiled for the host: threads are
- * fibers (fiber.h), blocks and warps meet in meeting.c, and memory is the host's. Plain accesses
- * are plain accesses, so that sanitizers see them, unless somebody watches: then they go by weak.c,
- * where stores get to others late, and by the driver, which knows what a GPU may touch.
+ * Everything that platform.cuh defines for nvcc, for kernels that are compiled for the host.
+ * Threads are fibers (fiber.h), blocks and warps meet in meeting.c, and memory is that of the
+ * host. Plain accesses are plain, so that sanitizers see them. If they are observed, they go
+ * through weak.c, where other threads see stores late, and through the driver, which knows the
+ * memory that a GPU may access.
  *
  * Only platform.cuh includes this. */
 #ifndef TUTTI_TESTS_SIMCUDA_SIMULATED_PLATFORM_H

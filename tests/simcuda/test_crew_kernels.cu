@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A block whose threads are two crews, at work at the same time. */
+ * The threads of a block are two crews, which work at the same time. */
 #include "device/cuda/platform.cuh"
 
 #include "device/cuda/reduce.cuh"

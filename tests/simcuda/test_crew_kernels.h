@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What test_kernel_crews.c tells its kernel. */
+ * The argument of the kernel of test_kernel_crews.c. */
 #ifndef TUTTI_TESTS_SIMCUDA_TEST_CREW_KERNELS_H
 #define TUTTI_TESTS_SIMCUDA_TEST_CREW_KERNELS_H
 

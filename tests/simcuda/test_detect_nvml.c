@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The NVML phase of detection against a simulated driver: what it finds of a machine is what the
- * machine's file says, whatever other phases found before. */
+ * Runs the NVML phase of detection against a simulated driver. It finds the facts of the machine's
+ * file, whatever other phases found before. */
 #include "base/result.h"
 #include "simcuda/detecting.h"
 #include "support/stderr_text.h"

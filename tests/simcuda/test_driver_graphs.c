@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs of the simulated driver: captures, what they forbid, and playing them. */
+ * Tests graphs of the simulated driver: captures, calls that a capture forbids, and replays. */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Modules and launches of the simulated driver, and devices that are lost. */
+ * Tests modules and launches of the simulated driver, and lost devices. */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 

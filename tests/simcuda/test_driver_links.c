@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links between simulated devices: what the driver says of them, and what they do to lines. */
+ * Tests links between simulated devices: the driver's report of them, and their effect on lines.
+ */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's kernels in contexts of the simulated driver: loaded, shared, forgotten. */
+ * Loads, shares and unloads the library's kernels in contexts of the simulated driver. */
 #include "simcuda/driving.h"
 
 #include "base/result.h"

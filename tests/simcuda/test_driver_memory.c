@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of the simulated driver: of devices, of the host, and what addresses are. */
+ * Tests memory of the simulated driver, of devices and of the host, and the meaning of addresses.
+ */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of the simulated driver that is mapped piece by piece, and that other processes use. */
+ * Tests memory of the simulated driver that is mapped part by part, and that other processes use.
+ */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 

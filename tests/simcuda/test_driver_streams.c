@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts, streams and events of the simulated driver. */
+ * Tests contexts, streams and events of the simulated driver. */
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 
@@ -250,7 +250,7 @@ static void check_events(void)
     WORKS(cuda->event_elapsed(&ms, event, later));
     MUST(ms >= 0);
     GIVES(TUTTI_CU_INVALID_HANDLE, cuda->event_elapsed(&ms, event, untimed));
-    /* What a stream waits for is the last time before. */
+    /* A stream waits for the last recording before the wait. */
     WORKS(cuda->event_record(event, first));
     WORKS(cuda->stream_wait(second, event, 0));
     WORKS(cuda->event_destroy(event));

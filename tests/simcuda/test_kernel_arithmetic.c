@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What kernels compute is what processors compute, bit for bit: reductions, scalings, conversions
- * and copies over types, operations, sources, destinations, counts, alignments and places.
+ * Kernels and CPUs compute the same bits: reductions, scalings, conversions and copies over types,
+ * operations, sources, destinations, counts, alignments and places.
  *
- * Every case is laid out in one piece of memory, which the processor's functions work on too, in a
- * copy: afterwards the whole of both is the same, so nothing was written beside the
- * destinations. */
+ * Every case is laid out in one block of memory. The functions of the CPU work on a copy of it.
+ * Afterwards both are compared whole, so nothing was written beside the destinations. */
 #include "simcuda/runner.h"
 #include "unit/device/elements.h"
 

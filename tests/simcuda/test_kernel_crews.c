@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Some threads of a block do one thing and the others another: each crew does all of its own, and
- * none of the others' work. */
+ * Some threads of a block do one thing and the others another. Each crew does all of its own work,
+ * and none of the others' work. */
 #include "simcuda/sim_kernel.h"
 #include "simcuda/test_crew_kernels.h"
 #include "unit/device/elements.h"
@@ -16,7 +16,7 @@ static float wide[COUNT] __attribute__((aligned(16)));
 
 static const void *srcs[3] = {sources[0], sources[1], sources[2]};
 
-/* What a reduction should give, by the processor. */
+/* The expected result of a reduction, as the CPU computes it. */
 static void expect(enum tutti_type type, enum tutti_op op, uint32_t nsrcs, uint16_t *result)
 {
     void *dst = result;

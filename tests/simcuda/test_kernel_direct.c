@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives from the ranks' buffers into the ranks' buffers, on simulated GPUs: right to the last
- * bit, whichever buffers can be used by others, and never waiting for ever. */
+ * Collectives move data from the ranks' buffers into the ranks' buffers, on simulated GPUs. They
+ * are right to the last bit, whichever buffers others can use, and never wait forever. */
 #include "simcuda/attempt.h"
 #include "simcuda/launch.h"
 
@@ -240,7 +240,7 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
         call.count = wrong == 0 ? 20000 : wrong == 1 ? 10 : call.count;
         call.op = wrong == 2 ? TUTTI_MAX : call.op;
         call.collective = wrong == 3 ? TUTTI_ALLTOALL : call.collective;
-        /* Whose count makes it a small one goes another way. */
+        /* A rank whose count makes the call a small one uses another kind. */
         call.kind = wrong == 1 || wrong == 4 ? TUTTI_GPU_LL : call.kind;
         call.type = wrong == 4 ? TUTTI_UINT8 : call.type;
         domain_init(&domain, 4, &sizes);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test of lines, on simulated GPUs: it finds lines that are torn, and no others; and it
- * ends. */
+ * Runs the test of lines on simulated GPUs. It finds torn lines and no others, and it ends. */
 #include "simcuda/domain.h"
 #include "simcuda/launch.h"
 #include "simcuda/sim_kernel.h"
@@ -29,7 +28,7 @@ static void try_lines(struct domain *domain, uint32_t absent, uint64_t peers,
         tests[rank] = (struct tutti_gpu_line_test){
             .domain = domain->ranks[rank].domain, .deadline_ns = deadline_ns, .rounds = rounds,
             .peers = peers & all & ~(UINT64_C(1) << rank)};
-        /* Who is not in the list has no peers. */
+        /* A rank that is not in the list has no peers. */
         if ((peers >> rank & 1) == 0)
             tests[rank].peers = 0;
         calls[rank] =

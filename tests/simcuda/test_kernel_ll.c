@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives by lines with flags, on simulated GPUs: right to the last bit, epoch after epoch, and
- * never waiting for ever. */
+ * Runs collectives by lines with flags on simulated GPUs. They are right to the last bit, epoch
+ * after epoch, and never wait forever. */
 #include "simcuda/attempt.h"
 #include "simcuda/launch.h"
 
@@ -194,8 +194,8 @@ static void ranks_may_run_ahead_of_each_other(void **state)
     }
 }
 
-/* As rank 1 has left it when it is at epoch 5: a block of rank 0 that is late in epoch 4, whose
- * predecessor not everybody was heard of in, must be content with that. */
+/* The state in which rank 1 is at epoch 5. A block of rank 0 is late in epoch 4, whose predecessor
+ * did not hear all ranks. It must accept this state. */
 static void blocks_may_find_peers_an_epoch_further(void **state)
 {
     static const struct domain_sizes sizes = {0};
@@ -324,7 +324,7 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
         for (uint32_t rank = 0; rank < 4; rank++) {
             const struct tutti_gpu_report *report = domain.ranks[rank].report;
 
-            /* What the odd one does may need nobody. */
+            /* The call of the odd rank may need no other rank. */
             if (rank == 2 && report->fault == TUTTI_GPU_FINE && call.collective == TUTTI_GATHER)
                 continue;
             assert_int_equal(report->fault, TUTTI_GPU_MISMATCH);
@@ -441,7 +441,7 @@ static void the_hosts_word_ends_kernels_that_wait(void **state)
     pthread_join(thread, NULL);
     for (uint32_t rank = 0; rank < 3; rank++)
         assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_ABORTED);
-    /* What was launched meanwhile ends at once. */
+    /* Works that were launched meanwhile end at once. */
     run_without_the_last(&domain, GROUP, 2, 0);
     for (uint32_t rank = 0; rank < 3; rank++)
         assert_int_equal(domain.ranks[rank].counters->leavers, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sends and receives by kernels, on the simulated machine. */
+ * Runs sends and receives by kernels on the simulated machine. */
 #include "base/result.h"
 #include "simcuda/launch.h"
 #include "simcuda/post.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules, on the simulated machine: every algorithm there is comes to what
- * its steps say, byte for byte. */
+ * Runs the interpreter of schedules on the simulated machine. Every algorithm gives the result of
+ * its steps, byte for byte. */
 #include "base/result.h"
 #include "schedule/variants.h"
 #include "simcuda/launch.h"
@@ -16,7 +16,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Slots and windows so small that all but the smallest calls need many. */
+/* Slots and windows are so small that all calls except the smallest need many. */
 static const struct domain_sizes small = {
     .channels = 6, .slots = 2, .slot_bytes = 256, .flagged_bytes = 256, .window_bytes = 65536,
     .arena_bytes = 1 << 19};
@@ -25,7 +25,7 @@ static const struct tutti_gpu_grid two_blocks = {
 
 static uint64_t seed;
 
-/* Types and operations in turns. */
+/* The types and operations are used in rotation. */
 static struct scene next_scene(const struct tutti_algorithm *algorithm,
                                const struct tutti_shape *shape, size_t count)
 {
@@ -136,7 +136,7 @@ static void blocks_may_differ_in_size(void **state)
     }
 }
 
-/* One slot, no flags: whoever waits in a send while it could receive would wait for ever. */
+/* One slot, no flags: a rank that waits in a send while it could receive would wait forever. */
 static void one_slot_is_enough(void **state)
 {
     struct domain_sizes sizes = small;
@@ -281,7 +281,7 @@ static void nothing_is_read_before_it_is_released(void **state)
     stage_close(&stage);
 }
 
-/* Kinds of schedules in turns, so that windows, slots and counters pass from one to the next. */
+/* Kinds of schedules alternate, so that windows, slots and counters pass from one to the next. */
 static void many_works_run_in_one_launch(void **state)
 {
     static const char *const names[] = {"ring", "two_shot", "tree", "mapped", "one_shot",

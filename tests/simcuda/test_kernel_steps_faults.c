@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules when ranks disagree, stay away, or are told to give up: all that
- * were launched end, and say why. */
+ * Runs the interpreter of schedules when ranks disagree, stay away, or are told to give up. All
+ * launched kernels end and report the reason. */
 #include "simcuda/post.h"
 #include "simcuda/sim_kernel.h"
 
@@ -37,7 +37,7 @@ static const struct tutti_gpu_report *report_of(const struct stage *stage, uint3
     return stage->domain.ranks[rank].report;
 }
 
-/* Rank 1's call differs in its operation: all say so, neighbours or not. */
+/* Rank 1's call differs in its operation: all say so, neighbors or not. */
 static void calls_that_differ_are_told_with_both_signatures(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void the_host_ends_kernels_that_wait(void **state)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-/* What rank 0 sends and rank 1 receives: not the same. */
+/* The sizes that rank 0 sends and rank 1 receives differ. */
 static void send_and_receive(struct stage *stage, struct tutti_gpu_message send,
                              struct tutti_gpu_message receive)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels that try what the machine of kernels on the host can do, and its mistakes. */
+ * Kernels that try the features of the machine for kernels on the host, and mistakes that it must
+ * find. */
 #include "device/cuda/platform.cuh"
 
 #include "test_kernels.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The NVML phase of detection with drivers that are old, absent or broken: what they can tell is
- * found, and a fault of a GPU costs that GPU alone. */
+ * Runs the NVML phase of detection with drivers that are old, absent or broken. It finds
+ * everything that they can report, and a fault of a GPU affects only that GPU. */
 #include "base/result.h"
 #include "simcuda/detecting.h"
 #include "support/stderr_text.h"

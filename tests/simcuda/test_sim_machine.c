@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The machine that runs kernels on the host: that it does what GPUs do, and that it finds what they
- * would not forgive. */
+ * Tests the machine that runs kernels on the host. It does what GPUs do, and finds errors that
+ * would break on GPUs. */
 #include "simcuda/sim_kernel.h"
 #include "simcuda/test_kernels.h"
 #include "support/stderr_text.h"
@@ -159,7 +159,7 @@ struct mistake {
     const char *said; /* NULL: the process ends by a signal of the processor's */
 };
 
-/* What a child says that makes the mistake; how it ended. */
+/* The output of a child that makes the mistake, and how it ended. */
 static const char *make_mistake(const struct mistake *mistake, int *ret_status)
 {
     uint64_t memory[2] = {0};

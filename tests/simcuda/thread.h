@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A thread of a simulated GPU, and what kernels compiled for the host call of the machine that runs
- * them (C and C++: simulated_platform.h is written with these). */
+ * A thread of a simulated GPU, and the functions of the machine that kernels compiled for the host
+ * call. It is valid C and C++, because simulated_platform.h includes it. */
 #ifndef TUTTI_TESTS_SIMCUDA_THREAD_H
 #define TUTTI_TESTS_SIMCUDA_THREAD_H
 
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* What it knows of itself. It is the first member of what the machine knows of it. */
+/* A thread's own knowledge of itself. It is the first member of the machine's record of it. */
 struct sim_thread {
     uint32_t thread, threads, block, blocks;
     bool has_fenced;      /* its relaxed stores publish */
@@ -31,7 +31,7 @@ enum sim_meeting_kind {
     SIM_BARRIER, SIM_BARRIER_OR, SIM_BALLOT, SIM_LOAD_LINE, SIM_STORE_LINE,
 };
 
-/* All threads of the block. Is it true of any? */
+/* All threads of the block call this. It returns whether the value is true in any of them. */
 bool sim_barrier(enum sim_meeting_kind kind, bool is_true);
 /* One bit from each lane of the warp. */
 uint32_t sim_ballot(bool is_true);
@@ -42,8 +42,8 @@ void sim_store_line(void *at, struct sim_word word, bool is_there);
 /* Plain and relaxed accesses of watched threads, up to 16 bytes. */
 void sim_load(void *ret_value, const void *at, size_t size_bytes);
 void sim_store(void *at, const void *value, size_t size_bytes);
-/* Before a release, a fence or an atomic operation: stores get to everybody. For watched threads
- * `at` is where, NULL for a fence. */
+/* Call this before a release, a fence or an atomic operation: it publishes stores to all threads.
+ * For watched threads `at` is the address, or NULL for a fence. */
 void sim_publish(const void *at);
 
 /* A load that may be one of many that wait: others get on now and then. */

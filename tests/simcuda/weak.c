@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores that others see late. */
+ * Makes other threads see stores late. */
 #include "simcuda/weak.h"
 
 #include "simcuda/die.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores that others see late, as GPUs may have them: each thread keeps some of its own, in no
- * order. What a barrier makes known to the block lies in the block's until somebody there releases,
- * or chance has it. Both hold cells of 8 bytes, each of which gets to memory at once. */
+ * Makes other threads see stores late, as on GPUs. Each thread keeps some of its stores private,
+ * in no order. A barrier publishes stores to the block. They stay in the block until one of its
+ * threads releases, or at random. Both levels hold cells of 8 bytes, each of which reaches memory
+ * at once. */
 #ifndef TUTTI_TESTS_SIMCUDA_WEAK_H
 #define TUTTI_TESTS_SIMCUDA_WEAK_H
 

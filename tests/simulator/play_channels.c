@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees as schedules. */
+ * Makes schedules of rings and trees. */
 #include "simulator/play_channels.h"
 
 #include "base/result.h"

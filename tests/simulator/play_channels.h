@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running what a search has found: as a schedule that the checker proves, on a machine whose links
- * the simulator shares out, which knows nothing of the search. */
+ * Runs the result of a search as a schedule that the checker proves. The simulator distributes the
+ * links of the machine, and shares nothing with the search. */
 #ifndef TUTTI_TESTS_SIMULATOR_PLAY_CHANNELS_H
 #define TUTTI_TESTS_SIMULATOR_PLAY_CHANNELS_H
 

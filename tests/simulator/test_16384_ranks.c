@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 16,384 ranks: all schedules built and played, in the memory that a laptop has. Processor time and
- * peak of memory are printed; only the memory is asserted, for time depends on the machine. */
+ * Builds and plays all schedules with 16,384 ranks in the memory of a laptop. It prints CPU time
+ * and peak memory. Only the memory is asserted, because the time depends on the machine. */
 #include "simulator/stage.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells of a node: what crosses from one to another shares what a cell's bridge carries, and is
- * there later. Small cases whose times can be found by hand. */
+ * Tests cells of a node. Data between cells shares the rate of a cell's bridge, and arrives later.
+ * The cases are small enough to compute their times by hand. */
 #include "base/result.h"
 #include "simulator/stage.h"
 
@@ -20,7 +20,7 @@ enum { MIB = 1024 * 1024 };
 
 static const double n_s = MIB / 10e9;
 
-/* What each rank does: with whom, and how. */
+/* The steps of each rank: the peers and the kinds. */
 enum move { NOTHING, SEND, GET, PUT, SIGNAL, WAIT };
 
 struct part {
@@ -214,7 +214,8 @@ static void by_cells_large_calls_are_not_bound_by_the_bridge(void **state)
     }
 }
 
-/* Small ones: two lines cross in place of 16 per rank, for a round more within the cells. */
+/* In small calls two lines cross instead of 16 per rank, at the cost of one more round within the
+ * cells. */
 static void by_cells_small_calls_wait_for_the_bridge_once(void **state)
 {
     static const char machine[] = "ranks 16; node 16; cell 8; signal 100ns; memory 1TB/s; "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Textbook algorithms on a flat machine with one port per rank take what the textbook says: rounds
- * times overhead, plus bytes over bandwidth. Exact where all ranks move in step. */
+ * Textbook algorithms on a flat machine with one port per rank take the time of the textbook:
+ * rounds times overhead, plus bytes over bandwidth. This is exact if all ranks move in step. */
 #include "simulator/stage.h"
 
 #include <setjmp.h>

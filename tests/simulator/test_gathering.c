@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which messages are one write: counted, for what is meant to be one and what to be apart. */
+ * Counts the messages that form one write, both for messages that should be one and for messages
+ * that should be separate. */
 #include "base/result.h"
 #include "simulator/stage.h"
 

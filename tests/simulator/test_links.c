@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines given as graphs: what pairs with paths take, in closed form and by hand, what the tuner
- * takes rings to cost there, and that no time is below the bounds. */
+ * Tests machines that are given as graphs: the time of pairs with paths, in closed form and by
+ * hand, and the tuner's price of rings. No time is below the bounds. */
 #include "base/result.h"
 #include "simulator/stage.h"
 #include "tuner/price.h"
@@ -188,7 +188,7 @@ static void a_path_has_its_latency_and_the_overhead_of_its_level(void **state)
                &report);
     assert_close(report.rank_seconds[1], 9e-6 + n_s);
     assert_close(report.rank_seconds[2], 3e-6 + n_s);
-    /* One device: the level's rate, shared with nobody. */
+    /* There is one device, so it has the level's rate and shares it with no other. */
     assert_close(report.rank_seconds[3], 2e-6 + MIB / 50e9);
     tutti_sim_report_fini(&report);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees that the search finds, run as schedules: how much of the claim the simulator
- * comes to. Rings whose hops share links lose where one hop is done before the others; trees, whose
- * inner gpus take their children one after another, more. */
+ * Runs the rings and trees of the search as schedules, and compares the simulated rate with the
+ * claim. Rings whose hops share links lose some if one hop ends before the others. Trees lose
+ * more, because inner gpus serve their children one after another. */
 #include "simulator/play_channels.h"
 
 #include <setjmp.h>

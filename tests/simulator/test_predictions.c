@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What algorithms promise (algorithms/cost.h) against what their schedules do, played on a flat
- * machine with one port per rank, or on one node of such ranks: rounds * alpha + bytes * beta is
- * the time, within 2 %, but for the exceptions listed here with their reasons. */
+ * Compares the costs of algorithms (algorithms/cost.h) with their schedules, played on a flat
+ * machine with one port per rank, or on one node of such ranks. The time is rounds * alpha + bytes
+ * * beta within 2 %. Exceptions are listed here with their reasons. */
 #include "simulator/stage.h"
 #include "tuner/price.h"
 
@@ -33,10 +33,10 @@ static const struct exception exceptions[] = {
     {TUTTI_ALLGATHER, "hierarchical", 0.98, 1.4},
     {TUTTI_REDUCE_SCATTER, "hierarchical", 0.98, 1.3},
     {TUTTI_BROADCAST, "scatter_allgather", 0.98, 1.6},
-    /* Rounds of scattered blocks, some of which are passed on by themselves: each that the
-     * simulator cannot tell from a pipeline's pays an overhead of its own. Whose block is which is
-     * given by the collective, so that they cannot be made to lie together; in swing's all-reduce
-     * they are free, and with powers of two it takes what it promises. */
+    /* These are rounds of scattered blocks, some of which are passed on by themselves. Each block
+     * that the simulator cannot distinguish from one of a pipeline has its own overhead. The
+     * collective determines the owner of each block, so they cannot be made contiguous. In swing's
+     * all-reduce the owners are free, and with powers of two it takes the predicted time. */
     {TUTTI_ALLREDUCE, "swing", 0.98, 2.7},
     {TUTTI_ALLGATHER, "swing", 0.98, 2.2},
     {TUTTI_REDUCE_SCATTER, "swing", 0.98, 3.2},
@@ -123,7 +123,7 @@ static void algorithms_do_what_their_costs_promise(void **state)
     }
 }
 
-/* An exception that nobody needs would hide what comes later. */
+/* An exception that is not needed would hide later errors. */
 static void every_exception_is_needed(void **state)
 {
     (void)state;

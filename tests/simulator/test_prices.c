@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prices (tuner/price.h) against the simulator where it matters who lives where: on nodes of
- * eight, on groups of nodes, on hosts whose ranks share memory; and what is chosen by them. */
+ * Compares prices (tuner/price.h) with the simulator where the places of ranks matter: on nodes of
+ * eight, on groups of nodes, and on hosts whose ranks share memory. It also tests the choices that
+ * follow from the prices. */
 #include "simulator/stage.h"
 #include "tuner/candidates.h"
 #include "tuner/price.h"
@@ -137,7 +138,7 @@ static void who_is_alone_at_a_port_does_not_share_it(void **state)
     hold(SHARED_PORTS, 64, tutti_algorithm_find(TUTTI_REDUCE, "linear"), close_by);
 }
 
-/* What is chosen takes what was promised, and no flat all-reduce would have been faster. */
+/* The chosen algorithm takes its price, and no flat all-reduce would have been faster. */
 static void what_is_chosen_on_nodes_is_the_fastest(void **state)
 {
     static const size_t sizes[] = {8 << 10, 256 << 10, 1 << 20};
@@ -184,9 +185,9 @@ static void ranks_that_share_memory_have_no_ports_to_it(void **state)
     (void)state;
     for (size_t a = 0; a < tutti_algorithm_count(); a++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(a);
-        /* What goes through windows is copied there first, which memory bounds, and loaded later,
-         * which a port bounds: a price has no more than the slower of both. Likewise the root of a
-         * shared broadcast copies to itself what it has given to all. */
+        /* Data that goes through windows is first copied there, which memory limits, and loaded
+         * later, which a port limits. A price has only the slower of both. Likewise the root of a
+         * shared broadcast copies to itself the data that it has given to all. */
         struct range range = {0.8, algorithm->needs & TUTTI_NEEDS_WINDOW       ? 1.7
                                    : algorithm->needs & TUTTI_NEEDS_PEER_STORE ? 1.3 : 1.2};
 

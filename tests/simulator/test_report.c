@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a report says holds together: the longest path has no gap, shares add up, links carried what
- * was sent, no time is below the bounds, and the same run gives the same report. */
+ * A report is consistent: the longest path has no gap, shares add up, links carried all bytes that
+ * were sent, no time is below the bounds, and the same run gives the same report. */
 #include "base/result.h"
 #include "simulator/stage.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who gets how much of what is shared: ports, network cards, trunks, torus links, memory, cores.
- * Small cases whose rates can be found by hand. */
+ * Tests how shared resources are divided: ports, network cards, trunks, torus links, memory,
+ * cores. The cases are small enough to compute their rates by hand. */
 #include "base/result.h"
 #include "simulator/stage.h"
 
@@ -210,7 +210,7 @@ static double play_pairs(const char *machine, const struct pair *list, size_t co
     return play_emitted(machine, 0, emit_pairs, MIB);
 }
 
-/* A core that moves its rank's messages: both ways together, and arithmetic besides. */
+/* A core moves its rank's messages: both directions together, and it also does the arithmetic. */
 static void a_core_does_one_thing_after_the_other(void **state)
 {
     const struct pair one_way[] = {{0, 1, 1}};
@@ -379,9 +379,9 @@ static void schedules_that_cannot_be_played_are_refused(void **state)
     stage_open(&stage, "ranks 2; level top bandwidth 10GB/s", 0);
     stage.collective = TUTTI_ALLTOALL;
     stage.emit = emit_circle;
-    expect_refusal(&stage, "2 steps wait for ever, the first is step 0 (recv_copy_send) of rank 0");
+    expect_refusal(&stage, "2 steps wait forever, the first is step 0 (recv_copy_send) of rank 0");
     stage.emit = emit_deaf;
-    expect_refusal(&stage, "rank 0, step 0 (send): nobody receives what it sends");
+    expect_refusal(&stage, "rank 0, step 0 (send): no rank receives what it sends");
     stage.emit = emit_short;
     expect_refusal(&stage, "rank 1, step 0 (recv): it receives more or less than is sent");
     stage.algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "one_shot");

@@ -165,7 +165,7 @@ void ibv_free_device_list(struct ibv_device **devices)
 {
     if (list == NULL || devices != list->pointers)
         die("ibv_free_device_list", "not a list");
-    /* The real one keeps devices alive that are open; nobody here needs that. */
+    /* The real library keeps open devices alive. No test needs that. */
     if (contexts != NULL)
         die("ibv_free_device_list", "a device is still open");
     free(list);

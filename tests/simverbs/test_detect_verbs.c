@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verbs phase of detection against a simulated libibverbs: rates, ports that are down, devices
- * that cannot be used, and where the nets go. */
+ * Runs the verbs phase of detection against a simulated libibverbs: rates, ports that are down,
+ * devices that cannot be used, and the places of the nets. */
 #include "base/param.h"
 #include "base/result.h"
 #include "support/stderr_text.h"
@@ -186,7 +186,7 @@ static void what_cannot_be_used_is_taken_out_in_a_line_that_names_it(void **stat
         {"device mlx5_0 port down infiniband 2 32 port active infiniband 2 32", 1, 1,
          "DEBUG port 1 of mlx5_0 is left out: it is down"},
         {"device mlx5_0 port active infiniband 2 32 port init infiniband 2 32", 1, 1,
-         "DEBUG port 2 of mlx5_0 is left out: it is initialised, but not active"},
+         "DEBUG port 2 of mlx5_0 is left out: it is initialized, but not active"},
         {"device mlx5_0 port armed infiniband 2 32 port down infiniband 2 32", 0, 0,
          "DEBUG port 1 of mlx5_0 is left out: it is armed"},
         {"device mlx5_0 port active infiniband 2 32 port broken infiniband 2 32", 1, 1,

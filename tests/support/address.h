@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses from text. */
+ * Makes addresses from text. */
 #ifndef TUTTI_TESTS_ADDRESS_H
 #define TUTTI_TESTS_ADDRESS_H
 
 #include "base/result.h"
 #include "base/socket.h"
 
-/* The first address of a text that tutti_address_resolve takes. Results as of that. */
+/* Finds the first address of a text. The results are those of tutti_address_resolve. */
 static inline int address_parse(const char *text, struct tutti_address *ret_address)
 {
     size_t count;

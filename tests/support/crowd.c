@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks for one test. */
+ * Runs many ranks for one test. */
 #include "support/crowd.h"
 
 #include "support/gpus.h"
@@ -109,7 +109,7 @@ tuttiConfig_t crowd_config(void)
 
 /* ---- the ranks of one process --------------------------------------------------------- */
 
-/* When nobody waits for anybody any more. */
+/* The time after which no rank waits for another any more. */
 static void leave_gpu(struct member *member)
 {
     if (!gpus_are_used())
@@ -206,7 +206,7 @@ static void note_end(struct crowd *crowd, int process, int status)
         member_complain(&member, "its process exited with %d", WEXITSTATUS(status));
 }
 
-/* Wait for all processes. One that dies would keep the others at a meeting for ever. */
+/* Wait for all processes. One that dies would keep the others at a meeting forever. */
 static void reap(struct crowd *crowd, pid_t *pids)
 {
     bool is_over = false;

@@ -55,7 +55,8 @@ bool member_is_unhappy(const struct member *member);
 /* Wait for all members of the crowd, without the library. */
 void member_meet(struct member *member);
 
-/* The id that rank 0 makes for everybody. Collective over the crowd; may be called again. */
+/* Gets the id that rank 0 makes for all ranks. Collective over the crowd; may be called
+ * again. */
 void member_share_id(struct member *member, tuttiUniqueId *ret_id);
 
 /* The configuration of the tests: a hang becomes an error within a minute. */

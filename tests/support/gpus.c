@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks on GPUs. */
+ * Puts ranks on GPUs. */
 #include "support/gpus.h"
 
 #include <stdlib.h>

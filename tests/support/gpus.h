@@ -18,16 +18,16 @@ void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory);
 
 bool gpus_are_used(void);
 
-/* Is that rank on a GPU? */
+/* True if that rank is on a GPU. */
 bool gpus_has(const struct member *member);
 
 /* Make the rank's device current on this thread; what members begin with. */
 void gpus_enter(struct member *member);
 
-/* What they end with, when all ranks are done. */
+/* Frees everything when all ranks are done. */
 void gpus_leave(struct member *member);
 
-/* The driver, for what else a test does with it. */
+/* Returns the driver, for other uses of a test. */
 const struct tutti_cuda *gpus_driver(void);
 
 /* A copy of `bytes` of host memory on the rank's device, and back, freeing it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing inventories. */
+ * Compares inventories. */
 #ifndef TUTTI_TESTS_INVENTORIES_H
 #define TUTTI_TESTS_INVENTORIES_H
 
@@ -37,7 +37,7 @@ static inline bool inventory_values_equal(const struct tutti_device *a,
     return true;
 }
 
-/* True if both trees have the same kinds, order and values. Sources are not compared. */
+/* Returns true if both trees have the same kinds, order and values. Sources are not compared. */
 static inline bool inventories_equal(const struct tutti_inventory *a,
                                      const struct tutti_inventory *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each call of the API takes and gives. */
+ * Lists the blocks that each call of the API reads and writes. */
 #include "support/layout.h"
 
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static size_t law(const struct trial *trial, int index, int nranks)
     }
 }
 
-/* What `from` sends to `to`. By some laws whole rows and columns are empty. */
+/* The number of elements that `from` sends to `to`. With some laws whole rows and columns are
+ * empty. */
 static size_t pair_law(const struct trial *trial, int from, int to, int nranks)
 {
     /* In place both counts of a pair are the same. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each call of the API takes and gives, as lists of blocks: the header's promises, written
- * down once more. */
+ * Lists the blocks that each call of the API reads and writes. This repeats the promises of the
+ * header independently. */
 #ifndef TUTTI_TEST_LAYOUT_H
 #define TUTTI_TEST_LAYOUT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines for tests, and whether what a search says of one is so. */
+ * Machines for tests. It also verifies the result of a search. */
 #ifndef TUTTI_TESTS_MACHINES_H
 #define TUTTI_TESTS_MACHINES_H
 

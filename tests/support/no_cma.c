@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forbidding process_vm_readv by a seccomp filter. */
+ * Forbids process_vm_readv by a seccomp filter. */
 #include "support/no_cma.h"
 
 #include <errno.h>

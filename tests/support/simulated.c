@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time and randomness under a test's control. */
+ * Puts time and randomness under the control of a test. */
 #include "support/simulated.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A system for tests in which time passes only when the test says so, or when the library pauses,
- * and whose randomness follows from a seed. */
+ * Gives tests a system of their own. Its time passes only when the test lets it pass, or when the
+ * library pauses. Its randomness follows from a seed. */
 #ifndef TESTS_SUPPORT_SIMULATED_H
 #define TESTS_SUPPORT_SIMULATED_H
 
@@ -12,15 +12,15 @@ struct simulated {
     struct tutti_system system;
     uint64_t now_ns;
     uint64_t state; /* of the generator */
-    uint64_t draws,
-        sum; /* how often random bytes were drawn, and a hash of them and of the times */
+    uint64_t draws; /* number of draws of random bytes */
+    uint64_t sum;   /* hash of the random bytes and of the times */
 };
 
-/* Replace the system by this one until simulated_end. */
+/* Replaces the system by this one until simulated_end. */
 void simulated_begin(struct simulated *simulated, uint64_t seed);
 void simulated_end(void);
 
-/* Let time pass. */
+/* Lets time pass. */
 void simulated_pass(struct simulated *simulated, uint64_t ns);
 
 #endif

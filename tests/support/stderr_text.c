@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Catching stderr. */
+ * Catches stderr. */
 #include "support/stderr_text.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a piece of code writes to stderr, for tests of the lines that users read. */
+ * Catches the text that some code writes to stderr, for tests of the lines that users read. */
 #ifndef TUTTI_TESTS_SUPPORT_STDERR_TEXT_H
 #define TUTTI_TESTS_SUPPORT_STDERR_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One collective or exchange: a call is two lists of blocks, what a rank gives and what it must
- * get. Filling and verifying know blocks only. */
+ * One collective or exchange. A call is two lists of blocks: the data that a rank gives, and the
+ * data that it must get. Filling and verifying use only blocks. */
 #include "support/trial.h"
 
 #include "support/gpus.h"
@@ -243,7 +243,7 @@ void attempt_begin(struct attempt *attempt, struct member *member, const struct 
     }
     if (attempt->trial.in_place)
         layout_in_place(attempt, &send, &recv);
-    /* What is ignored, and what is empty, may be NULL. */
+    /* Buffers that are ignored, and empty ones, may be NULL. */
     issue(attempt, attempt->inputs == 0 && trial->count % 2 ? NULL : send,
           attempt->outputs == 0 && trial->count % 2 ? NULL : recv, stream);
 }

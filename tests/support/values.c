@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inputs of reductions and what must come of them. */
+ * Makes inputs of reductions and their expected results. */
 #include "support/values.h"
 
 #include <assert.h>
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Values repeat after this many elements, a prime, so that long vectors are cheap to make and no
- * two pieces or blocks of them are alike. */
+/* Values repeat after this many elements. It is a prime, so that long vectors are cheap to make and
+ * no two parts or blocks of them are equal. */
 enum { PERIOD = 4093 };
 
 const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg",

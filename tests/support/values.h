@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inputs of reductions and what must come of them, bit for bit.
+ * Makes inputs of reductions and their expected results, bit for bit.
  *
- * Floating values are small integers, chosen so that every result is exact in its type whatever
- * the order; integers use all their bits and wrap around. Nothing here looks at the library. */
+ * Floating values are small integers. They are chosen so that every result is exact in its type
+ * whatever the order is. Integers use all their bits and wrap around. Nothing here uses the
+ * library. */
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H
 

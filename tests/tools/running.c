@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a tool. */
+ * Runs a tool. */
 #include "running.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a tool as a user does, in a directory of its own, and reading what it says. */
+ * Runs a tool as a user does, in a directory of its own, and reads its output. */
 #ifndef TUTTI_TESTS_RUNNING_H
 #define TUTTI_TESTS_RUNNING_H
 
@@ -8,7 +8,7 @@
 
 #define RUNNING_TEXT (1 << 20)
 
-/* What the last run said. */
+/* The output of the last run. */
 struct running {
     char out[RUNNING_TEXT], err[RUNNING_TEXT];
 };
@@ -36,8 +36,8 @@ void running_says(const char *what);
 /* How often `word` is in `text`. */
 size_t running_count(const char *text, const char *word);
 
-/* Is this file of the directory a well-formed XML document whose root is <svg>? Tags, attributes,
- * references and nesting are checked; prints why not. */
+/* True if this file of the directory is a well-formed XML document whose root is <svg>. Tags,
+ * attributes, references and nesting are checked. Prints the first error. */
 bool running_is_svg(const char *name);
 
 #endif

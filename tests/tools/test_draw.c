@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers with units, ticks, labels that do not overlap, and pictures that are documents. */
+ * Tests numbers with units, ticks, labels that must not overlap, and pictures, which must be
+ * well-formed documents. */
 #include "common/table.h"
 #include "common/units.h"
 #include "draw/plot.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The measuring programs as their users run them: nccl-tests' options, what is shown, the JSON
- * file. That the figures come from right results is tested in perf/CMakeLists.txt, program by
- * program. */
+ * Runs the measuring programs as users do: nccl-tests' options, the output, the JSON file.
+ * perf/CMakeLists.txt tests for each program that the figures come from right results. */
 #include "tools/running.h"
 
 #include <jansson.h>

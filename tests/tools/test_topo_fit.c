@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo's fit finds what times were made of. */
+ * The fit of tutti-topo finds the parameters from which times were computed. */
 #include "topo/fit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo's views of machines that are given in one line: trees, matrices, searches, pictures,
- * files. */
+ * Tests tutti-topo's views of machines that are given in one line: trees, matrices, searches,
+ * pictures, files. */
 #include "tools/running.h"
 
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static void a_machine_is_shown_as_a_tree(void **state)
     run("--from " PAIR);
     assert_text(
         running.out,
-        "device            bus id        link up        carries     what it is\n"
+        "device            bus id        link up        carries     description\n"
         "cpu 0                           to other cpus  16 GB/s  *  Milan, package 0, CPUs 0-1\n"
         "  gpu 0           0000:01:00.0  gen4 x16       24 GB/s     A100, sm 80, 12 NVLinks to "
         "gpu 1: 240 GB/s\n"
@@ -81,7 +81,7 @@ static void who_said_what_is_shown(void **state)
     (void)state;
     run("--sources --from " PAIR);
     running_says("file: dev gdr name speed port guid layer\n");
-    running_says("who says so\n");
+    running_says("source\n");
 }
 
 /* Whatever it consists of: it has a cpu, and detection fails nowhere. */

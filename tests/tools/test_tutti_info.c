@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-info as its users run it, and the version of every tool. What it finds differs from machine
- * to machine; that it says it, and never a secret, does not. */
+ * Runs tutti-info as users do, and tests the version of every tool. Its findings differ between
+ * machines. On each of them it must report them, and never a secret. */
 #include "base/build_info.h"
 #include "support/no_cma.h"
 #include "tools/running.h"

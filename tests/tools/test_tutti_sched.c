@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched as its users run it. */
+ * Runs tutti-sched as users do. */
 #include "tools/running.h"
 
 #include <setjmp.h>
@@ -186,8 +186,8 @@ static void one_algorithm_is_chosen_and_the_rest_have_reasons(void **state)
     running_says("by TUTTI_ALGORITHM");
 }
 
-/* What it says of processes of this host is what these run by. (Whether they may read each other's
- * memory is asked of the system only by them.) */
+/* Its answer for processes of this host is the algorithm by which they run. (Only the processes ask
+ * the system whether they may read each other's memory.) */
 static void this_host_is_the_machine_unless_another_is_named(void **state)
 {
     static const char *const transports[] = {"self,shm", "self,tcp"};

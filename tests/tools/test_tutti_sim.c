@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sim as its users run it. What it predicts is the simulator's to prove; here it is one
- * closed form, and that everything is where it should be. */
+ * Runs tutti-sim as users do. The tests of the simulator prove its predictions. This one tests a
+ * closed form, and that the output is complete. */
 #include "tools/running.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo as its users run it. What it measures differs from machine to machine; that there is a
- * machine, and that nothing of it is free or negative, does not. */
+ * Runs tutti-topo as users do. Its measurements differ between machines. On each of them there
+ * must be a machine, and no rate of it may be zero or negative. */
 #include "base/result.h"
 #include "tools/running.h"
 #include "topology/machine/machine.h"
@@ -95,7 +95,7 @@ static void three_ranks_measure_one_transport(void **state)
     tutti_machine_destroy(machine);
 }
 
-/* Ranks that say they live on two hosts: the links between them are measured, too. */
+/* Ranks claim to be on two hosts, so the links between them are measured, too. */
 static void ranks_of_a_launcher_measure_the_way_to_another_node(void **state)
 {
     struct tutti_machine *machine;
@@ -123,7 +123,7 @@ static void without_measuring_it_says_what_is_known(void **state)
     (void)state;
     assert_int_equal(running_run(TUTTI_TOPO, "machine -n 6"), 0);
     assert_non_null(strstr(running.out, "tutti-machine 1\nranks 6\nnode 6\ncores "));
-    /* What is missing can be added. */
+    /* Missing parts can be added. */
     strcpy(text, running.out);
     strcat(text, "level node bandwidth 10GB/s\n");
     machine = read_machine(text);

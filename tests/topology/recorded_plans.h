@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the search found on machines that others recorded; test_recorded_plans prints such lines. */
+ * The results of the search on machines that others recorded. test_recorded_plans prints such
+ * lines. */
     {"aws-g5.48xl-8xA10G.xml", 10, 6.85714, 1.25, 0.625},
     {"aws-p4d.24xl-8xA100.xml", 10, 6.49819, 5, 2.5},
     {"aws-p5.48xl-8xH100-32efa.xml", 24, 13.7143, 24, 13.7143},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of machines that others recorded: TUTTI_TEST_TOPOLOGIES names it, else it is looked
- * for where the build says. Without it tests that need it are skipped, with the reason. */
+ * Finds the folder of machines that others recorded. TUTTI_TEST_TOPOLOGIES names it; otherwise the
+ * build gives a place. Tests that need it are skipped without it, and say why. */
 #ifndef TUTTI_TESTS_TOPOLOGY_RECORDINGS_H
 #define TUTTI_TESTS_TOPOLOGY_RECORDINGS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Topologies that programs of others wrote, on machines of others: all are read, written and read
- * again as the same, and have as many devices as their collection's list says. */
+ * Reads topologies that other programs wrote on other machines. All are read, written, and read
+ * again as the same, and have as many devices as the list of their collection says. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/formats/nccl_xml.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hwloc's XML of machines of others, in all its forms: each is read, and has the devices that its
- * collection's list says. */
+ * Reads hwloc's XML of other machines, in all its forms. Each is read, and has the devices that
+ * the list of its collection says. */
 #include "base/result.h"
 #include "topology/formats/hwloc_xml.h"
 #include "topology/recordings.h"

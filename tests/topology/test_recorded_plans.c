@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines that others recorded: all of them get paths, rings and trees, as good as they were found
- * to be; and those on which NCCL or RCCL told what it chose get at least as much.
+ * All machines that others recorded get paths, rings and trees that are as good as before. If NCCL
+ * or RCCL reported its choice on a machine, Tutti's choice carries at least as much.
  *
- * TUTTI_TEST_TOPOLOGIES names the folder of recordings. Of a machine that is not listed, plans are
- * checked all the same. */
+ * TUTTI_TEST_TOPOLOGIES names the folder of recordings. Plans of machines that are not listed are
+ * also checked. */
 #include "base/result.h"
 #include "support/machines.h"
 #include "topology/formats/load.h"

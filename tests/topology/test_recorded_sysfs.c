@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel's files of machines of others: detection runs on them as it does here, and finds what
- * these machines have. */
+ * Runs detection on the kernel's files of other machines. It works as on this machine, and finds
+ * the devices of those machines. */
 #include "base/result.h"
 #include "topology/detect/detect.h"
 #include "topology/recordings.h"

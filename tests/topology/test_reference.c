@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Held against what NCCL and RCCL said that they chose on a machine: our rings and trees carry at
- * least as much over the same links. Within a host the schedules of ours are proved, and the
- * simulator, which knows nothing of the search, comes to as much, too.
+ * Compares Tutti's rings and trees with those that NCCL and RCCL reported on a machine: they carry
+ * at least as much over the same links. Within a host their schedules are proved, and the
+ * simulator, which shares nothing with the search, gets the same rate.
  *
- * Machines whose topology was recorded are read from TUTTI_TEST_TOPOLOGIES; others are described
- * here, as far as the log told. Prints the table of docs/topology.md. */
+ * Machines whose topology was recorded are read from TUTTI_TEST_TOPOLOGIES. Others are described
+ * here, as far as the log describes them. The test prints the table of docs/topology.md. */
 #include "base/result.h"
 #include "simulator/play_channels.h"
 #include "topology/recordings.h"
@@ -76,7 +76,7 @@ static bool find_machine(const struct claim *claim, char *ret_what, size_t size_
     return access(ret_what, R_OK) == 0;
 }
 
-/* As the version that is held against reckoned. */
+/* Computed as the compared version computes it. */
 static void set_link_rates(struct machine *machine, double gb_per_s)
 {
     for (uint32_t i = 0; i < machine->graph->nlinks; i++) {
@@ -89,8 +89,8 @@ static void set_link_rates(struct machine *machine, double gb_per_s)
     assert_int_equal(tutti_paths_find(machine->graph, &machine->paths), 0);
 }
 
-/* What an all-reduce gets by a pattern: in GB/s of the buffer, as claimed, and as played; 0: it is
- * not, for other hosts take part. */
+/* The rate of an all-reduce by a pattern, in GB/s of the buffer, as claimed and as played. 0 means
+ * that it was not played, because other hosts take part. */
 struct rates {
     double all, allreduce, played;
 };
@@ -152,8 +152,9 @@ static void hold_against(const struct claim *claim, const struct machine *machin
                  ring.played, tree.played);
 }
 
-/* Trees are reckoned one way there: of a tree of 20 an all-reduce, which goes up and down, gets 10.
- * So our trees for one way are held against them, and ours for both ways against the half. */
+/* NCCL counts trees in one direction. With a tree of 20 an all-reduce, which uses both directions,
+ * gets 10. So Tutti's trees for one direction are compared with that figure, and those for both
+ * directions with half of it. */
 static void our_channels_carry_at_least_what_theirs_do(void **state)
 {
     size_t nmissing = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Seeded streams. */
+ * Makes streams from seeds. */
 #include "flow.h"
 
 #include "base/result.h"
@@ -130,7 +130,7 @@ int flow_send(struct flow *flow, struct tutti_conn *conn)
         return -1;
     if (taken > left || taken > flow->offered - flow->done)
         return complain(flow, "more taken than offered");
-    /* What was taken is ours again. */
+    /* The bytes that were taken belong to the test again. */
     memset(flow->buffer + flow->done, 0xee, taken);
     moved(flow, taken);
     return taken > 0;

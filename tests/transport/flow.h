@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One direction of a connection as a seeded sequence of messages, and its two
- * ends. Both know all messages from the seed; every byte is compared. */
+ * One direction of a connection as a seeded sequence of messages, and its two ends. Both know all
+ * messages from the seed, and every byte is compared. */
 #ifndef TESTS_TRANSPORT_FLOW_H
 #define TESTS_TRANSPORT_FLOW_H
 

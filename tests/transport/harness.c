@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fabrics for tests. */
+ * Makes fabrics for tests. */
 #include "harness.h"
 
 #include "base/clock.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fabrics for tests: several in one thread, or one per forked process. */
+ * Makes fabrics for tests: several in one thread, or one per forked process. */
 #ifndef TESTS_TRANSPORT_HARNESS_H
 #define TESTS_TRANSPORT_HARNESS_H
 
 #include "transport/fabric.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct setting {
 };
 void apply_setting(const struct setting *setting);
 
-/* Can this machine listen on and connect to the IPv6 loopback? */
+/* True if this machine can listen on and connect to the IPv6 loopback. */
 bool has_ipv6(void);
 
 /* In children and threads, where cmocka's asserts would jump across processes: says where, and
@@ -38,7 +38,7 @@ bool has_ipv6(void);
         }                                                                                \
     } while (0)
 
-/* Gives signals of a round from this rank's post. */
+/* Gives the signals of a round from the post of this rank. */
 static inline void publish(struct tutti_domain *domain, uint64_t round, uint32_t nsignals)
 {
     tutti_domain_give(domain, tutti_domain_post(domain, domain->me, round), round, nsignals);

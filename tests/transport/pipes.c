@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A transport for tests: pipes between ranks of one host. It shows all that a transport needs, and
- * that no other file of the library has to know it.
+ * Implements a transport for tests: pipes between ranks of one host. It shows all that a transport
+ * needs, and that no other file of the library has to know it.
  *
- * Each rank makes a pipe for every peer and channel, of which it keeps the end to read from, and
- * publishes their numbers. A peer opens the other end by way of /proc:
+ * Each rank makes a pipe for every peer and channel. It keeps the end to read from, and publishes
+ * the number of each pipe. A peer opens the other end through /proc:
  *
  *     rank a: in[b] <-------- /proc/<pid of a>/fd/<number> opened by rank b
  *
- * It writes one byte first, a greeting: a pipe that nobody has opened yet looks like one that is
- * closed. */
+ * The peer writes a byte first, the greeting, because a pipe that is not yet open at the other end
+ * looks like a closed one. */
 #include "transport/carry.h"
 #include "transport/fabric_private.h"
 
@@ -34,9 +34,9 @@ struct pipes_record {
     uint16_t fd[MOST_RANKS][TUTTI_CHANNEL_COUNT];
 };
 
-/* And of its verdict. */
+/* The slice of a rank's verdict. */
 struct pipes_verdict {
-    uint8_t opens_all; /* the pipes of all ranks of its host */
+    uint8_t opens_all; /* 1: the rank can open the pipes of all ranks of its host */
 };
 
 struct pipes_conn {
@@ -44,13 +44,13 @@ struct pipes_conn {
     struct pipes_conn *next;
     int in, out; /* -1: not yet open, or closed */
     bool is_greeted;
-    size_t begin, have; /* what has been read of it, and not yet received */
+    size_t begin, have; /* bytes read from the pipe, and not yet received */
     alignas(8) uint8_t buffer[BUFFER_BYTES];
 };
 
 struct pipes {
-    int in[MOST_RANKS][TUTTI_CHANNEL_COUNT]; /* that no connection has taken; else -1 */
-    int nowhere;                             /* takes the place of pipes at abort */
+    int in[MOST_RANKS][TUTTI_CHANNEL_COUNT]; /* not yet taken by a connection; else -1 */
+    int nowhere;                             /* replaces the pipes at abort */
     struct pipes_conn *conns;                /* under fabric->lock */
 };
 
@@ -80,7 +80,7 @@ static void pipes_destroy(struct tutti_fabric *fabric)
     free(pipes);
 }
 
-/* Make the pipe from that rank, and publish it. */
+/* Makes the pipe from that rank, and publishes it. */
 static int make_pipe(struct tutti_fabric *fabric, int rank, int channel)
 {
     struct pipes_record *mine = tutti_own_record_slice(fabric, &tutti_pipes_ops);
@@ -122,7 +122,7 @@ static int pipes_open(struct tutti_fabric *fabric)
     return rc;
 }
 
-/* The end to write to of the pipe from this rank to `peer`; -1 if there is none. */
+/* Returns the write end of the pipe from this rank to `peer`, or -1 if there is none. */
 static int open_out(const struct tutti_fabric *fabric, int peer, int channel)
 {
     const struct pipes_record *theirs = tutti_record_slice(fabric, &tutti_pipes_ops, peer);
@@ -132,7 +132,7 @@ static int open_out(const struct tutti_fabric *fabric, int peer, int channel)
 
     snprintf(path, sizeof path, "/proc/%d/fd/%u", tutti_fabric_pid(fabric, peer),
              theirs->fd[fabric->rank][channel]);
-    /* Not opened before it is known: a number may be another file's by now. */
+    /* The pipe is checked before it is opened: its number may now belong to another file. */
     if (stat(path, &status) != 0 || !S_ISFIFO(status.st_mode) ||
         (uint32_t)status.st_ino != theirs->inode[fabric->rank][channel])
         return -1;
@@ -215,11 +215,11 @@ static int begin_conn(struct tutti_fabric *fabric, int peer, int channel,
     return tutti_wait_watch(fabric, conn->in);
 }
 
-/* TUTTI_AGAIN: the peer has not opened its end yet. */
+/* Returns TUTTI_AGAIN if the peer has not opened its end yet. */
 static int hear_greeting(struct pipes_conn *conn)
 {
     struct pollfd polled = {.fd = conn->out};
-    /* Looked at first: then nothing can follow what is read below. */
+    /* This is checked first, so that nothing can follow the bytes that are read below. */
     bool is_gone = poll(&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0;
     uint8_t byte;
 
@@ -236,7 +236,7 @@ static int greet(struct pipes_conn *conn)
 
     if (fd < 0 || write(fd, &byte, 1) != 1) {
         close_fd(&fd);
-        /* A peer that has come and gone: what it has sent is still received. */
+        /* The peer has come and gone. The bytes that it has sent are still received. */
         return hear_greeting(conn) == TUTTI_OK ? TUTTI_OK : fail_gone(conn);
     }
     pthread_mutex_lock(&conn->base.fabric->lock);
@@ -354,7 +354,8 @@ static const struct tutti_conn_ops pipes_conn_ops = {
 
 /* ---- ending -------------------------------------------------------------------------- */
 
-/* The peers see the ends of their pipes. By number: the thread that waits may be writing. */
+/* Makes the peers see the ends of their pipes. The descriptors keep their numbers, because a
+ * waiting thread may be writing to them. */
 static void pipes_abort(struct tutti_fabric *fabric, struct tutti_cause *cause)
 {
     struct pipes *pipes = pipes_of(fabric);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of transports with one more: it takes the place of the library's (registry.c). */
+ * Defines a table of transports with one more row. It replaces that of the library (registry.c). */
 #include "transport/registry.h"
 
 #define WITH_PIPES(row)                                                                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a fabric forms, what it then knows, and how its ranks connect. */
+ * Tests how a fabric forms, what it then knows, and how its ranks connect. */
 #include "harness.h"
 
 #include "base/clock.h"
@@ -138,7 +138,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
             for (size_t b = 0; b < sizeof seen.bytes; b++)
                 CHECK(seen.bytes[b] == i + 1);
         }
-        if (turn == 0) /* nobody goes before all have read */
+        if (turn == 0) /* no rank leaves before all have read */
             publish(domain, 1, 1);
     }
     return 0;
@@ -157,7 +157,7 @@ static void processes_read_each_others_memory(void **state)
     run_processes(24, read_all_others, NULL, -1);
 }
 
-/* The verdict as if its rank could not map the segment. */
+/* Changes the verdict as if its rank could not map the segment. */
 static void lose_segment(struct tutti_fabric *fabric, union tutti_verdict *verdict)
 {
     struct tutti_shm_verdict *own = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
@@ -240,7 +240,8 @@ static void an_unknown_transport_is_refused_by_name(void **state)
     assert_null(fabric);
 }
 
-/* Rank 0 refuses a record of rank 1 in which one byte is another: of the head, or of TCP's slice. */
+/* Checks that rank 0 refuses a record of rank 1 with one wrong byte, in the head or in the slice of
+ * TCP. */
 static void refuse_record(size_t offset, bool is_of_tcp, const char *expected)
 {
     struct tutti_fabric_args args = {.nranks = 2, .deadline_ns = TUTTI_NEVER};
@@ -273,7 +274,7 @@ static void foreign_records_are_refused(void **state)
     refuse_record(offsetof(struct tutti_tcp_record, seal_mode), true, "rank 1 is malformed");
 }
 
-/* Its record has the names of its transports, and the sizes of their slices. */
+/* The record of a rank has the names of its transports and the sizes of their slices. */
 static void a_rank_with_other_transports_is_named_with_them(void **state)
 {
     (void)state;
@@ -358,7 +359,7 @@ static void strangers_are_dropped_and_members_still_come_through(void **state)
     }
     connect_all(2, fabrics, 0, conns);
 
-    /* Whoever has spoken hears the greeting, and then the end. */
+    /* A caller that has spoken gets the greeting, and then the end of the stream. */
     for (int i = 0; i < 40; i += 2) {
         char greeting[256];
         int rc;
@@ -453,7 +454,7 @@ static void ranks_use_one_socket_within_a_host_and_more_between_hosts(void **sta
         fabrics[0]->records[1].mbits = rates[i].theirs;
         assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), rates[i].sockets);
     }
-    tutti_tcp_record(fabrics[0], 1)->nsockets = 1; /* who wants a certain number gets no more */
+    tutti_tcp_record(fabrics[0], 1)->nsockets = 1; /* a rank that asks for a number gets no more */
     assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
     for (int rank = 0; rank < 2; rank++)
         tutti_tcp_record(fabrics[0], rank)->nsockets = 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that die, abort, go away, or are only busy. */
+ * Ranks die, abort, leave, or are only busy. */
 #include "harness.h"
 
 #include "base/result.h"
@@ -59,7 +59,8 @@ static int die_or_notice(struct tutti_fabric *fabric, int rank, int nranks, void
                 connect_waiting(fabric, other, 0);
         kill(getpid(), SIGKILL);
     }
-    /* In a domain anybody's death is seen; elsewhere that of those we are connected to. */
+    /* In a domain a rank notices the death of every rank, and elsewhere only that of connected
+     * ranks. */
     conn = connect_waiting(fabric, peer == VICTIM || !is_domain ? VICTIM : peer, 0);
     CHECK(wait_in_vain(fabric, conn) == TUTTI_ERR_REMOTE);
     CHECK(strstr(tutti_last_message(), "rank 1") != NULL);
@@ -94,8 +95,8 @@ static int leave_early(struct tutti_fabric *fabric, int rank, int nranks, void *
     if (rank == VICTIM)
         return 0; /* leaves in good order while the others go on */
     publish(domain, 0, 1);
-    /* As long as the others are here nobody may be taken for dead; look often enough to have
-     * seen the one that left. */
+    /* As long as the others are here, no rank may be taken for dead. The loop is long enough to see
+     * the rank that left. */
     while (ngone < 1000 * (uint32_t)nranks) {
         CHECK(tutti_fabric_check(fabric) == TUTTI_OK);
         ngone++;
@@ -243,7 +244,7 @@ static void sending_to_a_rank_that_has_closed_is_an_error_that_names_it(void **s
             rc = conns[1]->ops->send(conns[1], bytes, sizeof bytes, &taken);
         while (rc == TUTTI_OK);
         assert_int_equal(rc, TUTTI_ERR_REMOTE);
-        /* Over TCP it is a reset: bytes were under way that nobody had read. */
+        /* Over TCP it is a reset, because bytes were in flight that had not been read. */
         assert_true(strstr(tutti_last_message(), "rank 1 closed its connection") != NULL ||
                     strstr(tutti_last_message(), "rank 1 reset its connection") != NULL);
         destroy_all(1, fabrics);

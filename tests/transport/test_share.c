@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sharing what rank 0 has read, over real fabrics: one forked process per rank. */
+ * Shares the files of rank 0 over real fabrics, with one forked process per rank. */
 #include "comm/share.h"
 
 #include "base/result.h"
@@ -44,7 +44,7 @@ static void check_item(const struct tutti_share *share, enum tutti_share_item it
     CHECK(bytes == NULL || bytes[size] == '\0');
 }
 
-/* What rank 0's head will be is made by every rank here: there is no bootstrap. */
+/* Every rank makes the header of rank 0 itself, because there is no bootstrap. */
 static void make_head(const struct sizes *sizes, struct tutti_share *share,
                       uint8_t head[TUTTI_SHARE_HEAD_BYTES])
 {

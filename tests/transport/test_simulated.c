@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fabric in simulated time: its patience and its sleeps take none of the test's. */
+ * Tests a fabric in simulated time. Its patience and its sleeps take no real time. */
 #include "harness.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 
 static const struct setting all = {.name = "all"};
 
-/* Ranks 0 and 1 of three join, rank 2 never does. Returns how long they have waited for it. */
+/* Ranks 0 and 1 of three join, and rank 2 never does. Returns the time that they waited for it. */
 static uint64_t join_without_the_third(uint64_t seed, uint8_t ret_nonces[2][8])
 {
     struct simulated simulated;
@@ -65,7 +65,7 @@ static void a_member_that_never_joins_is_waited_for_in_simulated_time(void **sta
     (void)state;
     apply_setting(&all);
     waited_ns = join_without_the_third(1, nonces);
-    /* The patience of pass.c: 30 s of the time that forming has. */
+    /* The patience of pass.c is 30 s of the time that forming has. */
     assert_in_range(waited_ns, 30 * TUTTI_NS_PER_S, 31 * TUTTI_NS_PER_S);
     assert_true(tutti_now_ns() - real_ns < 20 * TUTTI_NS_PER_S);
 }
@@ -86,7 +86,7 @@ static void what_ranks_draw_and_how_long_they_wait_repeats_from_the_seed(void **
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-/* Idles until a minute has passed: mostly asleep, so that it takes few passes. */
+/* Idles until a minute has passed. The rank is mostly asleep, so this takes few passes. */
 static void a_rank_sleeps_in_simulated_time(void **state)
 {
     static const struct setting settings[] = {{.name = "shm", .transports = "self,shm"},

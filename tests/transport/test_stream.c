@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every transport promises of its byte streams, for all transports. */
+ * Tests the promises of byte streams, for all transports. */
 #include "flow.h"
 #include "harness.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Telling the next rank, which may listen, be busy, or be gone. */
+ * A rank tells the next rank its number and chain. That rank may listen, be busy, or be gone. */
 #include "harness.h"
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Going to sleep, being woken, and what a fabric costs. */
+ * Tests sleeping and waking, and the memory of a fabric. */
 #include "harness.h"
 
 #include "base/result.h"
@@ -18,7 +18,7 @@ static const struct setting shm_only = {.name = "shm", .transports = "self,shm"}
 
 /* ---- waiting ------------------------------------------------------------------------- */
 
-/* Idle until the fabric has announced that it sleeps: then the caller looks once more. */
+/* Idle until the fabric has announced that it sleeps. Then the caller checks once more. */
 static void idle_until_announced(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     *idle = (struct tutti_idle){.passes = 0};
@@ -55,7 +55,7 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         else
             tutti_fabric_wake(fabrics[1]);
         assert_int_not_equal(fabrics[1]->door->rings, rings);
-        /* Rung, it does not sleep but begins anew. */
+        /* After a ring it does not sleep but begins again. */
         tutti_fabric_idle(fabrics[1], &idle);
         assert_int_equal(idle.phase, 0);
         assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 0);

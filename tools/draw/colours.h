@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Colours that can be told apart on white, also by people with colour-vision deficiencies.
+ * Colors that can be told apart on white, also by people with colour-vision deficiencies.
  *
  * Source: Okabe and Ito, "Color universal design", 2008; without its yellow, which is too light for
- * a line on white, and with a brown and a grey. Where there are more series than colours, dashes
+ * a line on white, and with a brown and a gray. Where there are more series than colors, dashes
  * tell them apart.
  */
 #ifndef TUTTI_DRAW_COLOURS_H
@@ -36,7 +36,7 @@ static const char *const dashes[] = {NULL, "7 3", "2 2.5", "9 3 2 3"};
 
 #define DASHES (sizeof dashes / sizeof dashes[0])
 
-/* Colour and dashes of the series with this index. */
+/* Color and dashes of the series with this index. */
 static inline const char *colour_of(size_t index)
 {
     return colours[index % COLOURS];

@@ -32,7 +32,7 @@ struct label {
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* With z = y - i * gap this is isotonic regression: neighbours that are out of order share their
+/* With z = y - i * gap this is isotonic regression: neighbors that are out of order share their
  * mean (pool adjacent violators; Barlow et al. 1972). */
 void plot_spread(double *y, size_t count, double gap, double low, double high)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Curves over two axes, each labelled beside its end. */
+ * Curves over two axes, each labeled beside its end. */
 #ifndef TUTTI_DRAW_PLOT_H
 #define TUTTI_DRAW_PLOT_H
 

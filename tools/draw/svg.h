@@ -41,7 +41,7 @@ void svg_path(struct svg *svg, const double *x, const double *y, size_t count,
 /* A line whose arrowhead ends at the second point. */
 void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
                struct svg_stroke stroke);
-/* A rectangle. `fill` or the stroke's colour may be NULL for none. */
+/* A rectangle. `fill` or the stroke's color may be NULL for none. */
 void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
               struct svg_stroke stroke);
 /* The same with rounded corners. */

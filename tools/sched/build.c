@@ -12,17 +12,16 @@
 static const char help[] =
     "usage: tutti-sched build COLLECTIVE --ranks N [options]\n"
     "\n"
-    "Builds the schedules of some ranks and says what that costs one rank: the mean time and the\n"
-    "worst (of a core), the most steps, and the most memory that a schedule takes (steps and "
-    "dependencies).\n"
-    "A program pays it once per algorithm, options and root. What takes a rank seconds ends the\n"
-    "sample early; RANKS is how many were built.\n"
+    "Builds the schedules of some ranks and reports the cost for one rank: the mean and the worst\n"
+    "CPU time, the most steps, and the most memory of a schedule (steps and dependencies). A\n"
+    "program pays this once per algorithm, options and root. A schedule that takes a rank seconds\n"
+    "ends the sample early. RANKS is the number of schedules that were built.\n"
     "\n"
     "  -n, --ranks N            ranks (default: those of the machine)\n"
     "  -a, --algorithm NAME     one algorithm, or all (default)\n"
     "      --option NAME=VALUE  an option of that algorithm; may be repeated\n"
     "      --root R             the root of a rooted collective (default 0)\n"
-    "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n";
+    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
 
 #define SAMPLES 9
 #define ENOUGH_NS 2000000000 /* limit of the time spent on one algorithm */

@@ -16,18 +16,18 @@ static const char help[] =
     "usage: tutti-sched check COLLECTIVE ALGORITHM|all --ranks N[,N|N-N..] [options]\n"
     "       tutti-sched check SCHEDULE-FILE\n"
     "\n"
-    "Plays the schedules of all ranks together and proves for every timing that each output holds\n"
-    "exactly what the collective promises, that sends match receives, that nothing is read before\n"
-    "it is written, that no accesses race, that all ranks get the same bits, and that it cannot\n"
-    "deadlock even where nothing is buffered; or names the rank, the step and what is wrong.\n"
-    "From 1024 ranks on who is in a sum is compared by hashes of 128 bits.\n"
+    "Plays the schedules of all ranks together and proves these facts for every timing: each\n"
+    "output is exactly the promised result, sends match receives, nothing is read before it is\n"
+    "written, no accesses race, all ranks get the same bits, and there is no deadlock even\n"
+    "without buffering. If the proof fails, it names the rank, the step and the error. From 1024\n"
+    "ranks on, the ranks in a sum are compared by hashes of 128 bits.\n"
     "\n"
     "  -n, --ranks N            ranks: 8, 2,4,8 or 2-9 (default: those of the machine)\n"
     "      --root R|all         the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
-    "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n"
+    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
     "\n"
-    "Exit status: 0 all proved, 1 something is wrong, 2 the command line is.\n";
+    "Exit status: 0 all proved, 1 a schedule is wrong, 2 the command line is wrong.\n";
 
 struct tally {
     uint32_t proved, wrong;

@@ -22,14 +22,14 @@ static const char help[] =
     "usage: tutti-sched draw COLLECTIVE ALGORITHM --ranks N [options] -o FILE.svg\n"
     "       tutti-sched draw SCHEDULE-FILE -o FILE.svg\n"
     "\n"
-    "Draws who sends what to whom, and when: ranks are rows, rounds are columns. In a round a\n"
-    "rank sends one message and receives one. The numbers are chunks. Readable up to about 32\n"
-    "ranks; it draws 64.\n"
+    "Draws all messages: ranks are rows, and rounds are columns. In a round a rank sends one\n"
+    "message and receives one. The numbers are chunks. The picture is readable up to about 32\n"
+    "ranks; the limit is 64.\n"
     "\n"
     "  -n, --ranks N            ranks (default: those of the machine)\n"
     "      --root R             the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
-    "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n"
+    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
     "  -o, --output FILE        the picture\n";
 
 struct scene {

@@ -16,9 +16,9 @@
 static const char help[] =
     "usage: tutti-sched import FILE [-o FILE]\n"
     "\n"
-    "Reads a schedule in MSCCL's XML, as MSCCL++ JSON plan, or in our own form, proves that it\n"
-    "does what its collective promises, and writes it in our own form. docs/schedule-files.md\n"
-    "says what can be expressed and how to run it.\n"
+    "Reads a schedule in MSCCL's XML, as an MSCCL++ JSON plan, or in Tutti's own form, proves\n"
+    "that it keeps the promise of its collective, and writes it in Tutti's own form.\n"
+    "docs/schedule-files.md says what can be expressed and how to run it.\n"
     "\n"
     "  -o, --output FILE  the schedule file (default: standard output)\n";
 

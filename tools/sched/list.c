@@ -12,14 +12,14 @@
 static const char help[] =
     "usage: tutti-sched list [COLLECTIVE] [options]\n"
     "\n"
-    "Lists the algorithms: what memory they need, whether blocks may differ in size (the\n"
-    "v-forms), their options with the values that these may have (the usual one in brackets),\n"
-    "what they know of where ranks live, and their cost on the longest path: rounds, and bytes in\n"
-    "blocks of the call (the whole buffer of an all-reduce, a rank's part of an all-gather).\n"
+    "Lists the algorithms: the memory that they need, whether blocks may differ in size (the\n"
+    "v-forms), their options with the valid values (the default in brackets), the places of ranks\n"
+    "that they use, and their cost on the longest path: rounds, and bytes in blocks of the call\n"
+    "(the whole buffer of an all-reduce, a rank's part of an all-gather).\n"
     "\n"
     "  -n, --ranks N       ranks that the costs are for (default 8)\n"
     "      --root R        root that the costs are for (default 0)\n"
-    "  -t, --topo MACHINE  a machine's file, description or name: where ranks live\n";
+    "  -t, --topo MACHINE  a machine's file, description or name: the places of ranks\n";
 
 #define USUAL_RANKS 8
 

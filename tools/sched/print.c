@@ -15,15 +15,16 @@ static const char help[] =
     "usage: tutti-sched print COLLECTIVE ALGORITHM --ranks N [options]\n"
     "       tutti-sched print SCHEDULE-FILE [options]\n"
     "\n"
-    "Prints the schedules of all ranks as a file that can be edited and read again, or explains\n"
-    "those of one: what each step moves, from where to where, and which earlier ones it waits\n"
-    "for. docs/schedule-files.md has the format.\n"
+    "Prints the schedules of all ranks as a file that can be edited and read again. With --rank\n"
+    "it explains the steps of one rank: the chunks that each step moves, their source and\n"
+    "destination, and the earlier steps for which it waits. docs/schedule-files.md has the\n"
+    "format.\n"
     "\n"
     "  -n, --ranks N            ranks (default: those of the machine)\n"
     "  -r, --rank R             explain this rank\n"
     "      --root R             the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
-    "  -t, --topo MACHINE       a machine's file, description or name: where ranks live\n";
+    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
 
 /* Writes "input 0-3", or nothing. */
 static const char *write_span(struct tutti_span span, char *text, size_t size)

@@ -21,15 +21,15 @@ static const char help[] =
     "usage: tutti-topo draw [--from WHAT] --svg FILE [options]\n"
     "       tutti-topo draw [--from WHAT] --dot FILE [options]\n"
     "\n"
-    "Draws the machine: NUMA nodes, PCI switches, gpus and nics, links as wide as what they\n"
-    "carry; and below it the links between gpus and the orders of the rings or trees that\n"
-    "tutti-topo search finds, with how many channels each has. What they fill is red. Of hosts\n"
-    "that are alike one is drawn.\n"
+    "Draws the machine: NUMA nodes, PCI switches, gpus, nics and links. The width of a link shows\n"
+    "its rate. Below are the links between gpus, and the orders of the rings or trees that\n"
+    "tutti-topo search finds, with the number of channels of each. Links that they fill are red.\n"
+    "Of equal hosts one is drawn.\n"
     "\n"
     "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
     "      --svg FILE       a picture\n"
     "      --dot FILE       a graph for Graphviz, of all hosts\n"
-    "      --plain          the machine alone\n"
+    "      --plain          only the machine\n"
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"
@@ -37,7 +37,7 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
-/* What is drawn of a host. */
+/* The parts of a host that are drawn. */
 struct stage {
     uint32_t host;
     struct tutti_channels *plans[TUTTI_PATTERN_COUNT];

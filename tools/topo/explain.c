@@ -16,9 +16,10 @@ enum { WHAT_IFS = 3 };
 static const char help[] =
     "usage: tutti-topo explain [--from WHAT] [options]\n"
     "\n"
-    "Says what bounds the rings and trees that tutti-topo search finds: the links that all of\n"
-    "them together fill, each with its share in the bound; the fullest link of each channel;\n"
-    "what of that is assumed; and what it would be if the dearest links carried twice as much.\n"
+    "Shows the limits of the rings and trees that tutti-topo search finds: the links that all of\n"
+    "them together fill, each with its share of the bound; the fullest link of each channel; the\n"
+    "rates that are assumed; and the result if the links with the largest shares carried twice as\n"
+    "much.\n"
     "\n"
     "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"

@@ -14,10 +14,10 @@
 static const char help[] =
     "usage: tutti-topo export [--from WHAT] --xml FILE [--graph FILE] [options]\n"
     "\n"
-    "Writes what NCCL and RCCL read: the machine, for NCCL_TOPO_FILE, and the rings and trees of\n"
+    "Writes files for NCCL and RCCL: the machine, for NCCL_TOPO_FILE, and the rings and trees of\n"
     "a host that tutti-topo search finds, for NCCL_GRAPH_FILE. NCCL's trees are chains of a\n"
-    "host's gpus; where ours branch, the rings' orders are given as chains, at what they carry\n"
-    "as such.\n"
+    "host's gpus. If Tutti's trees branch, the file has the orders of the rings as chains, with\n"
+    "the rates that they reach as chains.\n"
     "\n"
     "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
     "      --xml FILE       the machine\n"

@@ -9,7 +9,7 @@
 static const double ends[FIT_CLASSES - 1] = {128.0 * 1024, 768.0 * 1024, 3.0 * 1024 * 1024,
                                              12.0 * 1024 * 1024};
 
-/* Neighbouring classes whose rates differ by less than this factor are merged. */
+/* Neighboring classes whose rates differ by less than this factor are merged. */
 static const double same = 1.07;
 
 struct model {

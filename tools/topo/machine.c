@@ -18,23 +18,23 @@ static const char help[] =
     "       tutti-topo machine --from WHAT [-o FILE]\n"
     "       tutti-topo machine --measure [options]\n"
     "\n"
-    "Prints a description of a machine, for --topo of the other tools. Without options that is\n"
-    "who lives where on this one, a rank for each core. With --from it is that machine's gpus, a\n"
-    "rank for each, with the links between them, the path of each pair, and the rings and trees\n"
-    "that tutti-topo search finds. With --measure it says what messages, copies and reductions\n"
-    "cost here: latency, overhead and bandwidth by the size of buffers, fitted to what tuttiSend\n"
-    "and tuttiRecv take between two ranks, and what a core does in its memory. Started by\n"
-    "tutti-run or another launcher on several hosts it measures the links between them.\n"
+    "Prints a description of a machine, for --topo of the other tools. Without options it has the\n"
+    "places of the ranks on this machine, a rank for each core. With --from it has a rank for\n"
+    "each gpu of that machine, the links between the gpus, the path of each pair, and the rings\n"
+    "and trees that tutti-topo search finds. With --measure it has the costs of messages, copies\n"
+    "and reductions here: latency, overhead and bandwidth by the size of buffers, fitted to the\n"
+    "times of tuttiSend and tuttiRecv between two ranks, and the rates of a core in its memory.\n"
+    "Under tutti-run or another launcher on several hosts it measures the links between them.\n"
     "\n"
     "  -f, --from WHAT        a file, a known name or a line, as of tutti-topo\n"
     "      --measure          measure: some seconds; the machine should have nothing else to do\n"
     "  -n, --ranks N          with --measure: fork N ranks here (default 2); else: ranks that are\n"
     "                         described (default: one per core)\n"
     "      --transport LIST   transports to measure, as in TUTTI_TRANSPORTS: shm, cma, tcp, or\n"
-    "                         several with commas (default: what the library takes)\n"
+    "                         several with commas (default: the library's choice)\n"
     "      --quick            fewer sizes and repetitions: a second, rough figures\n"
     "      --xml FILE         with --measure: write the devices of this machine there, too, as\n"
-    "                         NCCL's topology XML, with what was measured beside what is nominal\n"
+    "                         NCCL's topology XML, with measured rates beside the nominal ones\n"
     "  -o, --output FILE      write there (default: stdout)\n";
 
 /* ---- of this machine's cores ----------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static int measure(const struct request *request, uint32_t nranks)
     }
     if (!crew_is_launched()) {
         if (nranks < 2)
-            return mistake(request, "--ranks 1: alone there is nobody to measure with; give 2 or "
+            return mistake(request, "--ranks 1: a measurement needs two ranks; give 2 or "
                            "more");
         return crew_fork(&crew, (int)nranks, survey_run);
     }

@@ -11,8 +11,8 @@
 static const char help[] =
     "usage: tutti-topo matrix [--from WHAT] [--bandwidth] [--cpus]\n"
     "\n"
-    "Shows how each gpu and net reaches each other one: the class of the path, or what one flow\n"
-    "alone gets; and to which CPUs it is near.\n"
+    "Shows how gpus and nets reach each other: the class of the path, or the rate of a single\n"
+    "flow. It also shows the CPUs that are near.\n"
     "\n"
     "  -f, --from WHAT    a file, a known name or a line, as of tutti-topo (default: this one)\n"
     "  -b, --bandwidth    GB/s instead of classes\n"

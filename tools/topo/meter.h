@@ -18,15 +18,15 @@ struct link_times {
 
 void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times);
 
-/* Each rank sends a message to the next, all at once: the cost of a round where `turns` ranks take
- * turns on each core. The samples' bytes are what a core sends and receives for all of its
- * ranks. */
+/* Each rank sends a message to the next, all at once. This measures the cost of a round in which
+ * `turns` ranks take turns on each core. The bytes of the samples are those that a core sends and
+ * receives for all of its ranks. */
 void meter_crowd(struct crew *crew, double turns, struct samples *ret_rounds);
 
 /* The time of a barrier. Where ranks share memory that is one signal of each rank, seen by all. */
 double meter_signal(struct crew *crew);
 
-/* What one rank does alone, while the others are idle. */
+/* Measures the work of one rank while the others are idle. */
 struct memory_times {
     struct samples copy, reduce, load;
     struct samples together; /* all ranks of a node copy at once; bytes loaded and stored by all */

@@ -53,7 +53,7 @@ static int add_gpus(const struct request *request, const struct subject *subject
                        request->gpus, (unsigned long long)last, subject->name, ngpus);
     for (uint64_t gpu = first; gpu <= last; gpu++) {
         if (wish->ngpus == ngpus)
-            return mistake(request, "--gpus %s: some gpu stands there twice; give each once",
+            return mistake(request, "--gpus %s: some gpu is listed twice; give each once",
                            request->gpus);
         wish->gpus[wish->ngpus++] = (uint32_t)gpu;
     }
@@ -69,7 +69,7 @@ static int check_gpus(const struct request *request, const struct subject *subje
         uint32_t node = tutti_graph_gpu(subject->graph, wish->gpus[i]);
 
         if (wish->gpus[i] == wish->gpus[i - 1])
-            return mistake(request, "--gpus %s: gpu %u stands there twice; give each once",
+            return mistake(request, "--gpus %s: gpu %u is listed twice; give each once",
                            request->gpus, wish->gpus[i]);
         if (subject->graph->nodes[node].host != wish->host)
             return mistake(request, "--gpus %s: gpu %u is of host %u, gpu %u of host %u; give "

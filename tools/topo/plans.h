@@ -28,14 +28,14 @@ bool wish_has_host(const struct wish *wish, const struct subject *subject, uint3
 int plans_search(const struct subject *subject, const struct wish *wish, uint32_t host,
                  enum tutti_pattern pattern, struct tutti_channels **ret_plan);
 
-/* What a command does with the result of one search. Returns REQUEST_GO or the exit status. */
+/* The action of a command on the result of one search. Returns REQUEST_GO or the exit status. */
 typedef int plans_visit_fn(const struct request *request, const struct subject *subject,
                            const struct wish *wish, uint32_t host,
                            const struct tutti_channels *plan);
 
-/* Runs a command about searches: one search per wished pattern and host. Of hosts that are alike
- * only the first is searched. Where an NVSwitch joins the hosts, TUTTI_ALL_HOSTS is searched first.
- * `usual` is as in wish_read. Returns the exit status; it is a mistake if no host has gpus. */
+/* Runs a command about searches: one search per wished pattern and host. Of equal hosts only the
+ * first is searched. If an NVSwitch joins the hosts, TUTTI_ALL_HOSTS is searched first. `usual` is
+ * as in wish_read. Returns the exit status; it is a mistake if no host has gpus. */
 int plans_run(const struct request *request, const char *usual, plans_visit_fn *visit);
 
 /* A group of channels with the same order. */

@@ -16,7 +16,7 @@ struct scene {
     const double *load; /* load of each link by the plan being shown; NULL: no plan */
 };
 
-/* The look of a link. The colour shows its kind, or that it is full; the width shows its rate;
+/* The look of a link. The color shows its kind, or that it is full; the width shows its rate;
  * dashes show that the rate is assumed. */
 struct svg_stroke scene_stroke(const struct scene *scene, uint32_t link);
 bool scene_is_full(const struct scene *scene, uint32_t link);

@@ -16,7 +16,7 @@
 static const double turn = 6.283185307179586;
 
 struct circle {
-    double x, y, radius, bead; /* the centre; the radii of the circle and of each gpu */
+    double x, y, radius, bead; /* the center; the radii of the circle and of each gpu */
     uint32_t count;
 };
 

@@ -13,8 +13,8 @@
 static const char help[] =
     "usage: tutti-topo search [--from WHAT] [options]\n"
     "\n"
-    "Finds the rings and trees of gpus that carry most when all of a kind run at once: channels\n"
-    "of one width, and how near they come to what no others can exceed.\n"
+    "Finds the rings and trees of gpus that carry most when all of a kind run at once. They are\n"
+    "channels of one width. The output says how near they come to the upper bound.\n"
     "\n"
     "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
     "  -p, --pattern WHICH  ring, tree, broadcast or all (default)\n"
@@ -24,8 +24,8 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n"
     "\n"
-    "Orders: a ring goes from each gpu to the next, and from the last to the first. Of a tree\n"
-    "0(1 2(3)) says that 0 is the root and the parent of 1 and 2, and 2 that of 3.\n";
+    "Orders: a ring goes from each gpu to the next, and from the last to the first. In a tree\n"
+    "0(1 2(3)), 0 is the root and the parent of 1 and 2, and 2 is the parent of 3.\n";
 
 /* ---- one plan -------------------------------------------------------------------------------- */
 

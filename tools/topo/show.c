@@ -16,18 +16,18 @@ static const char help[] =
     "       tutti-topo COMMAND [arguments]\n"
     "       tutti-topo --measure [options]\n"
     "\n"
-    "Without a command: this machine as a tree, or the one that --from says.\n"
+    "Without a command it shows this machine as a tree, or the machine that --from names.\n"
     "\n"
-    "  matrix   how each gpu and net reaches each other one\n"
-    "  search   the rings and trees that carry most\n"
-    "  explain  what bounds them, and what would help\n"
-    "  draw     a picture of the machine and its rings or trees\n"
-    "  export   NCCL's files: the machine, and the rings and trees\n"
-    "  machine  a description for --topo of the other tools; with --measure, measured\n"
+    "  matrix   show how gpus and nets reach each other\n"
+    "  search   find the rings and trees that carry most\n"
+    "  explain  show the links that limit them\n"
+    "  draw     draw the machine and its rings or trees\n"
+    "  export   write NCCL's files: the machine, and the rings and trees\n"
+    "  machine  write a description for --topo of the other tools; with --measure, measure it\n"
     "\n"
     "  -f, --from WHAT    a file (NCCL's or hwloc's XML, or lines), a known name such as dgx-2,\n"
     "                     or a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\"\n"
-    "      --sources      who says what\n"
+    "      --sources      show the source of each fact\n"
     "      --svg FILE, --dot FILE, --plain, --pattern WHICH    as of draw\n"
     "      --xml FILE, --graph FILE                            as of export\n"
     "\n"
@@ -62,7 +62,7 @@ static uint32_t link_up(const struct subject *subject, uint32_t node)
     return TUTTI_NO_NODE;
 }
 
-/* All links between NUMA nodes are alike unless some were measured; the narrowest represents
+/* All links between NUMA nodes have one rate unless some were measured. The narrowest represents
  * them. */
 static uint32_t link_sys(const struct subject *subject, uint32_t node)
 {
@@ -264,7 +264,7 @@ static void add_notes(struct view *view, uint32_t node)
     free(text);
 }
 
-/* ---- who says so ----------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static void list_properties(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_source source, bool *is_first)
@@ -428,8 +428,8 @@ static int show(const struct request *request)
     if (status != REQUEST_GO)
         return status;
     table_init(&view.table, view.wants_sources
-                                ? "device|bus id|link up|>carries| |what it is|who says so"
-                                : "device|bus id|link up|>carries| |what it is");
+                                ? "device|bus id|link up|>carries| |description|source"
+                                : "device|bus id|link up|>carries| |description");
     for (uint32_t host = 0; host < subject.graph->nhosts; host++)
         add_host(&view, host);
     table_print(&view.table, stdout);
@@ -461,7 +461,7 @@ static int check_options(const struct request *request)
         return mistake(request, "%s is about pictures; add --svg FILE, or say tutti-topo search",
                        request->wants_plain ? "--plain" : "--pattern");
     if ((is_drawn || request->xml != NULL || request->graph != NULL) && request->wants_sources)
-        return mistake(request, "files do not show who says what; leave out --sources");
+        return mistake(request, "files do not show sources; leave out --sources");
     return REQUEST_GO;
 }
 

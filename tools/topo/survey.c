@@ -39,7 +39,8 @@ struct survey {
     int stranger;   /* a rank on another node; -1: none */
 };
 
-/* ---- who lives where ------------------------------------------------------------------------- */
+/* ---- hosts and ranks
+ * ---------------------------------------------------------------------------- */
 
 int survey_cores(void)
 {

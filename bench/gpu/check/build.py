@@ -38,7 +38,7 @@ def compilers():
 
 
 def build(steps, root, directory, folder, capability):
-    """What measures, optimised, with kernels for this GPU only."""
+    """Builds the measuring programs, optimized, with kernels for this GPU only."""
     nvcc = compilers()
     extra = {} if not pack.lacking() else pack.environment(folder)
     architecture = re.sub(r"\D", "", capability)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures say: limits, targets, and tables for people."""
+"""Evaluates the figures: limits, targets, and tables for people."""
 import json
 import statistics
 

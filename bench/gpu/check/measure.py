@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is run on the GPU, and what is kept of it. Every function adds to `results`."""
+"""Runs the programs on the GPU, and keeps their results. Every function adds to `results`."""
 import glob
 import importlib.util
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .steps import Failure, LeftOut
 
 RANKS = 8
-# Of the trials, whose times nobody wants.
+# Options of the trials, whose times are not used.
 SMALL = ["-b", "8", "-c", "1"]
 
 

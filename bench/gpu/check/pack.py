@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder with what building needs besides compilers, for machines without it and without a network:
-headers and shared libraries of Debian's packages, and pkg-config, which finds them. x86-64."""
+"""Makes a folder with everything that building needs except compilers, for machines that lack it and have no
+network: headers and shared libraries of Debian's packages, and pkg-config, which finds them. x86-64."""
 import os
 import platform
 import re
@@ -18,7 +18,7 @@ PARTS = {
     "libibverbs": ("libibverbs-dev", None),
     "cmocka": ("libcmocka-dev", "cmocka"),
 }
-# What every machine with a compiler has, and must be of one piece with its libc.
+# Libraries that every machine with a compiler has, and that must match its libc.
 SYSTEM = re.compile(r"(linux-vdso|ld-linux|libc|libm|libpthread|libdl|librt|libgcc_s|"
                     r"libstdc\+\+)\b")
 LIBC = "GLIBC"
@@ -87,7 +87,7 @@ def copy_pkg_config(folder):
 
 
 def describe(pkg_name, library, folder):
-    """A .pc file that goes by where it is."""
+    """A .pc file whose paths are relative to its own place."""
     version = output_of("pkg-config", "--modversion", pkg_name)
     libs = f"Libs: -L${{pcfiledir}}/../lib -l{library}\n" if library else ""
     with open(os.path.join(folder, "pkgconfig", f"{pkg_name}.pc"), "w", encoding="utf-8") as file:
@@ -101,7 +101,8 @@ def size_of(folder):
 
 
 def make(folder):
-    """Pack what is installed here into `folder`, made anew. Returns its size in bytes."""
+    """Pack the libraries that are installed here into `folder`, which is made again. Returns its size in
+    bytes."""
     missing = lacking()
     if missing:
         raise Failure(f"not installed here: {', '.join(missing)}; scripts/setup installs them")
@@ -125,7 +126,7 @@ def make(folder):
 
 
 def environment(folder):
-    """What commands need to use the folder. Raises Failure if they cannot."""
+    """The environment with which commands use the folder. Raises Failure if they cannot."""
     if not os.path.exists(os.path.join(folder, LIBC)):
         raise Failure(f"{', '.join(lacking())} missing, and there is no {folder}: make one with "
                       "scripts/gpu-check --pack on a machine where scripts/setup has run")

@@ -54,7 +54,7 @@ def _extension() -> ModuleType:
 
 
 def __getattr__(name: str) -> Any:
-    """Options, a class of the extension: loaded when somebody asks for it."""
+    """Options is a class of the extension, which is loaded at its first use."""
     if name == "Options":
         return _extension().Options
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

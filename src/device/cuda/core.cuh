@@ -362,7 +362,7 @@ GPU_INLINE bool gpu_await(const struct gpu_run *run, uint32_t number)
 
 /* ---- from the launch to its end ----------------------------------------------------------- */
 
-/* All threads: initialises `run` from the launch and the counters. False, to all threads of the
+/* All threads: initializes `run` from the launch and the counters. False, to all threads of the
  * block, if an earlier failure or abort has ended the communicator. */
 GPU_INLINE bool gpu_run_begin(struct gpu_run *run, const struct tutti_gpu_launch *launch)
 {

@@ -52,7 +52,7 @@ static const char *find_hindrance(struct tutti_gpu *gpu)
         return "not all GPUs reach each other's memory";
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         if (gpu->news[rank].is_copy_bad)
-            return "what the driver copies from one GPU to another does not come through right";
+            return "copies of the driver from one GPU to another arrive changed";
     return NULL;
 }
 

@@ -314,7 +314,7 @@ static int sum_up(struct tutti_gpu *gpu)
     gpu->is_all_open = gpu->is_all_open && gpu->is_one_process;
     if (gpu->is_one_process && !gpu->is_all_open && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "not all ranks are in primary contexts, so only memory of "
-                  "tuttiMemAlloc, and virtual memory, is used where it lies");
+                  "tuttiMemAlloc, and virtual memory, is accessed directly");
     tutti_gpu_lines_agree(gpu);
     tutti_gpu_copy_agree(gpu);
     gpu->has_domain = true;
@@ -351,8 +351,8 @@ static int judge(struct tutti_gpu *gpu)
             gpu->excluded[from] |= bit;
             is_host_bad = is_host_bad || gpu->news[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
             if (gpu->args.rank == 0)
-                tutti_log(TUTTI_LOG_WARN, "what rank %d stores in the memory of rank %d's GPU, or "
-                          "loads from it, does not come through right: not used", owner, from);
+                tutti_log(TUTTI_LOG_WARN, "stores of rank %d to the memory of rank %d's GPU, or "
+                          "loads from it, give wrong data: that path is not used", owner, from);
         }
     gpu->news[gpu->args.rank].bad = 0;
     if (is_bad)

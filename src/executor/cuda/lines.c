@@ -168,7 +168,7 @@ static int read_result(const struct tutti_gpu *gpu, uint64_t *ret_torn)
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (gpu->report->torn[rank] == TUTTI_GPU_LINES_MISSING)
-            return tutti_note(TUTTI_ERR_DEVICE, "lines of rank %d have not come in time", rank);
+            return tutti_note(TUTTI_ERR_DEVICE, "lines of rank %d have not arrived in time", rank);
         if (gpu->report->torn[rank] != 0)
             torn |= UINT64_C(1) << rank;
     }

@@ -199,7 +199,7 @@ static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
         if (part->serial != 0 && maps->numbers[i] > granted_before &&
             maps->numbers[i] <= maps->granted)
             tutti_log(TUTTI_LOG_DEBUG,
-                      "rank %d: %s ranks can use the %zu bytes at %p where they lie",
+                      "rank %d: %s ranks can access the %zu bytes at %p directly",
                       gpu->args.rank, is_refused(maps, i) ? "not all" : "all", part->size_bytes,
                       (void *)(uintptr_t)part->begin);
     }
@@ -305,7 +305,7 @@ static int learn_place(struct tutti_gpu *gpu, int rank, int at)
         return TUTTI_OK;
     if (open_place(gpu, rank, &place, opened, &address) != TUTTI_OK) {
         maps->failed[rank] |= bit;
-        tutti_log(TUTTI_LOG_INFO, "rank %d cannot use memory of rank %d's GPU where it lies: %s",
+        tutti_log(TUTTI_LOG_INFO, "rank %d cannot access memory of rank %d's GPU directly: %s",
                   gpu->args.rank, rank, tutti_last_message());
         return TUTTI_OK;
     }

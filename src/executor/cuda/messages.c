@@ -51,7 +51,7 @@ static int match_copies(struct batch *batch)
 }
 
 /* The block that moves the first share of a message. The two directions of a pair begin at
- * different blocks, and so do a rank's neighbouring peers, which spreads the load. */
+ * different blocks, and so do a rank's neighboring peers, which spreads the load. */
 static uint32_t rotation_of(const struct batch *batch, const struct tutti_gpu_message *message,
                             uint32_t nblocks)
 {

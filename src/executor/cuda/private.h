@@ -150,7 +150,7 @@ size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
 /* ---- share.c --------------------------------------------------------------------------- */
 
 /* Opens the areas of all other ranks, in device memory or (`is_host`) in host memory. TUTTI_AGAIN:
- * call again. An area that cannot be opened is no error: its address in gpu->neighbours is 0. */
+ * call again. An area that cannot be opened is no error: its address in gpu->neighbors is 0. */
 int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
 /* True if this rank's context is its device's primary one. Creates the primary context if there is
  * none, as enabling peer access does too. */

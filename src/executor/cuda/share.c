@@ -85,7 +85,7 @@ static int pass_on(struct tutti_gpu *gpu)
             continue;
         }
         if (rc != TUTTI_OK)
-            tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU has not come: %s", owner,
+            tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU has not arrived: %s", owner,
                       tutti_last_message());
         tutti_pass_destroy(gpu->passes[owner]);
         gpu->passes[owner] = NULL;
@@ -183,7 +183,7 @@ static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
     if (tutti_gpu_is_here(gpu, owner))
         return admit(gpu, owner, is_host, at);
     if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)
-        return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of it has come");
+        return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of it has arrived");
     TUTTI_TRY(tutti_gpu_memory_open(gpu->cuda, gpu->args.device, token, gpu->passed_fds[owner],
                                     memory));
     *at = memory->address;

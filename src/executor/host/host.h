@@ -2,7 +2,7 @@
  * The host executor: runs bound schedules on CPU cores.
  *
  * An engine belongs to one communicator. It holds the communicator's fabric, the
- * round counters by which one-sided schedules synchronise, and memory that
+ * round counters by which one-sided schedules synchronize, and memory that
  * successive runs share. A run is one collective under way: begin it, then call
  * progress until it is complete. Nothing blocks. One thread at a time.
  *
@@ -157,7 +157,7 @@ struct tutti_engine {
     struct tutti_run run;
 };
 
-/* Initialises `engine`, which borrows `fabric`. TUTTI_ERR_SYSTEM: no memory. */
+/* Initializes `engine`, which borrows `fabric`. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
                       int rank);
 void tutti_engine_fini(struct tutti_engine *engine);

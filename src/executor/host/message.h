@@ -35,7 +35,7 @@ void tutti_numbering_fini(struct tutti_numbering *numbering);
 /* Bytes of heap held, for the memory report. */
 size_t tutti_numbering_bytes(const struct tutti_numbering *numbering);
 
-/* Initialises a message for `call`, a send or receive. The call's buffer is borrowed. */
+/* Initializes a message for `call`, a send or receive. The call's buffer is borrowed. */
 void tutti_message_init(struct tutti_message *message, const struct tutti_call *call);
 
 /* Numbers the messages of a batch, and links each to the one that must be complete before it. They

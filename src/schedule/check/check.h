@@ -29,7 +29,7 @@
  * counted twice, nor at which step. Everything else, races and deadlock included, is proved in the
  * same way in both.
  *
- * Cost: neighbouring chunks with the same history are one item, so work grows with steps, not with
+ * Cost: neighboring chunks with the same history are one item, so work grows with steps, not with
  * chunks. With 4096 ranks it takes seconds for algorithms whose steps grow with the logarithm. Each
  * distinct sum takes nranks bits (hashed: 128). Where ranks share memory each WAIT takes nranks
  * counters, but only once for all ranks that wait for the same signal of all others. Each n-source

@@ -28,7 +28,7 @@ struct check {
     uint32_t nsteps;      /* steps of all ranks, in one run */
     uint32_t *first_step; /* per rank, and one past the last */
     uint32_t *step_rank;
-    /* Per half, NONE where there is none: its neighbours in its lane, and the other end of its
+    /* Per half, NONE where there is none: its neighbors in its lane, and the other end of its
      * message. */
     uint32_t *lane_before, *lane_after, *mate;
     uint32_t *lane_sends;   /* per lane of messages: its first send */
@@ -161,7 +161,7 @@ int tutti_check_facts(struct check *check);
 /* All ranks' memory as one space of cells, one per chunk. Each run has INPUT and OUTPUT of its own.
  * Runs alternate between two window halves, and share the scratch memory.
  *
- * Neighbouring cells with the same history form a stretch. What is known of a stretch is stored in
+ * Neighboring cells with the same history form a stretch. The state of a stretch is stored in
  * arrays of the owner of this struct, at the index of the stretch's first cell. At the start each
  * rank's cells are one stretch. */
 struct check_memory {

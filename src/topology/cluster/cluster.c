@@ -225,8 +225,8 @@ int tutti_cluster_put(struct tutti_cluster *cluster, uint32_t text, const char *
     crypto_generichash(digest, sizeof digest, (const unsigned char *)bytes, size_bytes, NULL, 0);
     if (size_bytes != place->size_bytes ||
         memcmp(digest, place->digest, sizeof digest) != 0)
-        return tutti_fail(TUTTI_ERR_REMOTE, "what rank %u says of its host is not what it has "
-                          "announced; use one version of the library on all ranks", place->owner);
+        return tutti_fail(TUTTI_ERR_REMOTE, "the description of rank %u's host differs from its "
+                          "digest; use one version of the library on all ranks", place->owner);
     if (place->text != NULL)
         return TUTTI_OK;
     place->text = malloc(size_bytes + 1);

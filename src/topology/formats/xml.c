@@ -192,7 +192,7 @@ static void on_skipped_entity(void *context, const char *name, int is_parameter)
 
     (void)is_parameter;
     if (xml->rc == TUTTI_OK)
-        stop(xml, tutti_xml_fail(xml, "\"&%.40s;\" is not defined; write out what it stands for",
+        stop(xml, tutti_xml_fail(xml, "\"&%.40s;\" is not defined; write the characters instead",
                                  name));
 }
 

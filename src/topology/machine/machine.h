@@ -22,7 +22,7 @@
  *   nics 8                    # network ports of a node, assigned to its ranks round-robin;
  *                             # default: one per rank
  *   trunk 400GB/s             # from one group to all others, each way; default: unbounded
- *   torus 8 8 16              # links between neighbours replace the ports of the levels; each
+ *   torus 8 8 16              # links between neighbors replace the ports of the levels; each
  *                             # has the cost of level top
  *   cores 2                   # per node; more ranks than this take turns on the cores;
  *                             # default: one core per rank

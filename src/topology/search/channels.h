@@ -14,7 +14,7 @@ struct search {
     double *share;       /* B/s of each column in the best solution */
     double bound;        /* upper bound in B/s on the sum of all shares */
     double *bound_price; /* price of each link of the market that proves the bound */
-    double unit;         /* B/s that count as 1 in the linear programme */
+    double unit;         /* B/s that count as 1 in the linear program */
     /* Scratch: current and smoothed prices of links; costs of paths; one row. */
     double *price, *calm_price, *cost, *row;
 };

@@ -36,7 +36,7 @@ int tutti_market_open(struct market *market, const struct tutti_paths *paths,
                       const struct tutti_search_options *options);
 void tutti_market_close(struct market *market);
 
-/* One ring or tree, which is a column of the linear programme: its order, and its use of each
+/* One ring or tree, which is a column of the linear program: its order, and its use of each
  * link. */
 struct column {
     uint32_t *gpu;           /* as in struct tutti_channel */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The simplex method for the linear programme of a search. */
+ * The simplex method for the linear program of a search. */
 #include "topology/search/master.h"
 
 #include "base/result.h"

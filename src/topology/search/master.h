@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The linear programme (master problem) of a search: maximises the sum of the columns' shares
+ * The linear program (master problem) of a search: maximizes the sum of the columns' shares
  * within the rows' limits. Uses the revised simplex method with an explicit inverse of the basis.
  * It starts with only slack variables, and columns are added one by one.
  *
- *   maximise  sum of x over columns      with  sum of use[row] x <= 1 for each row, x >= 0
+ *   maximize  sum of x over columns      with  sum of use[row] x <= 1 for each row, x >= 0
  *
  * The limits of the rows are made slightly unequal (by less than 1e-6), so that no two rows become
  * tight at once by chance; this prevents cycling. Plain arithmetic in a fixed order gives the same

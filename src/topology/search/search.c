@@ -71,7 +71,7 @@ static int find_lasting(struct search *search, struct column *column, double *re
     return rc;
 }
 
-/* A row of the programme is a link. `unit` times a column's use fills a part of it; 1 is full. */
+/* A row of the program is a link. `unit` times a column's use fills a part of it; 1 is full. */
 static void set_link_prices(struct search *search, const struct master *master)
 {
     for (uint32_t i = 0; i < search->market.nlinks; i++) {

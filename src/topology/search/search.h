@@ -4,7 +4,7 @@
  *
  * A ring channel sends its share of the bytes along the path from each gpu to the next. A tree
  * channel sends it along the path from each gpu to its parent and back. Links have limited rates.
- * The maximum that all rings, or all trees, carry together is a linear programme with one variable
+ * The maximum that all rings, or all trees, carry together is a linear program with one variable
  * per ring or tree. It is solved by column generation: set a price for each link, find the ring
  * that is cheapest at these prices, compute new prices (Gilmore and Gomory, 1961). The prices also
  * prove how good the result is: if no ring costs less than 1, all rings together carry no more than

@@ -57,7 +57,7 @@ static void set_costs(struct grove *grove, const struct market *market, const do
 /* ---- both ways ------------------------------------------------------------------------------- */
 
 /* Among edges of equal cost the first is taken. This gives stars, which are flat, and which balance
- * each other if each gpu is the centre of one. With more gpus than channels, the stars of a few
+ * each other if each gpu is the center of one. With more gpus than channels, the stars of a few
  * channels cannot balance each other. Then each tree is balanced by itself: the parent with the
  * fewest edges is taken. */
 static void grow_from(struct grove *grove, uint32_t root)
@@ -92,7 +92,7 @@ static void grow_from(struct grove *grove, uint32_t root)
     }
 }
 
-/* The depth of the tree if it hangs from `root`, leaving out the neighbour `before`. */
+/* The depth of the tree if it hangs from `root`, leaving out the neighbor `before`. */
 static uint32_t depth_from(const struct grove *grove, uint32_t root, uint32_t before)
 {
     uint32_t deepest = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of device memory that peers may be let into. */
+ * The list of device memory to which peers may get access. */
 #include "transport/gpu_memory/alloc.h"
 
 #include "base/atomic.h"
@@ -52,7 +52,7 @@ static void drop(struct allocation *allocation)
     free(allocation);
 }
 
-/* Of this process, whoever can. */
+/* Memory of this process, whichever ranks can reach it. */
 static void admit_all(const struct tutti_cuda *cuda, tutti_cu_device owner,
                       const struct tutti_gpu_memory *memory)
 {
@@ -140,7 +140,7 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
 
 /* ---- those of others ------------------------------------------------------------------------- */
 
-/* How to pass on memory that somebody else has allocated, all of it. */
+/* Returns how to share memory that the caller has allocated, all of it. */
 static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
                     struct tutti_gpu_part *part)
 {

@@ -54,7 +54,7 @@ static int admit(const struct tutti_cuda *cuda, tutti_cu_address address, size_t
     return cuda->memory_access(address, size_bytes, &access, 1);
 }
 
-/* Give `handle` an address that `device` can use. */
+/* Map `handle` at an address that `device` can use. */
 static int place(const struct tutti_cuda *cuda, tutti_cu_device device, tutti_cu_memory handle,
                  size_t size_bytes, tutti_cu_address *ret_address)
 {
@@ -121,13 +121,12 @@ int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device
     struct tutti_gpu_memory memory;
     int code;
 
-    /* Virtual memory also goes without waiting for all that runs on the device, as cuMemFree
-     * does. */
+    /* Freeing virtual memory does not wait for all work on the device, as cuMemFree does. */
     if (!(has_virtual(cuda, device) &&
           alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
         alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)
         return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
-    /* Not by the default stream, which may wait for kernels that wait for us. */
+    /* Do not use the default stream, which may wait for kernels that wait for this rank. */
     code = cuda->set8_async(memory.address, 0, memory.size_bytes, stream);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->stream_synchronize(stream);
@@ -165,7 +164,7 @@ int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu
 {
     int code;
 
-    /* Of plain memory the contexts decide: cuCtxEnablePeerAccess. */
+    /* For plain memory the contexts decide: cuCtxEnablePeerAccess. */
     if (memory->kind != TUTTI_GPU_MEMORY_VIRTUAL)
         return TUTTI_OK;
     code = admit(cuda, memory->address, memory->size_bytes, device);
@@ -217,7 +216,7 @@ static int open_host(const struct tutti_cuda *cuda, int fd, struct tutti_gpu_mem
     struct stat status;
     int code;
 
-    /* Pages behind its end could be mapped, but not touched. */
+    /* Pages beyond its end could be mapped, but not accessed. */
     if (fstat(fd, &status) != 0 || (uint64_t)status.st_size < memory->size_bytes)
         return TUTTI_CU_INVALID_VALUE;
     memory->host = mmap(NULL, memory->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

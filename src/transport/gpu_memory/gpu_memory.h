@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of a GPU, or of the host as GPUs see it, that other processes of the host can map.
  *
- * Three kinds, by what the driver offers: virtual memory, passed on as a file descriptor, whose
- * pages live as long as somebody maps them; plain device memory, passed on as an IPC handle;
- * page-locked host memory, passed on as a memfd.
+ * There are three kinds, depending on the driver. Virtual memory is shared by a file descriptor,
+ * and its pages exist as long as any process maps them. Plain device memory is shared by an IPC
+ * handle. Page-locked host memory is shared by a memfd.
  *
- * All functions want the GPU's context to be the thread's current one. Thread-safe. */
+ * All functions need the GPU's context to be the thread's current one. Thread-safe. */
 #ifndef TUTTI_TRANSPORT_GPU_MEMORY_GPU_MEMORY_H
 #define TUTTI_TRANSPORT_GPU_MEMORY_GPU_MEMORY_H
 
@@ -26,11 +26,11 @@ struct tutti_gpu_memory {
     enum tutti_gpu_memory_kind kind;
     bool is_borrowed;          /* another process has allocated it */
     tutti_cu_memory handle;    /* VIRTUAL */
-    void *host;                /* HOST: where the processor sees it */
+    void *host;                /* HOST: its address for the CPU */
     int fd;                    /* HOST: the owner's memfd; else -1 */
 };
 
-/* What another process needs to open it, besides a descriptor. */
+/* Everything that another process needs to open it, except a descriptor. */
 struct tutti_gpu_token {
     uint32_t kind; /* enum tutti_gpu_memory_kind */
     uint32_t unused;
@@ -38,33 +38,34 @@ struct tutti_gpu_token {
     struct tutti_cu_ipc_memory ipc; /* PLAIN */
 };
 
-/* Allocate device memory of `device`, the current context's, zeroed by `stream`. It
- * can be opened by other processes where the driver allows that. Out of memory is TUTTI_ERR_DEVICE,
- * naming the device. */
+/* Allocate device memory of `device`, the current context's, zeroed by `stream`. Other processes
+ * can open it if the driver permits that. If there is not enough memory the result is
+ * TUTTI_ERR_DEVICE, and the message names the device. */
 int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
                            struct tutti_cu_stream *stream,
                            struct tutti_gpu_memory *ret_memory);
 
-/* The same of the host. */
+/* The same for host memory. */
 int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes,
                                 struct tutti_gpu_memory *ret_memory);
 
-/* Let another device of this process use it, which must be able to. */
+/* Let another device of this process use it. The device must be able to reach it. */
 int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
                            tutti_cu_device device);
 
-/* How to pass it on. *ret_fd is a new descriptor to be passed and closed, -1 if it takes none.
- * TUTTI_ERR_DEVICE, noted: this driver does not let other processes have it. */
+/* Get the data by which it is shared. *ret_fd is a new descriptor to be passed and closed, or -1 if
+ * the kind needs none. TUTTI_ERR_DEVICE, noted: this driver does not let other processes open
+ * it. */
 int tutti_gpu_memory_export(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
                             struct tutti_gpu_token *ret_token, int *ret_fd);
 
 /* Open another process's memory for `device`, the current context's. `fd` stays the caller's.
- * TUTTI_ERR_DEVICE, noted: it cannot be had. */
+ * TUTTI_ERR_DEVICE, noted: it cannot be opened. */
 int tutti_gpu_memory_open(const struct tutti_cuda *cuda, tutti_cu_device device,
                           const struct tutti_gpu_token *token, int fd,
                           struct tutti_gpu_memory *ret_memory);
 
-/* Give back what was allocated or opened; takes a zeroed one, too. */
+/* Release memory that was allocated or opened. A zeroed one is accepted, too. */
 void tutti_gpu_memory_free(const struct tutti_cuda *cuda, struct tutti_gpu_memory *memory);
 
 #endif

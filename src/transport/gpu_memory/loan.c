@@ -58,7 +58,7 @@ int tutti_gpu_loan_join(tutti_cu_address address)
                         : tutti_note(TUTTI_ERR_DEVICE, "its memory is not there any more");
 }
 
-/* Not under the lock: freeing may wait for kernels of other ranks. */
+/* This must not be under the lock, because freeing may wait for kernels of other ranks. */
 static void settle(struct loan *loan)
 {
     const struct tutti_cuda *cuda = loan->terms.cuda;

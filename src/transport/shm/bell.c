@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waking a member that sleeps on sockets. */
+ * Wakes a member that sleeps on sockets. */
 #include "transport/shm/bell.h"
 
 #include "base/result.h"
@@ -59,7 +59,8 @@ void tutti_bell_ring(const struct tutti_bell *bell, uint32_t index)
     if (bell->fd < 0)
         return;
     size = name_of(bell, index, &native);
-    /* Full: it has been rung. Nobody there: that member is gone, which is noticed elsewhere. */
+    /* If the socket is full, the member has been rung. If there is no socket, the member is gone,
+     * which is noticed elsewhere. */
     (void)sendto(bell->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&native,
                  size);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A bell wakes a member of a domain that sleeps on sockets as well: a futex
- * cannot be polled together with them, a datagram can.
- *
- * Each member has a Unix datagram socket under an abstract name that only members can derive. */
+ * A bell wakes a member of a domain that sleeps on sockets as well. A futex cannot be polled
+ * together with sockets, but a datagram can. Each member has a Unix datagram socket under an
+ * abstract name that only members can derive. */
 #ifndef TUTTI_TRANSPORT_SHM_BELL_H
 #define TUTTI_TRANSPORT_SHM_BELL_H
 
@@ -14,14 +13,14 @@
 
 struct tutti_bell {
     int fd; /* -1: none */
-    char family[TUTTI_BELL_NAME_BYTES]; /* all members' names begin with it */
+    char family[TUTTI_BELL_NAME_BYTES]; /* the names of all members begin with it */
 };
 
-/* Open the bell of member `index`. On failure there is none, and sleeps are short instead. */
+/* Open the bell of member `index`. If this fails there is no bell, and sleeps are short instead. */
 int tutti_bell_open(struct tutti_bell *bell, const uint8_t secret[TUTTI_SECRET_BYTES],
                     uint32_t index);
 
-/* Ring that of another member. Never blocks; a bell that cannot take more has been rung. */
+/* Ring the bell of another member. Never blocks. A bell whose queue is full has been rung. */
 void tutti_bell_ring(const struct tutti_bell *bell, uint32_t index);
 
 /* Forget the rings so far. */

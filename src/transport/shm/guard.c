@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Guarding memory that ranks lend each other. A rank whose operation fails gives its buffers back
- * to the caller at once, while a peer may be copying from or to them. So a rank says when it is
- * inside others' memory, stays out of it once anybody has given up, and a rank that fails waits for
- * those of its own process, who would crash on memory that is freed, and for those of others, who
- * may store to memory that it has lent them. The latter may be stopped there, which only they can
- * change: for them it waits not for ever. */
+ * Guards memory that ranks lend each other.
+ *
+ * A rank whose operation fails returns its buffers to the caller at once, while a peer may be
+ * copying from or to them. So a rank announces when it is inside others' memory, and stays out of
+ * it once any rank has given up. A rank that fails waits for the ranks of its own process, which
+ * would crash on freed memory. It also waits for ranks of other processes that may store to memory
+ * that it has lent them. Such a rank may be stopped there, and only it can change that, so this
+ * second wait has a limit. */
 #include "transport/shm/segment.h"
 
 #include "base/clock.h"
@@ -33,7 +35,8 @@ bool tutti_domain_enter(struct tutti_domain *domain)
         return true;
     me = &segment->members[domain->me];
     tutti_store_relaxed(&me->is_inside, 1);
-    /* Pairs with the fence in tutti_shm_abort: we see its note, or tutti_domain_expel sees us. */
+    /* Pairs with the fence in tutti_shm_abort: either this rank sees its note, or
+     * tutti_domain_expel sees this rank. */
     tutti_fence_before_look(domain->has_joint_fences);
     if (!has_anybody_failed(domain))
         return true;
@@ -48,14 +51,14 @@ bool tutti_domain_exit(struct tutti_domain *domain)
     struct tutti_segment *segment = segment_of(domain);
 
     tutti_assert(segment->times_inside > 0);
-    /* release: pairs with the acquire in tutti_domain_expel; we are done with the memory of others
-     */
+    /* release: pairs with the acquire in tutti_domain_expel; this rank has finished with the memory
+     * of others */
     if (--segment->times_inside == 0)
         tutti_store_release(&segment->members[domain->me].is_inside, 0);
     return !has_anybody_failed(domain);
 }
 
-/* Could it be inside memory of mine, and harm? */
+/* True if it may be inside memory of this rank, and do harm. */
 static bool is_awaited(const struct tutti_segment *segment, uint32_t index, uint64_t until)
 {
     if (segment->access[index] == TUTTI_ACCESS_STORE)
@@ -70,7 +73,7 @@ void tutti_domain_expel(struct tutti_domain *domain)
     uint64_t until = tutti_now_ns() + PATIENCE_NS;
 
     for (uint32_t index = 0; index < domain->nmembers; index++)
-        /* acquire: pairs with the release in tutti_domain_exit; the member has left our memory */
+        /* acquire: pairs with the release in tutti_domain_exit; the member has left this memory */
         while (index != domain->me && is_awaited(segment, index, until) &&
                tutti_load_acquire(&segment->members[index].is_inside) != 0)
             sched_yield();

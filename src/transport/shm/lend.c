@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lending memory: the shelf of my own, and what is on those of others. */
+ * Lends memory: this rank's own shelf, and the memory on the shelves of others. */
 #include "transport/shm/lend.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Memory of another member that I map. */
+/* Memory of another member that this rank maps. */
 struct borrowed {
     uint32_t number; /* 0: nothing */
     uint64_t begin, size_bytes;
@@ -22,16 +22,17 @@ struct borrowed {
 };
 
 struct peer {
-    uint32_t last;             /* number up to which I have looked at its shelf */
+    uint32_t last;             /* number up to which this rank has read its shelf */
     struct borrowed *borrowed; /* [TUTTI_SHELF_PLACES], at first need */
 };
 
 struct tutti_lend {
     struct tutti_domain *domain;
-    struct tutti_memory_part mine[TUTTI_SHELF_PLACES]; /* at place of their numbers */
+    struct tutti_memory_part mine[TUTTI_SHELF_PLACES]; /* at the position of their numbers */
     uint32_t numbers[TUTTI_SHELF_PLACES];              /* 0: free */
-    uint32_t last, granted; /* the last number given; up to which all peers have come */
-    uint64_t generation;    /* of the process's memory, as my shelf shows it */
+    uint32_t last, granted; /* the last number given; the number up to which all peers have
+                               mapped */
+    uint64_t generation;    /* state of the process's memory that this rank's shelf shows */
     struct peer peers[];    /* [nmembers] */
 };
 
@@ -98,7 +99,7 @@ static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
     tutti_assert(part->fd >= 0 && part->size_bytes > 0);
     lend->mine[place] = *part;
     lend->numbers[place] = number;
-    /* release, all: a reader who sees a word sees the zero before it; pairs with read_place */
+    /* release, all: a reader that sees a word sees the zero before it; pairs with read_place */
     tutti_store_release(&shown->number, 0);
     tutti_store_release(&shown->inode, part->inode);
     tutti_store_release(&shown->begin, part->begin);
@@ -131,8 +132,9 @@ static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
     return false;
 }
 
-/* What is freed comes down, then what is new goes up, the newest last. Half the places, so that the
- * rest of what peers map is not overwritten at once. */
+/* Freed memory is taken off the shelf, then new memory is added, the newest last. New memory takes
+ * at most half of the places, so that the rest of the memory that peers map is not overwritten at
+ * once. */
 static void tidy(struct tutti_lend *lend)
 {
     struct tutti_memory_part parts[TUTTI_SHELF_PLACES / 2];
@@ -149,7 +151,7 @@ static void tidy(struct tutti_lend *lend)
     segment_of(lend)->lends = segment_of(lend)->lends || lend->last > 0;
 }
 
-/* Up to which number have all peers come? */
+/* Returns the number up to which all peers have mapped. */
 static uint32_t ask_peers(const struct tutti_lend *lend)
 {
     const struct tutti_domain *domain = lend->domain;
@@ -234,8 +236,9 @@ int tutti_fetch_descriptor(int pid, int fd)
     return ours;
 }
 
-/* False: this process cannot map it. What the owner has freed meanwhile counts as mapped, since it
- * is not offered any more: then its descriptor is closed, or another file's. */
+/* Returns false if this process cannot map it. Memory that the owner has freed meanwhile counts as
+ * mapped, since it is not offered any more. In that case its descriptor is closed, or denotes
+ * another file. */
 static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_shelf_place *place,
                    struct borrowed *borrowed)
 {
@@ -290,7 +293,7 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
             give_back(&peer->borrowed[i]);
         else if (place.number != peer->borrowed[i].number &&
                  !borrow(lend, index, &place, &peer->borrowed[i]))
-            return; /* the owner will never hear that we have come */
+            return; /* the owner will never learn that this rank has mapped it */
     }
     /* release: pairs with the acquire in ask_peers */
     tutti_store_release(tutti_domain_come(lend->domain, lend->domain->me, index), last);

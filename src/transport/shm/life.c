@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the ranks of a host come to their segment: the first one makes it and passes it to the
- * others, all map it and try whose memory they can read. It is used by all ranks of the host or by
- * none. */
+ * Gives the ranks of a host their segment. The first one makes it and passes it to the others. All
+ * of them map it, and try which members' memory they can read. Either all ranks of the host use it,
+ * or none. */
 #include "transport/shm/shm.h"
 
 #include "base/log.h"
@@ -71,7 +71,7 @@ static void decline(struct tutti_fabric *fabric, const struct tutti_shm *shm, co
                   "no shared memory on this host, so its ranks use TCP: %s", reason);
 }
 
-/* What names and keys whatever the members of a segment share. */
+/* Derives the secret for the names and keys of everything that the members of a segment share. */
 static void derive_secret(const struct tutti_fabric *fabric, const struct tutti_shm *shm,
                           uint8_t ret_secret[TUTTI_SECRET_BYTES])
 {
@@ -87,7 +87,7 @@ static int begin_passing(struct tutti_fabric *fabric, struct tutti_shm *shm)
 
     derive_secret(fabric, shm, args.secret);
     args.fd = -1;
-    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    /* A failure here must not leave the others waiting, so they are refused. */
     if (args.me == 0 && tutti_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &shm->pass);
@@ -162,8 +162,8 @@ static int shm_join(struct tutti_fabric *fabric)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* A host's segment is used by all its members or by none. A rank that takes no part in shared
- * memory has none, whatever its verdict says. */
+/* Either all members of a host use its segment, or none. A rank that takes no part in shared memory
+ * has none, whatever its verdict says. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
 {
     for (int loser = 0; loser < fabric->nranks; loser++) {
@@ -184,7 +184,7 @@ static void take_back_partial_segments(struct tutti_fabric *fabric)
 
 static bool shm_reach(const struct tutti_fabric *fabric, int a, int b)
 {
-    /* settle has taken has_segment from all ranks of a host where one lacks it */
+    /* settle has taken has_segment from all ranks of a host in which one lacks it */
     return a != b && tutti_same_host(fabric, a, b) && tutti_shm_verdict(fabric, a)->has_segment &&
            tutti_shm_verdict(fabric, b)->has_segment;
 }
@@ -198,8 +198,8 @@ static bool cma_reach(const struct tutti_fabric *fabric, int a, int b)
            (tutti_shm_verdict(fabric, a)->can_read && tutti_shm_verdict(fabric, b)->can_read);
 }
 
-/* True where every rank that is not alone on its host shares memory with the one before it there.
- */
+/* True if every rank that is not alone on its host shares memory with the one before it there. A
+ * rank that is alone on its host has no segment, and needs none. */
 static bool share_hosts(const struct tutti_fabric *fabric)
 {
     for (int rank = 1; rank < fabric->nranks; rank++)
@@ -235,7 +235,7 @@ static void sum_up(const struct tutti_fabric *fabric, struct tutti_sharing *ret_
     *ret_sharing = sharing;
 }
 
-/* Who can read my memory can also map what I lend. */
+/* A process that can read this rank's memory can also map memory that it lends. */
 static int open_shelves(struct tutti_shm *shm, struct tutti_sharing *sharing)
 {
     bool has_reader = false;
@@ -318,7 +318,7 @@ static int shm_start(struct tutti_fabric *fabric, bool is_used)
     uint8_t secret[TUTTI_SECRET_BYTES];
     int rc;
 
-    (void)is_used; /* The domain is there for more than its connections. */
+    (void)is_used; /* The domain serves more than its connections. */
     if (!shm->has_domain || !tutti_wait_watches(fabric))
         return TUTTI_OK;
     derive_secret(fabric, shm, secret);
@@ -327,7 +327,7 @@ static int shm_start(struct tutti_fabric *fabric, bool is_used)
     pthread_mutex_unlock(&fabric->lock);
     if (rc == TUTTI_OK)
         return tutti_wait_watch(fabric, shm->segment->bell.fd);
-    tutti_wait_nap(fabric); /* members ring, and no descriptor tells */
+    tutti_wait_nap(fabric); /* members ring, and no descriptor reports it */
     return TUTTI_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that other processes can map: allocating, freeing, listing. */
+ * Allocates, frees and lists memory that other processes can map. */
 #include "transport/shm/memory.h"
 
 #include "base/atomic.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
-/* Calls on less go through windows, so a descriptor would be wasted. */
+/* Calls on smaller allocations go through windows, so a descriptor would be wasted. */
 #define LEAST_BYTES ((size_t)64 << 10)
 /* Descriptors are scarce: a process may have 1024, and needs them for other things. */
 #define MOST_FILES 128
@@ -49,7 +49,7 @@ void *tutti_memory_map(int fd, size_t size_bytes)
     int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     uint8_t *room, *at, *end;
 
-    /* More room than needed, of which what lies around the aligned part is given back. */
+    /* Reserve more address space than needed, and give back the parts around the aligned part. */
     room = mmap(NULL, size + align - 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                 0);
     if (room == MAP_FAILED)
@@ -75,7 +75,7 @@ void tutti_memory_unmap(void *address, size_t size_bytes)
     munmap(address, whole_pages(size_bytes));
 }
 
-/* A file for so much memory, or -1: then it is not lent. */
+/* Returns a file of that size, or -1. Without a file the memory is not lent. */
 static int make_file(size_t size, uint64_t *ret_inode)
 {
     struct stat status = {.st_ino = 0};
@@ -91,7 +91,7 @@ static int make_file(size_t size, uint64_t *ret_inode)
     return fd;
 }
 
-/* As a fraction of what the machine has in all, or has free. */
+/* True if `size` is within a fraction of the machine's total memory, or of its free memory. */
 static bool is_within(size_t size, int pages_name, size_t divisor)
 {
     long pages = sysconf(pages_name);
@@ -100,15 +100,16 @@ static bool is_within(size_t size, int pages_name, size_t divisor)
            whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
 }
 
-/* Wishes: without them, small pages. Shared memory seldom gets huge pages of the kernel's own
- * accord, but what is there can be gathered into them. That commits it, so there must be plenty. */
+/* These calls are only wishes; if they fail there are small pages. The kernel seldom gives huge
+ * pages to shared memory by itself, but existing pages can be gathered into huge ones. That commits
+ * the memory, so there must be plenty. */
 static void want_huge_pages(uint8_t *at, size_t size, bool is_shared)
 {
     madvise(at, size, MADV_HUGEPAGE);
     if (!is_shared || !is_within(size, _SC_AVPHYS_PAGES, 2))
         return;
     for (size_t page = 0; page + HUGE_PAGE <= size; page += HUGE_PAGE) {
-        *(volatile uint8_t *)(at + page) = 0; /* the kernel passes over what has no page yet */
+        *(volatile uint8_t *)(at + page) = 0; /* the kernel skips addresses that have no page yet */
         if (madvise(at + page, HUGE_PAGE, MADV_COLLAPSE) != 0)
             return;
     }
@@ -127,7 +128,8 @@ int tutti_memory_alloc(size_t size_bytes, void **ret_address)
     if (allocation == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: no memory");
     pthread_mutex_lock(&lock);
-    /* What cannot be had at all is for the kernel to refuse, which it does not do for files. */
+    /* If the machine does not have that much memory, the kernel must refuse it, which it does not
+     * do for files. */
     is_file = size_bytes >= LEAST_BYTES && nfiles < MOST_FILES &&
               is_within(size_bytes, _SC_PHYS_PAGES, 1);
     nfiles += is_file;
@@ -189,7 +191,7 @@ int tutti_memory_free(void *address)
                           "free already", address);
     tutti_memory_unmap(address, found->part.size_bytes);
     if (found->part.fd >= 0) {
-        /* Others may map it for a while yet; the pages need not wait for that. */
+        /* Others may map the file for some time yet. The pages need not wait for that. */
         (void)fallocate(found->part.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                         (off_t)whole_pages(found->part.size_bytes));
         close(found->part.fd);
@@ -200,7 +202,7 @@ int tutti_memory_free(void *address)
 
 uint64_t tutti_memory_generation(void)
 {
-    /* relaxed: whoever passes memory on to another thread orders that himself */
+    /* relaxed: a thread that passes memory to another thread orders that itself */
     return tutti_load_relaxed(&generation);
 }
 

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that other processes of the host can map: what tuttiMemAlloc gives. An allocation is a
- * memfd of its own, so that it can be lent (lend.h). Where that cannot be had, or is not worth a
- * descriptor, it is ordinary memory. One list per process; thread-safe. */
+ * Memory that other processes of the host can map, for tuttiMemAlloc. An allocation is a memfd of
+ * its own, so that it can be lent (lend.h). If a memfd cannot be made, or is not worth a
+ * descriptor, the allocation is ordinary memory. There is one list per process. Thread-safe. */
 #ifndef TUTTI_TRANSPORT_SHM_MEMORY_H
 #define TUTTI_TRANSPORT_SHM_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* `size_bytes` (at least 1) of zeroed memory, page-aligned; from a huge page on in huge pages,
- * where the kernel gives them, and then committed at once. TUTTI_ERR_ARGUMENT: no memory can be
- * that large; TUTTI_ERR_SYSTEM: there is none. */
+/* Allocates `size_bytes` (at least 1) of zeroed memory, page-aligned. From the size of a huge page
+ * on it is in huge pages, if the kernel has them, and is then committed at once.
+ * TUTTI_ERR_ARGUMENT: no memory can be that large; TUTTI_ERR_SYSTEM: there is none. */
 int tutti_memory_alloc(size_t size_bytes, void **ret_address);
 
-/* TUTTI_ERR_ARGUMENT: not an address that tutti_memory_alloc gave. Its pages go back to the kernel
- * even while other processes map them: these then see zeros. */
+/* Frees an allocation. TUTTI_ERR_ARGUMENT: it is not an address that tutti_memory_alloc returned.
+ * Its pages return to the kernel even while other processes map them, and these then read zeros. */
 int tutti_memory_free(void *address);
 
-/* Grows with every allocation that can be lent, and with its end. */
+/* A number that grows with every allocation that can be lent, and when one is freed. */
 uint64_t tutti_memory_generation(void);
 
 /* An allocation that can be lent. */
 struct tutti_memory_part {
-    uint64_t inode; /* of its file: never the same for two */
+    uint64_t inode; /* of its file; no two files have the same */
     uint64_t begin, size_bytes;
     int32_t fd;
 };
 
-/* The newest of them, at most `most`; returns how many. */
+/* Lists the newest of them, at most `most`; returns their number. */
 size_t tutti_memory_list(struct tutti_memory_part *ret_parts, size_t most);
 
-/* Address space for `size_bytes` of shared memory, aligned for huge pages if there is room for one,
- * which `fd` is then mapped to. NULL: errno. For tutti_memory_unmap. */
+/* Reserves address space for `size_bytes` of shared memory, aligned for huge pages if it can hold
+ * one, and maps `fd` there. NULL: errno. Release it with tutti_memory_unmap. */
 void *tutti_memory_map(int fd, size_t size_bytes);
 void tutti_memory_unmap(void *address, size_t size_bytes);
 

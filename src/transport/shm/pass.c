@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passing a descriptor around the host. */
+ * Passes a descriptor to the other ranks of the host. */
 #include "transport/shm/pass.h"
 
 #include "base/clock.h"
@@ -13,12 +13,12 @@
 
 #define GUESTS 16
 #define PATIENCE_NS (30 * TUTTI_NS_PER_S)
-/* A guest that has not proved itself for so long gives its place to another that waits. */
+/* A guest that has not proved itself within this time gives its place to another that waits. */
 #define GUEST_PATIENCE_NS (2 * TUTTI_NS_PER_S)
-/* Callers taken per step, so that a flood of them does not keep a rank inside. */
+/* The number of callers accepted per step, so that a flood of them does not occupy a rank. */
 #define ACCEPTS_PER_STEP 64
 
-/* One caller of the first member, or the caller itself. */
+/* One caller of the first member, or on another member the caller itself. */
 struct guest {
     int fd; /* -1: a free place */
     bool is_proved;
@@ -30,8 +30,8 @@ struct tutti_pass {
     struct tutti_pass_args args;
     char name[64];
     uint8_t key[TUTTI_SECRET_BYTES];
-    int fd; /* -1 with the first member: all are to be refused */
-    char refusal[TUTTI_MESSAGE_BYTES]; /* why, for the first member itself */
+    int fd; /* -1 on the first member: it refuses all callers */
+    char refusal[TUTTI_MESSAGE_BYTES]; /* the reason, for the first member itself */
     int listen_fd;
     uint32_t nserved;
     bool *is_served; /* [nmembers] */
@@ -140,7 +140,8 @@ static void serve(struct tutti_pass *pass, struct guest *guest)
     close_guest(guest);
 }
 
-/* A free place, or that of a guest that has been silent for long; NULL: all are in good use. */
+/* Returns a free place, or that of a guest that has been silent for long. NULL means that all are
+ * in use. */
 static struct guest *find_place(struct tutti_pass *pass)
 {
     struct guest *oldest = NULL;
@@ -159,8 +160,8 @@ static struct guest *find_place(struct tutti_pass *pass)
     return oldest;
 }
 
-/* Everybody on the host can read the socket's name in /proc/net/unix. Only processes of our user
- * get a place. */
+/* Every process on the host can read the socket's name in /proc/net/unix. Only processes of this
+ * rank's user get a place. */
 static int take_guests(struct tutti_pass *pass)
 {
     struct guest *place = find_place(pass);
@@ -214,7 +215,8 @@ static int step_other(struct tutti_pass *pass)
     }
     if (!self->is_proved) {
         rc = tutti_handshake_step(&self->shake);
-        if (rc == TUTTI_ERR_REMOTE) { /* hung up on, since we were slow: call again */
+        if (rc == TUTTI_ERR_REMOTE) { /* the member closed the connection because this rank was
+                                         slow, so connect again */
             close_guest(self);
             return TUTTI_AGAIN;
         }

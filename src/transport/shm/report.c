@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory of a host in numbers and words. */
+ * Describes the memory of a host in numbers and words. */
 #include "transport/shm/shm.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The shared segment of a host: its layout, its making, its mapping. */
+ * The shared segment of a host: its layout, creation and mapping. */
 #include "transport/shm/segment.h"
 
 #include "base/memfd.h"
@@ -75,9 +75,9 @@ int tutti_segment_create(uint32_t nmembers, int *ret_fd)
 
 /* ---- descriptors --------------------------------------------------------------------- */
 
-/* POSIX locks belong to (process, file) and go when the process closes any descriptor of
- * the file, even one that another rank of the process has received. So every descriptor
- * is kept until the process's last segment of that file is destroyed. */
+/* POSIX locks belong to (process, file). They are released when the process closes any descriptor
+ * of the file, even one that another rank of the process has received. So every descriptor is kept
+ * until the process's last segment of that file is destroyed. */
 struct tutti_kept_fd {
     int fd;
     struct tutti_kept_fd *next;
@@ -102,7 +102,8 @@ static int set_lock(const struct tutti_segment *segment, short type)
     return fcntl(segment->fd, F_SETLK, &lock);
 }
 
-/* Out of the list. Mapping and descriptors go to a relative, or away if there is none. */
+/* Removes it from the list. Mapping and descriptors go to another segment of the same file, or are
+ * released if there is none. */
 static void leave_list(struct tutti_segment *segment)
 {
     struct tutti_segment **link = &list;
@@ -127,7 +128,8 @@ static void leave_list(struct tutti_segment *segment)
     } else if (segment->header != NULL) {
         munmap(segment->header, segment->header->total_bytes);
     }
-    /* Closed under the lock: a relative that is just being mapped would lose its lock by it. */
+    /* It is closed under the lock, because otherwise a segment of the same file that is just being
+     * mapped would lose its lock. */
     while (segment->kept != NULL) {
         struct tutti_kept_fd *kept = segment->kept;
 
@@ -219,8 +221,8 @@ static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmember
     return segment;
 }
 
-/* One mapping per process: its ranks share page tables, and tools that watch threads see that
- * they look at the same memory. */
+/* There is one mapping per process. Its ranks share page tables, and tools that watch threads see
+ * that they access the same memory. */
 static int map_or_share(struct tutti_segment *segment, const struct tutti_segment_header *header)
 {
     struct tutti_segment *relative = find_relative(segment);

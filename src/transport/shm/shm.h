@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of the transports "shm" and "cma" share. They are two rows of the table with one
- * state, that of "shm", for both use the host's segment.
+ * The parts that the files of the transports "shm" and "cma" share. These are two rows of the table
+ * with one state, that of "shm", because both use the host's segment.
  *
  *   shm.c    the byte stream over a pair's FIFOs
- *   life.c   the rows of the table; how the ranks of a host come to their segment
- *   watch.c  who of the host has given up, left or died
- *   guard.c  who is inside whose memory
- */
+ *   life.c   the rows of the table; gives the ranks of a host their segment
+ *   watch.c  detects which ranks of the host have given up, left or died
+ *   guard.c  which ranks are inside whose memory
+ *   report.c the memory of a host in words */
 #ifndef TUTTI_TRANSPORT_SHM_SHM_H
 #define TUTTI_TRANSPORT_SHM_SHM_H
 
@@ -22,21 +22,21 @@ extern const struct tutti_transport_ops tutti_cma_ops;
 struct tutti_shm_verdict {
     uint8_t has_segment;
     uint8_t can_read; /* every other process of the domain, by system call */
-    char reason[58];  /* why there is no segment */
+    char reason[58];  /* the reason why there is no segment */
 };
 
 struct tutti_shm {
     struct tutti_pass *pass;       /* while joining */
     struct tutti_segment *segment; /* set and cleared under fabric->lock */
     bool has_domain;               /* after settle: the segment is used */
-    uint32_t *members;             /* ranks of my host that may share memory, ascending */
+    uint32_t *members;             /* ranks of this host that may share memory, ascending */
     uint32_t nmembers, my_index;
-    int cma_error;           /* errno of the first member whose memory we cannot read */
+    int cma_error;           /* errno of the first member whose memory this rank cannot read */
     int cma_denied_by;       /* that rank; -1: none */
-    struct tutti_lend *lend; /* NULL: no member is a process that can read mine */
+    struct tutti_lend *lend; /* NULL: no member is a process that can read this rank's memory */
 };
 
-/* NULL: TUTTI_TRANSPORTS excludes it, or there is one rank. */
+/* Returns NULL if TUTTI_TRANSPORTS excludes it, or there is one rank. */
 static inline struct tutti_shm *tutti_shm_of(const struct tutti_fabric *fabric)
 {
     return tutti_part_state(fabric, &tutti_shm_ops);
@@ -48,7 +48,8 @@ static inline struct tutti_shm_verdict *tutti_shm_verdict(const struct tutti_fab
     return tutti_verdict_slice(fabric, &tutti_shm_ops, rank);
 }
 
-/* Index of a rank among the members: its own, or that of the last one before it; 0: none is. */
+/* Returns the index of a rank among the members: its own, or that of the last member before it; 0
+ * if there is none. */
 uint32_t tutti_shm_index(const struct tutti_shm *shm, int rank);
 
 /* ---- shm.c --------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who of the host has given up, left or died, as the segment and its locks tell. */
+ * Detects which ranks of the host have given up, left or died, from the segment and its locks. */
 #include "transport/shm/shm.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 /* ---- death --------------------------------------------------------------------------- */
 
-/* True: the member has ended; *ret_loss tells how. */
+/* Returns true if the member has ended; *ret_loss describes it. */
 static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_loss *ret_loss)
 {
     const struct tutti_segment *segment = shm->segment;
@@ -17,7 +17,7 @@ static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_
 
     if (index == shm->my_index)
         return false;
-    /* First the lock, then the flag, which is set before the lock goes. */
+    /* Test the lock first, then the flag, which is set before the lock is released. */
     is_alive =
         segment->access[index] == TUTTI_ACCESS_STORE || tutti_segment_is_alive(segment, index);
     /* acquire: pairs with the release in tutti_shm_leave */
@@ -62,7 +62,7 @@ static void post_note(struct tutti_abort_note *note, const struct tutti_cause *c
 
     /* acquire and release: pairs with itself in other ranks, of which one writes the note */
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
-        return; /* somebody was first; all learn that one's reason */
+        return; /* another rank was first; all ranks get that one's reason */
     note->code = cause->code;
     note->rank = cause->rank;
     tutti_message_copy(note->reason, sizeof note->reason, cause->reason);
@@ -99,10 +99,10 @@ void tutti_shm_leave(struct tutti_fabric *fabric, bool is_orderly)
 
     if (!shm->has_domain)
         return;
-    /* release: pairs with the acquire in has_ended; comes before the lock is given up */
+    /* release: pairs with the acquire in has_ended; it comes before the lock is released */
     tutti_store_release(&shm->segment->members[shm->my_index].presence,
                         (uint32_t)(is_orderly ? TUTTI_MEMBER_LEFT : TUTTI_MEMBER_DROPPED));
-    /* Peers in the same process cannot see us die, and might wait for us. */
+    /* Peers in the same process cannot see this rank die, and might wait for it. */
     if (!is_orderly)
         tutti_domain_ring_all(&shm->segment->domain);
 }
@@ -113,7 +113,8 @@ bool tutti_shm_has_left(const struct tutti_fabric *fabric, int rank)
 
     for (uint32_t index = 0; shm->has_domain && index < shm->nmembers; index++)
         if ((int)shm->members[index] == rank)
-            /* acquire: pairs with the release in tutti_shm_leave; all it sent is visible */
+            /* acquire: pairs with the release in tutti_shm_leave; everything that it sent is
+             * visible */
             return tutti_load_acquire(&shm->segment->members[index].presence) == TUTTI_MEMBER_LEFT;
     return false;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calling a higher rank. Its addresses are tried in turn. The time for each grows with every round,
- * since a rank that computes answers late.
+ * Connects to a higher rank. Its addresses are tried one after the other. The time for each grows
+ * with every round, because a rank that computes answers late.
  *
- * An address may belong to another host here, where somebody else answers. Even one that greets us
- * as a rank does may be a stranger until it has proved itself. So each step of an attempt has a
- * limit, and then the next address gets its turn. That goes on until the caller's deadline. A rank
- * that answers late must not take an attempt that was given up for the connection: we confirm by
- * one byte that we have seen its proof, and never give up afterwards.
+ * An address may belong to another host on this network, and another process may answer there.
+ * Even one that greets as a rank does may be a stranger until it has proved itself. So each step
+ * of an attempt has a limit, and then the next address is tried. That continues until the caller's
+ * deadline. A rank that answers late must not take an abandoned attempt for the connection. So
+ * this rank confirms by one byte that it has seen the peer's proof, and never gives up afterwards.
  *
- * A rank listens from before its record is published until it is destroyed, so
- * one that refuses at all its addresses, again and again, is gone. */
+ * A rank listens from before its record is published until it is destroyed. So a rank that refuses
+ * at all its addresses, again and again, is gone. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -40,7 +40,7 @@ static uint64_t pause_ns(const struct tutti_tcp_dial *dial)
     return pause < MOST_PAUSE_NS ? pause : MOST_PAUSE_NS;
 }
 
-/* Hang up and turn to the next address. */
+/* Close and continue with the next address. */
 static void turn(struct tutti_tcp_dial *dial, size_t ncandidates)
 {
     if (dial->fd >= 0)
@@ -71,7 +71,7 @@ static void start_shake(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial
     dial->refusals = 0;
 }
 
-/* TUTTI_OK: connected. TUTTI_ERR_REMOTE: not by this address. */
+/* TUTTI_OK: connected. TUTTI_ERR_REMOTE: this address does not work. */
 static int reach_out(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index,
                      const struct tutti_address *address)
 {
@@ -111,7 +111,7 @@ static int shake_hands(struct tutti_tcp_dial *dial)
     return done == sizeof confirmation ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-/* TUTTI_OK: this socket is up. */
+/* TUTTI_OK: this socket is connected. */
 static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index)
 {
     struct tutti_fabric *fabric = conn->base.fabric;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Noticing that a connection is lost, also one that nobody waits on just now.
+ * Detects that a connection is lost, also one for which no rank waits now.
  *
- * A peer that ends resets its connections or closes them. Where the network is cut or a host is
- * down nothing comes any more, and there are two cases. On a connection without unacknowledged
- * bytes the kernel asks the other end now and then (keepalive). Otherwise it sends the bytes
- * again for a quarter of an hour. TCP_USER_TIMEOUT would shorten that, but it also ends a
- * connection whose other end lives and has left its buffer full for as long, as a rank does that
- * computes. So we look ourselves which connections have bytes under way that are not answered. */
+ * A peer that ends resets or closes its connections. If the network is cut or a host is down
+ * nothing arrives any more, and there are two cases. On a connection without unacknowledged bytes
+ * the kernel asks the other end at intervals (keepalive). Otherwise it sends the bytes again for a
+ * quarter of an hour. TCP_USER_TIMEOUT would shorten that. But it also ends a connection whose
+ * other end lives and has left its buffer full for as long, as a rank that computes does. So this
+ * file checks which connections have bytes in flight that are not acknowledged. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -20,10 +20,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Sockets that one system call looks at. */
+/* Sockets that one system call checks. */
 enum { AT_ONCE = 64 };
 
-/* How often to look for silent ones, as a part of the time that they have. */
+/* How often to check for silent peers, as a fraction of the time that they have. */
 enum { LOOKS_PER_TIMEOUT = 16 };
 #define MOST_PAUSE_NS TUTTI_NS_PER_S
 
@@ -55,7 +55,8 @@ struct polled_socket {
     int fd;
 };
 
-/* Both ends shut or an error: a reset. A peer that has merely left shows as neither. */
+/* Both ends are shut, or there is an error: this is a reset. A peer that has merely left shows
+ * neither. */
 static struct tutti_tcp_conn *find_among(const struct polled_socket *sockets, size_t count,
                                          int *ret_error)
 {
@@ -78,7 +79,7 @@ static struct tutti_tcp_conn *find_among(const struct polled_socket *sockets, si
 
 /* ---- silence ------------------------------------------------------------------------- */
 
-/* True if bytes on this socket have not been answered for as long as may be. */
+/* True if bytes on this socket have not been acknowledged for the whole time limit. */
 static bool is_silent(struct tutti_tcp_conn *conn, int index, uint64_t now_ns, uint64_t timeout_ns)
 {
     struct tcp_info info = {.tcpi_unacked = 0};
@@ -95,7 +96,7 @@ static bool is_silent(struct tutti_tcp_conn *conn, int index, uint64_t now_ns, u
     return *since_ns != 0 && now_ns - *since_ns >= timeout_ns;
 }
 
-/* True once in a while. */
+/* Returns true only at intervals. */
 static bool is_time_to_look(struct tutti_tcp *tcp, uint64_t now_ns, uint64_t timeout_ns)
 {
     uint64_t pause_ns = timeout_ns / LOOKS_PER_TIMEOUT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The addresses of a rank in words. */
+ * Describes the addresses of a rank in words. */
 #include "transport/tcp/tcp.h"
 
 #include "base/interface.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * At which addresses a rank may call another, as their records tell. */
+ * Finds the addresses at which a rank may call another, from their records. */
 #include "transport/tcp/tcp.h"
 
-/* The interface over which the record's host would reach a link-local neighbour. */
+/* Returns the interface over which the record's host would reach a link-local neighbor. */
 static uint32_t link_local_scope(const struct tutti_tcp_record *record)
 {
     for (int i = 0; i < record->ncandidates; i++)
@@ -46,7 +46,7 @@ size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
 
     if (record->port_be == 0)
         return 0;
-    /* Loopback is last in a record; on one host it is the surest and the fastest. */
+    /* Loopback is last in a record. On one host it is the most reliable and the fastest. */
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < record->ncandidates; i++) {
             struct tutti_address address = record->candidates[i];

@@ -114,7 +114,7 @@ void tutti_seal_init(struct tutti_seal *seal, enum tutti_seal_mode mode, bool us
                      const uint8_t key[TUTTI_SECRET_BYTES])
 {
     *seal = (struct tutti_seal){.cipher = choose(uses_aes), .mode = mode};
-    /* Ends that disagree on cipher or mode have different keys and refuse each other's records. */
+    /* Ends with a different cipher or mode have different keys, and refuse each other's records. */
     tutti_secret_derive(key, seal->cipher->name, (uint64_t)mode, seal->key);
     seal->cipher->expand(seal);
 }

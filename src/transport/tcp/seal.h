@@ -50,8 +50,8 @@ struct tutti_seal {
     enum tutti_seal_mode mode;
 };
 
-/* TUTTI_ENCRYPT as a mode. TUTTI_ERR_USAGE names a value that is none: a mistyped value must not
- * turn the protection off. */
+/* Reads TUTTI_ENCRYPT as a mode. TUTTI_ERR_USAGE names a value that is not a mode, because a
+ * mistyped value must not turn the protection off. */
 int tutti_seal_read_mode(enum tutti_seal_mode *ret_mode);
 const char *tutti_seal_mode_name(enum tutti_seal_mode mode);
 

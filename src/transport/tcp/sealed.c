@@ -4,9 +4,9 @@
  *     stream   |      stripe, socket 0      |      stripe, socket 1      |  ...
  *     records  | 1 |  2  |  3  | 4 |  5  |  | 1 |  2  |  3  |  4  |  5 |
  *
- * A record lies in one stripe. The kernel may take a part of it only. Then none of its bytes count
- * as taken, so that the caller offers them again, and that call sends the rest of the record. So
- * nothing is left to be sent when a caller has no more to offer.
+ * A record is within one stripe. If the kernel takes only a part of it, none of its bytes count as
+ * taken. Then the caller offers them again, and that call sends the rest of the record. So nothing
+ * is left to be sent when a caller has no more to offer.
  *
  * A record that is too large for its destination, or is only peeked at, is opened into the
  * connection's buffer. */
@@ -21,24 +21,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The buffer for arrived bytes of a socket holds two records. So one call of the kernel mostly
+/* The buffer for the bytes that arrive on a socket holds two records, so one system call mostly
  * brings a whole one. */
 enum { RECORD_BYTES = TUTTI_SEAL_MOST_BYTES + TUTTI_SEAL_FRAME_BYTES, WIRE_BYTES = 65536 };
 _Static_assert(2 * RECORD_BYTES <= WIRE_BYTES, "two records fit");
 _Static_assert(64 + TUTTI_SEAL_MOST_BYTES <= TUTTI_TCP_BUFFER_BYTES,
                "part of an element and a record fit in the connection's buffer");
 
-/* At most so much of two places is joined in the first record. */
+/* At most this many bytes from two places are joined in the first record. */
 enum { HEAD_BYTES = 256, JOINED_BYTES = 8192 };
 
 struct sealed_socket {
     struct tutti_seal out, in;
-    size_t begin, end; /* of what has arrived in `wire` and is not opened */
+    size_t begin, end; /* the bytes in `wire` that have arrived and are not opened */
     uint8_t *wire;     /* WIRE_BYTES */
 };
 
 struct tutti_tcp_sealing {
-    uint8_t *record;     /* RECORD_BYTES: the one that is being sent */
+    uint8_t *record;     /* RECORD_BYTES: the record that is being sent */
     size_t covers;       /* bytes of the stream in it; 0: none is being sent */
     size_t record_bytes, sent;
     struct sealed_socket sockets[];
@@ -122,9 +122,9 @@ static void seal_record(struct tutti_tcp_conn *tcp, const void *data, size_t siz
     sealing->sent = 0;
 }
 
-/* Send what the kernel takes of the record. *ret_taken is 0 until all of it has gone, and then the
- * number of bytes of the stream in it. A caller that offers fewer than these gives up: nothing is
- * sent for it. */
+/* Sends as much of the record as the kernel takes. *ret_taken is 0 until all of it has been sent,
+ * and then the number of bytes of the stream in it. A caller that offers fewer bytes than these is
+ * giving up, and nothing is sent for it. */
 static int send_record(struct tutti_tcp_conn *tcp, size_t offered, size_t *ret_taken)
 {
     struct tutti_tcp_sealing *sealing = tcp->sealing;
@@ -169,7 +169,7 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
     size_t beginning = size < JOINED_BYTES ? size : JOINED_BYTES, taken = 0, more = 0;
     uint8_t joined[HEAD_BYTES + JOINED_BYTES];
 
-    /* The header of a v-form has a count for each rank: a long one goes in a record of its own. */
+    /* The header of a v-form has a count for each rank. A long one is sent in a separate record. */
     if (tcp->sealing->covers == 0 && head_size > HEAD_BYTES) {
         seal_record(tcp, head, head_size);
     } else if (tcp->sealing->covers == 0) {
@@ -188,7 +188,7 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
 
 /* ---- receiving ----------------------------------------------------------------------- */
 
-/* What is known of the next record of the stream. */
+/* The state of the stream's next record. */
 struct arrival {
     enum { ARRIVAL_NONE, ARRIVAL_READY, ARRIVAL_GONE, ARRIVAL_CHANGED } state;
     size_t size;         /* of the payload, with ARRIVAL_READY */
@@ -213,7 +213,7 @@ fail_arrival(struct tutti_tcp_conn *tcp, const struct arrival *arrival)
     return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer, what);
 }
 
-/* Get more of the current socket. False: there is none, or the socket has ended. */
+/* Reads more of the current socket. Returns false if there is nothing, or the socket has ended. */
 static bool fill(struct tutti_tcp_conn *tcp, struct sealed_socket *socket, struct arrival *arrival)
 {
     size_t asked, got;
@@ -237,7 +237,7 @@ static bool fill(struct tutti_tcp_conn *tcp, struct sealed_socket *socket, struc
     return got > 0;
 }
 
-/* Look for a whole record. */
+/* Checks whether a whole record has arrived. */
 static bool has_arrived(struct tutti_tcp_conn *tcp, struct arrival *arrival)
 {
     struct sealed_socket *socket = &tcp->sealing->sockets[tcp->in.socket];

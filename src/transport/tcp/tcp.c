@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transport "tcp": the byte stream over the sockets of a pair. Bytes go straight
- * from and to the user's memory; only what is peeked at is buffered. */
+ * Transport "tcp": the byte stream over the sockets of a pair. Bytes move directly between the
+ * sockets and the user's memory. Only bytes that are peeked at are buffered. */
 #include "transport/tcp/tcp.h"
 
 #include "transport/carry.h"
@@ -12,19 +12,19 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Copying this much once more costs less than telling the kernel of two places. */
+/* Copying this many bytes once more costs less than passing the kernel two places. */
 enum { JOINED_BYTES = 8192 };
 
-/* What a small read takes along: all of a small message. */
+/* The size of a read that also takes the bytes after a small request: all of a small message. */
 enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = JOINED_BYTES + SMALL_READ_BYTES };
 
-/* Bytes offered to the kernel in one go, about: few enough that the other direction gets its turn
- * before our caches have forgotten what it works on. It is a whole number of segments: each call
- * ends one, and a short one costs the kernel as much as a full one. */
+/* The approximate number of bytes offered to the kernel at a time. It is so small that the other
+ * direction gets its turn while its data is still in the caches. It is a whole number of segments,
+ * because each call ends a segment, and a short one costs the kernel as much as a full one. */
 enum { MOST_PER_CALL = 512 * 1024 };
 
-/* Between hosts several sockets use several paths and cores; within one they only take turns. A
- * core moves some 10 to 20 Gbit/s through a socket: faster interfaces get more. */
+/* Between hosts several sockets use several paths and cores. Within a host they only take turns. A
+ * core moves some 10 to 20 Gbit/s through a socket, so faster interfaces get more sockets. */
 enum { SOCKETS_NEAR = 1, SOCKETS_FAR = 2, SOCKETS_FAST = 4, SOCKETS_FASTEST = 8 };
 enum { FAST_MBITS = 25000, FASTEST_MBITS = 100000 };
 
@@ -35,7 +35,7 @@ bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer)
     return tutti_same_network(fabric, peer, fabric->rank);
 }
 
-/* By the slower of the two interfaces. */
+/* The slower of the two interfaces decides. */
 static int count_by_rate(const struct tutti_fabric *fabric, int peer)
 {
     uint32_t theirs = fabric->records[peer].mbits, ours = fabric->mine.mbits;
@@ -182,8 +182,8 @@ static int tcp_count_sockets(const struct tutti_conn *conn)
 
 /* ---- the stream ---------------------------------------------------------------------- */
 
-/* The connection is lost, by the error that errno tells. The peer may have said why, or be about
- * to: for that moment nothing arrives and nothing is taken. */
+/* The connection is lost, with the error in errno. The peer may have sent its reason, or be about
+ * to send it. Until then nothing arrives and nothing is taken. */
 int __attribute__((cold)) tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp)
 {
     const char *what = tutti_tcp_describe_loss(tcp, errno, "closed");
@@ -249,7 +249,8 @@ static int tcp_send_two(struct tutti_conn *conn, const void *head, size_t head_s
     return TUTTI_OK;
 }
 
-/* From the sockets, past the buffer. Bytes that came before a failure are given first. */
+/* Reads from the sockets, not through the buffer. Bytes that arrived before a failure are delivered
+ * first. */
 static int pull(struct tutti_tcp_conn *tcp, uint8_t *to, size_t size, size_t *ret_got)
 {
     size_t got = 0;
@@ -278,7 +279,7 @@ static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
     size_t buffered, got = 0;
 
-    /* A small piece is likely followed by another: one system call for both. */
+    /* A small request is likely followed by another, so one system call serves both. */
     if (tcp->have == 0 && size <= SMALL_READ_BYTES) {
         tcp->begin = 0;
         TUTTI_TRY(pull(tcp, tcp->buffer, READ_AHEAD_BYTES, &tcp->have));
@@ -297,7 +298,7 @@ static int tcp_recv_two(struct tutti_conn *conn, void *head, size_t head_size, v
     struct iovec parts[] = {{head, head_size}, {data, size}};
     size_t done;
 
-    /* What is small is read ahead, with whatever follows it. */
+    /* Small data is read ahead, with the bytes after it. */
     if (tcp->have > 0 || size <= JOINED_BYTES)
         return tcp_recv(conn, head, head_size, ret_got);
     if (data == NULL)
@@ -327,7 +328,8 @@ static int tcp_peek(struct tutti_conn *conn, size_t least, size_t most, const vo
     if (tcp->have < least || tcp->begin % tutti_peek_alignment(least) != 0) {
         memmove(tcp->buffer, tcp->buffer + tcp->begin, tcp->have);
         tcp->begin = 0;
-        /* No further than asked for: what follows may go straight to its destination. */
+        /* Read no further than requested, because the bytes after it may go directly to their
+         * destination. */
         if (tcp->have < wanted)
             TUTTI_TRY(pull(tcp, tcp->buffer + tcp->have, wanted - tcp->have, &got));
         tcp->have += got;

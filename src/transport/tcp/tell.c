@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Telling the next rank. Who has waited for long without a word from anybody calls the rank after
- * it, says in the handshake how far it is, and hangs up:
+ * Tells the next rank. A rank that has waited for long without a byte from any peer connects to
+ * the rank after it, sends its number and chain in the handshake, and closes:
  *
  *     rank 0 --> rank 1 --> rank 2 --> ... --> rank n - 1
  *
- * So of ranks that all wait, since they called different things, two neighbours that differ learn
- * it, though no message goes from one to the other. By a socket of its own: the other may leave at
- * any time, and bytes that it has not read would turn its end of the pair's stream into a reset. */
+ * If all ranks wait because they made different calls, two neighbors that differ learn this,
+ * although no message goes from one to the other. This uses a separate socket. The other rank may
+ * leave at any time, and bytes that it has not read would turn its end of the pair's stream into a
+ * reset. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS (2 * TUTTI_NS_PER_S)
-#define ANSWER_PATIENCE_NS (20 * TUTTI_NS_PER_S) /* of a rank that computes */
+#define ANSWER_PATIENCE_NS (20 * TUTTI_NS_PER_S) /* time for a rank that computes */
 
 bool tutti_tcp_tell(struct tutti_fabric *fabric, const uint64_t *words)
 {
@@ -59,7 +60,7 @@ static void start_shake(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell
     tell->is_connected = true;
 }
 
-/* TUTTI_OK: connected. Another error than TUTTI_AGAIN: at none of its addresses. */
+/* TUTTI_OK: connected. Another error than TUTTI_AGAIN: none of its addresses works. */
 static int reach_out(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell)
 {
     struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
@@ -90,7 +91,8 @@ void tutti_tcp_tell_step(struct tutti_fabric *fabric)
     }
     if (rc == TUTTI_OK)
         rc = tutti_handshake_step(&tell->shake);
-    /* Told, or not to be reached: then its silence is for others to explain. */
+    /* The next rank was told, or cannot be reached. In the second case other checks explain its
+     * silence. */
     if (rc != TUTTI_AGAIN)
         tutti_tcp_tell_stop(tutti_tcp_of(fabric));
 }

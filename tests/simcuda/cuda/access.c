@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Accesses of kernels: whose memory it is, and whether they may touch it. Every load and store comes here, so
- * a thread remembers where the last ones went. */
+ * Accesses of kernels: the owner of the memory, and whether the kernel may access it. Every load
+ * and store comes here, so a thread remembers the last results. */
 #include "simcuda/cuda/memory.h"
 
 #include "simcuda/cuda/faults.h"
@@ -51,8 +51,8 @@ static void remember(const struct sim_device *device, const struct sim_range *ra
     memory.next = (memory.next + 1) % REMEMBERED;
 }
 
-/* What is wrong about a device's access to a range; NULL: nothing. Rights change while kernels
- * run. */
+/* Returns the error of a device's access to a range, or NULL if there is none. Rights change while
+ * kernels run. */
 static const char *objection(const struct sim_device *device, const struct sim_range *range)
 {
     uint64_t bit = (uint64_t)1 << device->ordinal;

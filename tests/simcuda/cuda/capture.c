@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams that are captured. */
+ * Captures streams. */
 #include "simcuda/cuda/capture.h"
 
 #include "simcuda/cuda/api.h"
@@ -206,7 +206,8 @@ int cuStreamBeginCapture_v2(struct tutti_cu_stream *handle, int mode)
     return sim_leave(0);
 }
 
-/* All streams leave; events that were recorded keep what nobody can use any more. */
+/* All streams leave the capture. Events that were recorded keep nodes that can no longer be
+ * used. */
 static void end_capture(struct sim_capture *capture)
 {
     struct sim_capture **link = &captures;
@@ -223,7 +224,7 @@ static void end_capture(struct sim_capture *capture)
     drop_capture(capture);
 }
 
-/* Does all that other streams did come before the end of the one where it began? */
+/* True if all work of other streams precedes the end of the stream in which the capture began. */
 static bool is_joined(const struct sim_capture *capture)
 {
     const struct sim_membership *origin = &capture->origin->capture;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams that are captured: what they are given becomes nodes of a graph. A stream joins a capture
- * by waiting for an event of it. All with the lock. */
+ * Captures streams: the work that a captured stream gets becomes nodes of a graph. A stream joins
+ * a capture when it waits for an event of it. All functions need the lock. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_CAPTURE_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_CAPTURE_H
 
@@ -30,7 +30,7 @@ struct sim_membership {
 void sim_membership_copy(struct sim_membership *ret_membership,
                          const struct sim_membership *membership);
 void sim_membership_leave(struct sim_membership *membership);
-/* In a capture that goes on? */
+/* True if the stream is in a capture that has not ended. */
 bool sim_membership_is_active(const struct sim_membership *membership);
 
 /* 0; INVALIDATED. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: each device has its primary one, and each thread of the process a stack of those that
- * it has made current. */
+ * Contexts: each device has its primary one, and each thread of the process has a stack of those
+ * that it has made current. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/memory.h"
 #include "simcuda/cuda/state.h"

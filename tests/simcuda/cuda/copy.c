@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies and fillings, by streams. */
+ * Copies and fills memory on streams. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/faults.h"
 #include "simcuda/cuda/memory.h"
 #include "simcuda/cuda/stream.h"
 
-/* What copies count as: within a device, and over its link. */
+/* The rates of copies: within a device, and over its link. */
 enum { MEMORY_MB_PER_S = 1000000, LINK_MB_PER_S = 25000 };
 
 static void add_faults(struct sim_work *work, const struct sim_device *from,

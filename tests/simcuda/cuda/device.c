@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The driver's beginning, its devices and what they say of themselves. */
+ * Starts the driver, and describes its devices. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/capture.h"
 #include "simcuda/cuda/faults.h"
@@ -19,7 +19,7 @@ struct sim_device sim_devices[SIM_DEVICES];
 int sim_ndevices;
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pid_t owner; /* the process that called cuInit; 0: nobody has. Under sim_lock */
+static pid_t owner; /* the process that called cuInit; 0: none has. Under sim_lock */
 static __thread bool is_in_host_function;
 
 /* ---- the beginning --------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names and texts of the driver's codes. */
+ * Gives names and texts of the driver's codes. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/state.h"
 

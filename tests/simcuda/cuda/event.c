@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Events: the place in a stream, or in a graph that is captured, where each was recorded last. */
+ * An event is the last position at which it was recorded, in a stream or in a captured graph. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/stream.h"
 #include "simcuda/die.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Faults on demand. */
+ * Injects faults on demand. */
 #include "simcuda/cuda/faults.h"
 
 #include "simcuda/cuda/state.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Faults on demand: SIMCUDA_FAULTS is a list of these, with commas between.
+ * Injects faults on demand. SIMCUDA_FAULTS is a list of these, separated by commas:
  *
- *   lost=DEVICE:N[:CODE]     the device is gone when its (N+1)th kernel or host function begins:
- *                            that one and all that run there end, and calls return CODE (719) from
+ *   lost=DEVICE:N[:CODE]     the device is lost when its (N+1)th kernel or host function begins:
+ *                            that one and all others there end, and calls return CODE (719) from
  *                            then on
  *   oom=N                    the Nth allocation of device memory fails; with N 0: all of them
  *   no-peer=A:B              devices A and B cannot use each other's memory
@@ -13,8 +13,7 @@
  *   torn-lines=A:B           or not between devices A and B, though there is an NVLink
  *   corrupt-copy=A:B         copies from device A to device B get one byte wrong
  *   slow-copy=A:B:MB         copies from device A to device B take as long as with so many MB/s
- *   slow-launch=US           each kernel begins so many microseconds late
- */
+ *   slow-launch=US           each kernel begins so many microseconds late */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_FAULTS_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_FAULTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs: made by captures, launched as often as wanted. */
+ * Graphs: a capture makes one, and it can be launched any number of times. */
 #include "simcuda/cuda/graph.h"
 
 #include "simcuda/cuda/api.h"

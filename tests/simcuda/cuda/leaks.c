@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was not given back, said at the end where that is wanted. */
+ * If requested, lists at the end everything that was not freed. */
 #include "simcuda/cuda/graph.h"
 #include "simcuda/cuda/memory.h"
 #include "simcuda/cuda/stream.h"

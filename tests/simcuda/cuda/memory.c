@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of devices and of the host, and what addresses are. */
+ * Memory of devices and of the host, and the meaning of addresses. */
 #include "simcuda/cuda/memory.h"
 
 #include "simcuda/cuda/api.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of the simulated driver.
  *
- * What devices have is pages of anonymous files, which other processes can map too. All addresses
- * that the driver hands out for it come from one reserved piece of the address space, in order, and
- * none comes twice: what is used after it was freed is a crash in a kernel and an error in a call.
- * Allocations end where a page ends, and the page behind may not be touched.
- */
+ * Device memory is pages of anonymous files, which other processes can map too. All its addresses
+ * come from one reserved part of the address space, in order, and none is used twice. So an access
+ * after free is a crash in a kernel and an error in a call. Allocations end where a page ends, and
+ * the page behind is inaccessible. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_MEMORY_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_MEMORY_H
 
@@ -63,8 +62,8 @@ int sim_range_check(uintptr_t at, size_t size_bytes, struct sim_range **ret_rang
 /* The device whose memory it is; NULL: the host's. */
 struct sim_device *sim_range_device(const struct sim_range *range);
 
-/* A piece of the reserved addresses, whole pages, and one more behind that nobody gets. 0: no
- * more. */
+/* A part of the reserved addresses, in whole pages, with one page behind it that is never mapped. 0
+ * means that there are no more. */
 uintptr_t sim_addresses(size_t size_bytes, size_t alignment);
 bool sim_is_reserved(uintptr_t at);
 /* Nobody may touch these pages any more. */
@@ -85,11 +84,13 @@ void sim_memory_end(struct tutti_cu_context *context);
 
 /* Some device may touch less than before. After the change. */
 void sim_rights_shrink(void);
-/* A kernel of this device wants to touch that. What it may not is a loud end. Without the lock. */
+/* A kernel of this device accesses that range. If it may not, the process ends with a message.
+ * Without the lock. */
 void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
                       size_t size_bytes, bool is_store);
 
-/* Does a kernel of this device store lines there that are seen in parts? Without the lock. */
+/* True if other devices see lines in parts that a kernel of this device stores there. Without the
+ * lock. */
 bool sim_memory_tears(const struct sim_device *device, const void *at);
 
 /* Reservations and handles that were not given back. */

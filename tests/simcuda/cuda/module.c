@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Modules, functions and launches: whatever image is loaded, the kernels are their twins for the
- * host that this library has. */
+ * Modules, functions and launches. Whatever image is loaded, the driver runs the kernels that are
+ * compiled for the host into this library. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/stream.h"
 #include "simcuda/die.h"
@@ -191,7 +191,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks,
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* May this launch be? */
+/* Checks that this launch is possible. */
 static int check_launch(const struct tutti_cu_function *function,
                         const struct tutti_cu_stream *stream, unsigned blocks, unsigned threads)
 {

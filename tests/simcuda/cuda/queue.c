@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How streams do what they are given: queues, their threads, and who waits for whom. */
+ * Runs the work of streams: their queues, their threads, and the waits between them. */
 #include "simcuda/cuda/stream.h"
 #include "simcuda/die.h"
 #include "simcuda/thread.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses and pages: what is where. */
+ * Finds the allocation or mapping that contains an address. */
 #include "simcuda/cuda/memory.h"
 
 #include "simcuda/cuda/faults.h"

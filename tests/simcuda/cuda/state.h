@@ -29,7 +29,7 @@ enum {
     SIM_MULTIPROCESSORS = 256,
 };
 
-/* Codes of the driver's that only it needs, besides those of wrap/cuda.h. */
+/* Codes of the driver that only the simulation needs, in addition to those of wrap/cuda.h. */
 enum {
     SIM_CU_ALREADY_MAPPED = 208,
     SIM_CU_PEER_ACCESS_NOT_ENABLED = 705,
@@ -61,7 +61,8 @@ struct sim_device {
     size_t used_bytes;
     struct tutti_cu_context primary;
     uint64_t nlaunches;
-    int lost; /* what all calls return since then; 0: it is well. Atomic: kernels look */
+    int lost; /* the code that all calls return since then; 0: the device works. Atomic: kernels
+                 read it */
 
     pthread_mutex_t places_lock; /* of what follows */
     uint32_t free_threads[SIM_MULTIPROCESSORS];
@@ -84,7 +85,7 @@ extern pthread_mutex_t sim_lock;
 
 enum sim_needs {
     SIM_NEEDS_NOTHING = 0,
-    SIM_NEEDS_CONTEXT = 1,   /* a current one that lives, of a device that is well */
+    SIM_NEEDS_CONTEXT = 1,   /* a current context that exists, of a device that works */
     SIM_NOT_IN_CAPTURE = 2,  /* calls that captures forbid, by their mode */
 };
 
@@ -96,11 +97,11 @@ int sim_leave(int code);
 
 /* The calling thread's context; NULL: none. */
 struct tutti_cu_context *sim_current(void);
-/* A context that is one and lives; with the lock. */
+/* True if this is a context that exists; with the lock. */
 bool sim_context_lives(const struct tutti_cu_context *context);
-/* May the one use the other's memory when asked to? */
+/* True if the one device may use the other's memory. */
 bool sim_can_access_peer(const struct sim_device *device, const struct sim_device *peer);
-/* Is there an NVLink between them, or a switch of these? */
+/* True if there is an NVLink between them, or a switch of NVLinks. */
 bool sim_has_nvlink(const struct sim_device *device, const struct sim_device *peer);
 /* The code of a lost device; 0: it is well. */
 int sim_device_lost(const struct sim_device *device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams and their calls. */
+ * Implements streams and their calls. */
 #include "simcuda/cuda/stream.h"
 
 #include "simcuda/cuda/api.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams: what is given to one is done in order, by a thread of its own. */
+ * A stream does its work in order, in a thread of its own. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_STREAM_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_STREAM_H
 
@@ -42,7 +42,7 @@ int sim_stream_find(struct tutti_cu_stream *handle, struct tutti_cu_stream **ret
 /* Give a stream, or the graph that it is captured into, something to do; takes the work over, in
  * every case. */
 int sim_stream_do(struct tutti_cu_stream *stream, struct sim_work *work);
-/* The same for a stream that is not captured, after what else is to be waited for (may be NULL). */
+/* The same for a stream that is not captured, after other work that it waits for (may be NULL). */
 void sim_stream_submit(struct tutti_cu_stream *stream, struct sim_work *work,
                        struct sim_op *earlier);
 
@@ -56,7 +56,7 @@ void sim_stream_drop(struct tutti_cu_stream *stream);
 /* A context ends, and its streams with it. */
 void sim_streams_end(struct tutti_cu_context *context);
 
-/* What was not destroyed: of streams, without the default ones. */
+/* Counts streams that were not destroyed, without the default ones. */
 uint32_t sim_streams_left(void);
 uint32_t sim_events_left(void);
 

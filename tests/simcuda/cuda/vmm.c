@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Virtual memory: pages and addresses apart, put together piece by piece. */
+ * Virtual memory: pages and addresses are separate, and are mapped part by part. */
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/faults.h"
 #include "simcuda/cuda/memory.h"
@@ -21,7 +21,7 @@ struct reservation {
 };
 
 static struct reservation *reservations;
-static struct sim_pages *handles; /* pages that somebody holds a handle of */
+static struct sim_pages *handles; /* pages of which the program holds a handle */
 
 /* ---- pages and their handles ----------------------------------------------------------------- */
 
@@ -138,7 +138,8 @@ int cuMemRetainAllocationHandle(tutti_cu_memory *ret_memory, void *address)
 
 /* ---- between processes ----------------------------------------------------------------------- */
 
-/* Whose memory it is stands in an attribute of the file that everybody sees: its permissions. */
+/* The owner of the memory is stored in an attribute of the file that all processes see: its
+ * permissions. */
 static mode_t mode_of(const struct sim_device *device)
 {
     return (mode_t)(0600 + device->ordinal);
@@ -218,7 +219,7 @@ static struct reservation *reservation_of(uintptr_t at, size_t size_bytes)
     return reservation;
 }
 
-/* Is anything mapped there? */
+/* True if anything is mapped there. */
 static bool has_mappings(uintptr_t at, size_t size_bytes)
 {
     for (const struct sim_range *range = sim_ranges; range != NULL; range = range->next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What streams and graphs do. */
+ * Runs the work of streams and graphs. */
 #include "simcuda/cuda/work.h"
 
 #include "simcuda/cuda/faults.h"
@@ -66,7 +66,7 @@ static bool take_place(void *context)
     return true;
 }
 
-/* Blocks of a launch are alike: it is enough that some place of its own becomes free. */
+/* All blocks of a launch are the same, so it is enough that one of its own places becomes free. */
 static void give_place(void *context)
 {
     struct share *share = context;
@@ -97,7 +97,7 @@ static bool tears(void *context, const void *at)
     return sim_memory_tears(((const struct share *)context)->device, at);
 }
 
-/* Is this the one that the device is lost at? */
+/* Loses the device if this is the work at which it is to be lost. */
 static void count_launch(struct sim_device *device)
 {
     uint64_t n = __atomic_add_fetch(&device->nlaunches, 1, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What streams and graphs do: kernels, copies, and the rest. */
+ * The work of streams and graphs: kernels, copies, and the rest. */
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_WORK_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_WORK_H
 
@@ -17,7 +17,7 @@ enum sim_work_kind {
     SIM_WORK_GRAPH,
 };
 
-/* Counted by its holders, with the lock; unchanging once somebody else holds it. */
+/* Counted by its holders, with the lock. It does not change once another part holds it. */
 struct sim_work {
     enum sim_work_kind kind;
     uint32_t nrefs;

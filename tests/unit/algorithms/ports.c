@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Times of all steps by relaxation: sweeps over all ranks until none is later than before. */
+ * Computes the times of all steps by relaxation: it sweeps over all ranks until no time grows. */
 #include "unit/algorithms/ports.h"
 
 #include "base/result.h"
@@ -113,7 +113,7 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* What comes before a step in the same direction on its own rank. */
+/* Returns the step before this one in the same direction on its own rank. */
 struct before {
     uint32_t start, complete;
     int32_t peer;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the schedules of all ranks cost: messages, and chunks, that follow one another.
+ * Computes the costs of the schedules of all ranks: messages, and chunks, that follow one another.
  *
  * Ranks have one port in each direction: a rank sends to one peer at a time, in program order, and
- * receives likewise. Local steps take no time.
- */
+ * receives likewise. Local steps take no time. */
 #ifndef TUTTI_TESTS_PORTS_H
 #define TUTTI_TESTS_PORTS_H
 
@@ -33,7 +32,7 @@ void world_fini(struct world *world);
 bool is_send(const struct tutti_step *step);
 bool is_receive(const struct tutti_step *step);
 
-/* Neighbouring messages to the same peer and channel share a round if nothing makes the second wait
+/* Neighboring messages to the same peer and channel share a round if nothing makes the second wait
  * for the first (they are pieces of one that wraps around), but for the segments of a pipeline. */
 uint32_t world_rounds(const struct world *world);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of algorithms: names, and what every schedule declares. */
+ * Tests the table of algorithms: names, and the declarations of every schedule. */
 #include "algorithms/algorithm.h"
 #include "base/result.h"
 
@@ -95,7 +95,8 @@ static void count_one_sided(const struct tutti_algorithm *algorithm, struct tutt
     tutti_schedule_destroy(schedule);
 }
 
-/* Then nobody need wait for a rank that has nothing to say: rounds are left by the same count. */
+/* Then no rank need wait for a rank that has no data, because all ranks leave rounds by the same
+ * count. */
 static void every_rank_gives_every_signal(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What swing and PAT are there for: short ways, few messages, bounded staging. */
+ * Tests the purposes of swing and PAT: short paths, few messages, bounded staging. */
 #include "algorithms/algorithm.h"
 #include "base/result.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What algorithms that go by the cells of a node say that they cost is what their schedules do, and
- * what crosses between cells is what it should be. */
+ * The cost functions of algorithms for cells agree with their schedules, and the traffic between
+ * cells is as expected. */
 #include "algorithms/algorithm.h"
 
 #include "base/result.h"
@@ -43,7 +43,7 @@ static void spread_init(struct spread *spread, const struct house *house)
     tutti_places_align(&spread->places);
 }
 
-/* What a schedule of all ranks does, in chunks. */
+/* The traffic of the schedules of all ranks, in chunks. */
 struct work {
     double moved, reduced, copied; /* by the busiest rank */
     double memory;                 /* by all: loads and stores */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The broadcast of circulant_pipeline among more ranks than can be proved together: what a rank
- * does is right if it receives every segment once, sends what it has, and its peers send it just
- * what it receives. Samples of ranks are looked at with all their peers.
- */
+ * Tests the broadcast of circulant_pipeline among more ranks than can be proved together. A rank
+ * is right if it receives every segment once, sends only segments that it has, and if its peers
+ * send it exactly what it receives. Samples of ranks are examined with all their peers. */
 #include "unit/algorithms/ports.h"
 
 #include "base/result.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an algorithm says that it costs is what its schedules do: messages and bytes that follow one
- * another, bytes combined and copied, memory loaded and stored; with every option, in every place.
- */
+ * The cost functions of algorithms agree with their schedules: messages and bytes that follow one
+ * another, bytes combined and copied, and memory loaded and stored. Every option and every place
+ * is tried. */
 #include "schedule/variants.h"
 #include "unit/algorithms/ports.h"
 
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* What one rank's local and one-sided steps move, in chunks. */
+/* The chunks that one rank's local and one-sided steps move. */
 struct work {
     double phases;   /* signals waited for */
     double moved;    /* from and to other ranks' memory */
@@ -61,7 +61,7 @@ static void add_step(const struct tutti_step *step, uint32_t nranks, struct work
         work->phases = step->signal;
 }
 
-/* The busiest rank's, but for memory, which is everybody's. */
+/* These are the values of the busiest rank. Only memory is the sum over all ranks. */
 static struct work work_of(const struct world *world)
 {
     struct work most = {.memory = 0};
@@ -147,8 +147,8 @@ static bool is_tree(const struct tutti_algorithm *algorithm)
     return algorithm->options[TUTTI_SEGMENTS].most != 0;
 }
 
-/* Rooted ones depend on the root as well; those that go by nodes have a price for each level, and
- * of those that go by cells test_cell_costs.c. */
+/* Rooted algorithms also depend on the root. Those for nodes have a price for each level.
+ * test_cell_costs.c tests those for cells. */
 static void costs_are_what_the_schedules_do(void **state)
 {
     size_t nheld = 0;

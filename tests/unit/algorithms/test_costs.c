@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Algorithms cost what their papers say: rounds, and chunks sent and received per rank.
- */
+ * Algorithms have the costs of their papers: rounds, and chunks sent and received per rank. */
 #include "unit/algorithms/ports.h"
 
 #include "base/result.h"

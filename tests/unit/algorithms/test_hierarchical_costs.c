@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What algorithms that go by nodes say that they cost, level by level, is what their schedules do;
- * and by it they reach what large machines should.
- */
+ * The cost functions of algorithms for nodes agree with their schedules, level by level. With them
+ * the algorithms reach the targets for large machines. */
 #include "algorithms/algorithm.h"
 
 #include "base/result.h"
@@ -20,7 +19,7 @@
 
 /* ---- machines -------------------------------------------------------------------------------- */
 
-/* Nodes of these sizes in turns, and groups of so many nodes; 0: no groups. */
+/* Nodes have these sizes, in rotation, and groups have so many nodes; 0 means no groups. */
 struct machine {
     const char *name;
     uint32_t sizes[3], group;
@@ -75,7 +74,7 @@ static enum tutti_level level_between(const struct tutti_shape *shape, uint32_t 
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Of the busiest rank at each level. Messages, in or out: neighbours from or to the same peer are
+/* Of the busiest rank at each level. Messages, in or out: neighbors from or to the same peer are
  * one. */
 struct traffic {
     double sent[TUTTI_LEVEL_COUNT], received[TUTTI_LEVEL_COUNT];
@@ -199,7 +198,7 @@ static void levels_of_equal_nodes_carry_what_was_promised(void **state)
 }
 
 /* On a rail not every rank has something to send or add in every round, and what the root deals out
- * and what it gives of its own are neighbours where there is one peer. */
+ * and what it gives of its own are neighbors where there is one peer. */
 static void trees_of_equal_nodes_carry_at_most_what_was_promised(void **state)
 {
     static const struct machine machines[] = {{"nodes of 4", {4}, 0},

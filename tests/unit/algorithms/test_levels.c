@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far apart the ranks of a run live is what looking at all pairs says, and costs never take a
- * message for nearer than it goes.
- */
+ * The level of a run of ranks equals the result of comparing all pairs, and costs never assume a
+ * message to be nearer than it is. */
 #include "algorithms/algorithm.h"
 #include "topology/machine/machine.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who lives where: sharing, nodes and groups of any size and order, and what is refused. */
+ * Tests nodes and groups of any size and order, the division of parts among their ranks, and
+ * invalid places. */
 #include "algorithms/nodes.h"
 
 #include "base/result.h"
@@ -36,7 +37,7 @@ static void every_part_has_one_member_and_every_member_a_part(void **state)
         }
 }
 
-/* What several small nodes have in a large one's parts is spread over all of them. */
+/* The parts of several small nodes are spread over all ranks of a large one. */
 static void homes_are_spread(void **state)
 {
     uint32_t found[4] = {0};
@@ -126,7 +127,7 @@ static void places_that_cannot_be_are_refused(void **state)
         const char *message;
     } cases[] = {
         {{.nranks = 2, .node = beyond, .nnodes = 2}, "places name node 2; there are 2"},
-        {{.nranks = 2, .node = empty, .nnodes = 2}, "nobody lives in node 1 of 2"},
+        {{.nranks = 2, .node = empty, .nnodes = 2}, "no rank is in node 1 of 2"},
         {{.nranks = 2, .node = node, .nnodes = 2, .group = group, .ngroups = 2},
          "places name group 5; there are 2"},
     };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cost functions say what the schedules do: rounds and bytes on ranks with one port, and bytes
- * loaded and stored by one-sided algorithms.
- */
+ * The cost functions agree with the schedules: rounds and bytes on ranks with one port, and bytes
+ * loaded and stored by one-sided algorithms. */
 #include "unit/algorithms/ports.h"
 
 #include "base/result.h"
@@ -46,9 +45,9 @@ static uint32_t chunks_per_block(const struct tutti_algorithm *algorithm, struct
 
 /* ---- two-sided ------------------------------------------------------------------------------- */
 
-/* What the cost function's rounds may be of those counted, and bytes of the busiest rank's. Trees
- * are charged two rounds for every hop, also where only one is needed; an all-reduce takes what is
- * going up for delayed by all that is coming down. */
+/* The limits for the cost function's rounds, relative to the counted ones, and for its bytes,
+ * relative to the busiest rank's. Trees are charged two rounds for every hop, even if one is
+ * enough. An all-reduce assumes that all data that comes down delays the data that goes up. */
 struct range {
     double least, most;
 };

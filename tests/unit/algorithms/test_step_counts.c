@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many steps a rank of 16,384 has: building them takes milliseconds as long as there are not
- * many times as many steps as ranks. */
+ * Counts the steps of a rank among 16,384. Building them takes milliseconds as long as there are
+ * not many times as many steps as ranks. */
 #include "algorithms/algorithm.h"
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams: an all-reduce put together from those of two teams, each of some of the ranks, in an order
- * of their own, on a part of the vector; proved like any algorithm. */
+ * Makes an all-reduce of those of two teams. Each team has some of the ranks, in its own order,
+ * and a part of the vector. The result is proved like any algorithm. */
 #include "algorithms/team.h"
 
 #include "base/result.h"
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* What the algorithm below is to do; the tests set it. */
+/* The task of the algorithm below; the tests set it. */
 static struct {
     uint32_t doublings, half_chunks;
     bool is_apart; /* the teams' input is in SCRATCH, not where their sums go */

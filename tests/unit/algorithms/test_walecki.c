@@ -53,7 +53,7 @@ static void rings_go_around_all_ranks_and_share_no_link(void **state)
     for (uint32_t nranks = 3; nranks <= MOST_RANKS; nranks++) {
         uint32_t nrings = collect(nranks);
 
-        /* All links, or for an even number all but one of each rank. */
+        /* All links, or for an even number all except one of each rank. */
         assert_int_equal(nrings, nranks % 2 == 1 ? nranks - 1 : nranks - 2);
         memset(is_taken, 0, sizeof(is_taken));
         for (uint32_t ring = 0; ring < nrings; ring++) {

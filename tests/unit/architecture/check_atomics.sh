@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each acquire, release and full fence names its partner: a comment within four lines before it, on
-# its line or on the next one says what it pairs with, or begins with "acquire:" or "release:". A
-# comment also covers operations that follow one another. All atomic operations are those of
-# base/atomic.h.
+# Checks that each acquire, release and full fence names its partner. A comment within four lines
+# before it, on its line or on the next one names the partner with "pairs with", or begins with
+# "acquire:" or "release:". A comment also covers operations that follow one another. All atomic
+# operations are those of base/atomic.h.
 #
 #     check_atomics.sh SOURCE_DIR
 set -u
@@ -64,7 +64,7 @@ if [ "$(nameless "$sample")" != "$sample:8:    tutti_load_acquire(p);
     exit 1
 fi
 
-# No name of a file has blanks.
+# No file name has blanks.
 files=$(find src -name '*.[ch]' ! -path src/base/atomic.h | sort)
 report=$(nameless $files)
 count=$(echo "$report" | tail -n 1)

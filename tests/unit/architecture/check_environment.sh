@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The environment is read in one place: by the library and the tools in base/param.c, by the
-# measuring programs in perf/environment.c. So no variable is missing in the table of parameters.
+# Checks that the environment is read in one place: the library and the tools read it in
+# base/param.c, and the measuring programs in perf/environment.c. So the table of parameters has
+# every variable.
 #
 #     check_environment.sh SOURCE_DIR
 set -u
 cd "$1" || exit 1
 
-# Lines of the files that call getenv, as "file:line:text".
+# Prints the lines of the files that call getenv, as "file:line:text".
 readers()
 {
     grep -n -E '(^|[^_[:alnum:]])(secure_)?getenv *\(' "$@" /dev/null
@@ -22,7 +23,7 @@ if ! readers "$sample" | grep -q "^$sample:3:"; then
     exit 1
 fi
 
-# hwloc's own variables are changed for a moment, and restored.
+# detect_hwloc.c is exempt: it changes hwloc's own variables for a moment, and restores them.
 found=$(find src tools perf examples -name '*.[ch]' ! -path src/base/param.c \
     ! -path perf/environment.c ! -name detect_hwloc.c -exec grep -l getenv {} + |
     while read -r file; do readers "$file"; done)

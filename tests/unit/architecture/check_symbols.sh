@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What libtutti.so exports is what tutti.h declares, no more and no less. It asks the loader for no
-# library that it does not use.
+# Checks that libtutti.so exports the functions that tutti.h declares and nothing else. The library
+# asks the loader for no library that it does not use.
 #
 #     check_symbols.sh SOURCE_DIR LIBRARY NM C_COMPILER
 set -eu
@@ -25,7 +25,7 @@ if ! diff "$work/declared" "$work/exported" >"$work/differences"; then
 fi
 echo "$(wc -l <"$work/declared") functions declared and exported"
 
-# The file that the loader takes for a needed library.
+# Prints the file that the loader takes for a needed library.
 found_at()
 {
     awk -v name="$1" '{

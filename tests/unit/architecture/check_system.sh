@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Time, pauses and randomness reach these rooms through base/system.h alone: none of their files asks
-# the system itself.
+# Checks that time, pauses and randomness reach these rooms through base/system.h only. None of their
+# files asks the system itself.
 #
 #     check_system.sh SOURCE_DIRECTORY
 set -eu
@@ -9,7 +9,7 @@ set -eu
 cd "$1/src"
 calls='(clock_gettime|gettimeofday|nanosleep|usleep|sleep|time|rand|random|getrandom|randombytes_[a-z]+)\('
 
-# A search that finds nothing anywhere would find nothing wrong.
+# A search that finds nothing anywhere would find no error either.
 grep -qE "\\b$calls" base/clock.h
 grep -qE "\\b$calls" base/system.c
 

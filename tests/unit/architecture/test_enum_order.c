@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives, kinds of calls and kinds of steps have no order. No code compares one with < or >,
- * or adds to one: a new one may get any place in its list. This reads the sources of the tree. */
+ * Tests that no code relies on an order of collectives, kinds of calls and kinds of steps. No code
+ * compares one with < or >, or adds to one, so a new one may get any place in its list. The test
+ * reads the sources of the tree. */
 #include <ctype.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -44,8 +45,9 @@ static bool is_constant(const char *word, size_t length)
     return false;
 }
 
-/* The operator that ends before `at`, or that begins there: '<', '>', '+' or '-'; 0: another, or
- * none. A shift is another: a constant may be the number of a bit. */
+/* These functions return the operator that ends before `at`, or that begins there: '<', '>', '+' or
+ * '-'. They return 0 for another one, or none. A shift is another one, because a constant may be the
+ * number of a bit. */
 static char operator_before(const char *text, size_t at)
 {
     while (at > 0 && strchr(" \t\n(", text[at - 1]) != NULL)
@@ -96,7 +98,8 @@ static void strip(char *text)
     }
 }
 
-/* The number of uses of a constant as a number in an order; names each if `path` is not NULL. */
+/* Returns the number of uses of constants as numbers in an order. Prints each if `path` is not
+ * NULL. */
 static size_t count_orders(const char *path, char *text, size_t *uses)
 {
     size_t found = 0, line = 1;
@@ -162,7 +165,7 @@ static void no_source_orders_collectives_calls_or_steps(void **state)
         snprintf(path, sizeof(path), "%s/%s", TUTTI_SOURCE_DIR, tops[i]);
         assert_int_equal(nftw(path, visit, 16, FTW_PHYS), 0);
     }
-    /* A reader that finds nothing would find nothing wrong. */
+    /* A reader that finds nothing would find no error either. */
     assert_true(total_uses > 500);
     assert_int_equal(total_orders, 0);
 }

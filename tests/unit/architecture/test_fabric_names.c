@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The fabric knows transports by their table alone: no file of it, not even in a comment, has the name
- * of one, or of a folder of one. */
+ * Tests that the fabric knows transports by their table only. None of its files has the name of a
+ * transport, or of its folder, not even in a comment. */
 #include "transport/transport.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ static void list_names(struct names *ret_names)
     closedir(folder);
 }
 
-/* Is `name` in the line, as a word or a part of an identifier, in whatever case? */
+/* Returns true if the line has `name`, as a word or a part of an identifier, in any case. */
 static int says(const char *line, const char *name)
 {
     size_t length = strlen(name);
@@ -95,7 +95,7 @@ static void no_file_of_the_fabric_names_a_transport(void **state)
         found += count_in_file(&names, entry->d_name);
     }
     closedir(folder);
-    /* A reader that finds nothing would find nothing wrong. */
+    /* A reader that finds nothing would find no error either. */
     assert_true(files >= 8);
     assert_true(names.count >= 6);
     assert_int_equal(found, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order of include lines: a room includes only what stands below it, and rooms of one level never
- * include one another. Programs for users include only the public header. Inside a room no folders
- * include each other in a circle. This reads the include lines of the source tree. */
+ * Tests the order of include lines. A room includes only headers of lower rooms, and rooms of one
+ * level never include one another. Programs for users include only the public header. Inside a
+ * room no folders include each other in a circle. The test reads the include lines of the source
+ * tree. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #define LEVEL_USER 6
 /* As a user, but may look into some rooms. */
 #define LEVEL_TOOL 7
-/* What no call needs: looks into some rooms, and no room looks into it. */
+/* Code that no call needs. It may include headers of some rooms, and no room includes its own. */
 #define LEVEL_MODEL 8
 
 struct room {
@@ -56,8 +57,8 @@ static const struct room *room_of(const char *path)
     return NULL;
 }
 
-/* The rooms of the library that the model sees: those that describe machines and schedules and what they
- * cost. Tools see these, too. */
+/* The rooms of the library that the model sees. They describe machines, schedules and their costs.
+ * Tools see these, too. */
 static const char *const seen_by_model[] = {
     "src/base", "src/schedule", "src/algorithms", "src/topology", "src/tuner", NULL,
 };
@@ -70,8 +71,8 @@ static bool is_among(const struct room *room, const char *const *paths)
     return *paths != NULL;
 }
 
-/* What is wrong with the file `from` including the file `to`, both from the root of the tree; NULL:
- * nothing. */
+/* Returns the error of an include of the file `to` in the file `from`, both relative to the root of
+ * the tree, or NULL if there is none. */
 static const char *objection(const char *from, const char *to)
 {
     const struct room *room = room_of(from), *other = room_of(to);
@@ -175,9 +176,9 @@ static int exists(const char *root, const char *path)
     return access(full, R_OK) == 0;
 }
 
-/* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include;
- * tools look in their own folder too. A header of the model is found from everywhere, so that none of
- * the library's files includes one unnoticed. Returns 0 when it is not of this tree. */
+/* Finds a quoted or bracketed header as the compiler does: beside the file, in src, in include, and
+ * for tools also in their own folder. A header of the model is found from everywhere, so that no
+ * file of the library includes one unnoticed. Returns 0 if it is not of this tree. */
 static int resolve(const char *root, const char *from, const char *name, char *ret_path,
                    size_t size)
 {

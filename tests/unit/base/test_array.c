@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arrays that grow keep their elements, and a failure leaves them as they were. */
+ * Tests that arrays that grow keep their elements, and a failure leaves them as they were. */
 #include "base/array.h"
 
 #include <setjmp.h>

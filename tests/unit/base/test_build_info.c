@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the build says about itself. */
+ * Tests the description of the build. */
 #include "base/build_info.h"
 #include "tutti.h"
 

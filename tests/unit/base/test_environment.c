@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TUTTI_* variables: which are known, which are like those that are known, what is shown. */
+ * Tests TUTTI_* variables: the known ones, names that are similar to a known one, and the values
+ * that are shown. */
 #include "base/environment.h"
 
 #include "support/stderr_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text files are read as a whole or refused with what to do. */
+ * Text files are read whole, or refused with a message that names the cure. */
 #include "base/file.h"
 #include "base/result.h"
 
@@ -15,7 +15,7 @@
 
 #define CURE "give a list"
 
-/* A file of our own that is gone when its descriptor is: its name goes by way of /proc. */
+/* A temporary file that disappears when its descriptor is closed. Its name is in /proc. */
 static FILE *file_of(const char *bytes, size_t length, char *ret_name, size_t name_bytes)
 {
     FILE *file = tmpfile();

@@ -83,7 +83,7 @@ static void a_child_has_none_of_the_sockets_and_the_parent_keeps_all(void **stat
     close_all(fds);
 }
 
-/* The number of a socket that was closed stands for something of the program's own. */
+/* After a socket was closed, its number may denote a descriptor of the program. */
 static void what_has_the_number_of_a_former_socket_is_left_alone(void **state)
 {
     int fds[5];

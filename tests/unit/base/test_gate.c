@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A gate admits one thread at a time: with and without an owner, and while the ownership is taken
- * away. */
+ * A gate admits one thread at a time: with and without an owner, and while the ownership is
+ * revoked. */
 #include "base/fence.h"
 #include "base/gate.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The handshake: members find each other, strangers learn nothing and get nowhere. */
+ * Tests the handshake: members find each other, and strangers learn nothing and are refused. */
 #include "base/handshake.h"
 
 #include "base/clock.h"

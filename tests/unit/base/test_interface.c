@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rates of network interfaces, as files say them. */
+ * Reads the rates of network interfaces from files. */
 #include "base/interface.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a long wait is told, and how the limit of open files is raised. */
+ * Tests when a long wait is reported, and how the limit of open files is raised. */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/long_wait.h"
@@ -85,7 +85,7 @@ static void the_soft_limit_is_raised_to_the_hard_one_once(void **state)
     (void)state;
     assert_int_equal(soft_limit_after("on", 40, 70, 1), 70);
     assert_int_equal(soft_limit_after("on", 70, 70, 1), 70);
-    /* What the program sets afterwards stays. */
+    /* The limit that the program sets afterwards stays. */
     assert_int_equal(soft_limit_after("on", 40, 70, 2), 40);
     assert_int_equal(soft_limit_after("off", 40, 70, 1), 40);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The log: levels, the rank and communicator in a line, and the file. Each case is a process of its
- * own, since the level and the file are read once. */
+ * Tests the log: levels, the rank and communicator in a line, and the file. Each case is a process
+ * of its own, because the level and the file are read once. */
 #include "base/log.h"
 
 #include "support/stderr_text.h"
@@ -36,7 +36,7 @@ static int leave_folder(void **state)
     return system(command);
 }
 
-/* What a child with this level and file ("": none) says on stderr; and its process id. */
+/* The output on stderr of a child with this level and file ("": none), and its process id. */
 static const char *run(void (*fn)(void), const char *level, const char *file, pid_t *ret_pid)
 {
     int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files in memory have a size that nobody can change. */
+ * No process can change the size of a file in memory. */
 #include "base/memfd.h"
 
 #include "base/result.h"

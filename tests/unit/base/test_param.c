@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Environment variables: what is taken, what is refused and reported. */
+ * Tests environment variables: values that are accepted, and values that are refused and reported.
+ */
 #include "base/param.h"
 
 #include <setjmp.h>

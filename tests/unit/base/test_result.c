@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Results and the messages that go with them. */
+ * Tests results and their messages. */
 #include "base/result.h"
 
 #include <pthread.h>

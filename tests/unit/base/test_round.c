@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes are rounded up to units and to powers of two. */
+ * Tests that sizes are rounded up to units and to powers of two. */
 #include "base/round.h"
 
 #include <setjmp.h>

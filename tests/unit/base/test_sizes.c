@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes are read with and without units, up to the last one that fits. */
+ * Tests that sizes are read with and without units, up to the last one that fits. */
 #include "base/sizes.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@ static void a_size_is_digits_and_perhaps_a_unit(void **state)
     static const struct {
         const char *text;
         uint64_t size;
-        size_t length; /* of what is read */
+        size_t length; /* of the part that is read */
     } cases[] = {
         {"0", 0, 1},
         {"17", 17, 2},

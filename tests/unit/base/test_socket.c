@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sockets and addresses. Ports are always the kernel's choice. */
+ * Tests sockets and addresses. The kernel always chooses the ports. */
 #include "base/socket.h"
 
 #include "base/param.h"

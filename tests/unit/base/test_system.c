@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The system, and what takes its place. */
+ * Tests the system, and its replacement. */
 #include "base/system.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A text is split into words that know their line and column. */
+ * Tests that a text is split into words that know their line and column. */
 #include "base/words.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks of one bootstrap, driven by one thread. */
+ * One thread drives many ranks of one bootstrap. */
 #include "crew.h"
 
 #include "base/socket.h"
@@ -21,7 +21,7 @@ const char *const meeting_names[MEETING_COUNT] = {"id", "tcp", "unix", "file"};
 
 static uint8_t table[CREW_MAX * TUTTI_BOOTSTRAP_RECORD_MAX];
 
-/* What the i-th byte of a rank's record is. */
+/* The i-th byte of a rank's record. */
 static uint8_t pattern(int rank, size_t i, size_t size)
 {
     return (uint8_t)((size_t)rank * 131 + i * 7 + size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks of one bootstrap, driven by one thread: nothing in there may block. */
+ * One thread drives many ranks of one bootstrap, so no call may block. */
 #ifndef TUTTI_TESTS_CREW_H
 #define TUTTI_TESTS_CREW_H
 
@@ -57,8 +57,8 @@ void crew_close(struct crew *crew);
 /* All ranks ended the round with `rc`, and all failures say `words`. */
 void crew_expect(const struct crew *crew, int rc, const char *words);
 
-/* What a rank of the crew with this secret knows of the place, for those who pose as one.
- * BY_TCP. */
+/* The knowledge of the place that a rank of the crew with this secret has, for tests that imitate
+ * one. BY_TCP. */
 void crew_place(const struct crew *crew, const char *secret, struct tutti_place *ret_place);
 
 /* The port in an id or in a "tcp:" URL, for strangers who want to call. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exchanges that succeed: every way to meet, every size, strangers at the door. */
+ * Tests exchanges that succeed: every way to meet, every size, with strangers who connect. */
 #include "crew.h"
 
 #include "base/socket.h"
@@ -277,7 +277,7 @@ static void ranks_meet_by_name(void **state)
     crew_close(&crew);
 }
 
-/* Whom each rank waits for, and whether it knows best. */
+/* The ranks for which each rank waits, and whether its report has precedence. */
 static void a_rank_that_waits_says_for_whom(void **state)
 {
     static const struct {
@@ -399,7 +399,7 @@ static void what_a_dead_run_left_in_the_directory_is_no_hindrance(void **state)
 
     (void)state;
     crew_open(&crew, BY_FILE);
-    /* A larger crew that dies in its second round, all at once: nobody cleans up. */
+    /* A larger crew dies in its second round, all ranks at once, so that none cleans up. */
     dead = crew;
     crew_fill(&dead, 8, plenty());
     crew_round(&dead, 100);

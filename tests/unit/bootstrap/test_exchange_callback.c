@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exchange over an embedder's own all-gather, which blocks: one thread per rank. */
+ * Tests the exchange over a caller's own all-gather, which blocks, so there is one thread per
+ * rank. */
 #include "base/clock.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"

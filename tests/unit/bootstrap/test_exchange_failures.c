@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exchanges that must fail: on all ranks, with the sentence that says why. */
+ * Tests exchanges that must fail on all ranks, with the message that gives the reason. */
 #include "crew.h"
 
 #include "base/socket.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that meet in simulated time: hours of deadlines pass at once, and a run is repeated from
+ * Tests ranks that meet in simulated time. Hours of deadlines pass at once, and a run repeats from
  * its seed. */
 #include "crew.h"
 
@@ -16,12 +16,12 @@ enum { NRANKS = 5, MISSING = 3 };
 
 #define DEADLINE_NS (UINT64_C(2) * 3600 * TUTTI_NS_PER_S)
 #define TICK_NS     (2 * TUTTI_NS_PER_S)
-/* The root goes on telling why it has failed, and members wait for what it says. */
+/* For so long the root keeps telling why it has failed, and members wait for its message. */
 #define LINGER_NS (20 * TUTTI_NS_PER_S)
 
 static struct crew crew;
 
-/* What a run was like: the ends of all ranks, in words. */
+/* The record of a run: how all ranks ended, in words. */
 struct story {
     char text[2048];
     uint64_t draws, sum;
@@ -33,7 +33,7 @@ static void note_ends(const struct simulated *simulated, const bool *had_ended, 
 
     for (int i = 0; i < crew.count; i++)
         if (!had_ended[i] && crew.rc[i] != TUTTI_AGAIN)
-            /* Behind the first part stands the port, which the kernel chooses. */
+            /* The part after the semicolon has the port, which the kernel chooses. */
             length += (size_t)snprintf(
                 story->text + length, sizeof story->text - length, "%llu: member %d: %d %.*s\n",
                 (unsigned long long)(simulated->now_ns / TICK_NS), i, crew.rc[i],
@@ -41,8 +41,8 @@ static void note_ends(const struct simulated *simulated, const bool *had_ended, 
     assert_true(length < sizeof story->text);
 }
 
-/* One thread steps all ranks; time passes between the passes. Returns how long the last rank took.
- */
+/* One thread steps all ranks, and time passes between the passes. Returns the time of the last
+ * rank. */
 static uint64_t drive(struct simulated *simulated, struct story *story)
 {
     uint64_t begun_ns = simulated->now_ns;

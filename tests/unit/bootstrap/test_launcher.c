@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launchers, known by their environment. */
+ * Recognizes launchers by their environment. */
 #include "bootstrap/launcher.h"
 
 #include "base/param.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees as NCCL's XML: what is added is written, up to the limits. */
+ * Tests rings and trees as NCCL's XML. All that is added is written, up to the limits. */
 #include "base/result.h"
 #include "describe/nccl_graph.h"
 
@@ -30,7 +30,7 @@ static void what_is_added_is_written(void **state)
         .latencyinter = 1,
         .typeintra = "NVL",
         .typeinter = "PIX",
-        .nchannels = 9, /* what is added counts */
+        .nchannels = 9, /* ignored: the channels that are added count */
     };
     static const struct tutti_nccl_graph tree = {
         .id = 1, .pattern = TUTTI_NCCL_TREE, .speedintra = 20, .samechannels = 1};

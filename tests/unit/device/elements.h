@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elements of every type for the tests of this folder: names, random ones, comparisons. */
+ * Elements of every type for the tests of this folder: names, random elements, comparisons. */
 #ifndef TUTTI_TESTS_DEVICE_ELEMENTS_H
 #define TUTTI_TESTS_DEVICE_ELEMENTS_H
 

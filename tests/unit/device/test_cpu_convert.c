@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Narrow floating types against float32: every code, every rounding boundary, in every variant, by
- * an oracle that knows only what a code is worth. */
+ * Compares narrow floating types with float32: every code and every rounding boundary, in every
+ * variant. The oracle knows only the value of each code. */
 #include "unit/device/elements.h"
 
 #include "device/cpu/isa.h"
@@ -31,7 +31,7 @@ static uint32_t special_of(const struct format *format)
     return format->has_infinity ? ones - ((1u << format->fraction_bits) - 1) : ones;
 }
 
-/* What a code without its sign would be worth if the format went on for ever. */
+/* The value that a code without its sign would have if the format had no largest value. */
 static double worth(const struct format *format, uint32_t code)
 {
     int bias = (1 << (format->exponent_bits - 1)) - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions: the reference against known results, every variant against the reference, bit for
- * bit, over types, operations, sources, destinations, counts and offsets. */
+ * Tests reductions. The reference is compared with known results, and every variant with the
+ * reference, bit for bit, over types, operations, sources, destinations, counts and offsets. */
 #include "unit/device/elements.h"
 
 #include "device/cpu/isa.h"
@@ -314,7 +314,7 @@ static void every_operation_on_two_sources_is_commutative(void **state)
             }
 }
 
-/* Whatever a NaN or a value beyond a boundary has for neighbours in its vector must not matter. */
+/* Whatever a NaN or a value beyond a boundary has for neighbors in its vector must not matter. */
 static void a_lone_nan_changes_nothing_but_its_own_element(void **state)
 {
     (void)state;

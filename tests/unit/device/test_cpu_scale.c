@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scaling, pre-multiplication, copies, and which variant is used. */
+ * Tests scaling, pre-multiplication and copies, and which variant is used. */
 #include "unit/device/elements.h"
 
 #include "device/cpu/isa.h"

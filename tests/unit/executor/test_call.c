@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that the library itself makes, and copies of calls. */
+ * Tests calls that the library itself makes, and copies of calls. */
 #include "base/result.h"
 #include "executor/call.h"
 
@@ -59,7 +59,7 @@ static void a_copy_has_arrays_of_its_own(void **state)
     assert_true(tutti_call_same_arrays(&copy, &call, 2));
     assert_int_equal(copy.output_displs[2], 20);
 
-    /* A copy of a copy does not depend on it. */
+    /* A copy of a copy does not depend on the first copy. */
     assert_int_equal(tutti_call_copy(&copy, 3, &again), TUTTI_OK);
     tutti_call_fini(&copy);
     assert_int_equal(again.output_displs[2], 20);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The chain of calls: what differs shows for ever, and the first call that differed is named. */
+ * Tests the chain of calls. A difference remains visible forever, and the first call that differed
+ * is named. */
 #include "executor/call.h"
 #include "executor/history.h"
 
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Broadcasts that are alike but for their roots. */
+/* Broadcasts that differ only in their roots. */
 static struct tutti_signature broadcast(uint16_t root)
 {
     return (struct tutti_signature){.magic = TUTTI_SIGNATURE_MAGIC,

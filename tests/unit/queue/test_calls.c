@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys of calls: each argument tells calls apart, addresses do not, and hashes spread. */
+ * Tests the keys of calls. Each argument tells calls apart, addresses do not, and hashes spread. */
 #include "queue/calls.h"
 
 #include <setjmp.h>

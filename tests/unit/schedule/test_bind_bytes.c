@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes of a step without a list of segments: as many as bind finds, for every step of every
- * algorithm. */
+ * Counts the bytes of a step without a list of segments. The count equals that of bind, for every
+ * step of every algorithm. */
 #include "algorithms/algorithm.h"
 #include "schedule/bind.h"
 

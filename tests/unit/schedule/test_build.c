@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing schedules: what is refused, what is derived. */
+ * Tests writing of schedules: wrong steps are refused, and dependencies are derived. */
 #include "schedule/access.h"
 #include "schedule/build.h"
 

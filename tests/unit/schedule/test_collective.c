@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of collectives: its names and numbers, and that the columns of a row fit together. */
+ * Tests the table of collectives: its names, its numbers, and the fit of the columns of a row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void lists_name_all_collectives_that_they_are_asked_for(void **state)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Ranks that run different builds compare these numbers, so those that stand here stay. */
+/* Ranks that run different builds compare these numbers, so they must not change. */
 static void the_numbers_in_signatures_are_what_they_were(void **state)
 {
     static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fusing: which pairs are joined, where the joined step goes, what becomes of scratch memory. */
+ * Tests fusing: the pairs that are joined, the position of the joined step, and the fate of
+ * scratch memory. */
 #include "schedule/build.h"
 
 #include "base/result.h"
@@ -59,7 +60,7 @@ static void added_up_and_passed_on(struct tutti_build *build)
     MUST(tutti_build_send(build, 2, SCRATCH(0)));
 }
 
-/* Who overwrites the source would have to wait for the send. */
+/* A step that overwrites the source would have to wait for the send. */
 static void source_overwritten_later(struct tutti_build *build)
 {
     MUST(tutti_build_recv_reduce(build, 1, OUTPUT(1), SCRATCH(0)));
@@ -180,7 +181,7 @@ static const struct example examples[] = {
      {TUTTI_STEP_RECV, TUTTI_STEP_SIGNAL, TUTTI_STEP_SEND, -1}},
 };
 
-/* What a bold caller gets. */
+/* The result for a bold caller. */
 static const struct example bold_examples[] = {
     {"passed on", passed_on, 0, {TUTTI_STEP_RECV_COPY_SEND, -1}},
     {"added and passed on", added_and_passed_on, 0, {TUTTI_STEP_RECV_REDUCE_COPY_SEND, -1}},

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fusing what comes: random schedules that deadlock nowhere must not do so when they are fused.
+ * Fuses random schedules that do not deadlock. They must not deadlock when they are fused.
  *
- * Messages and local steps of all ranks are drawn one after the other. That order is one in which
- * everything can happen, so nothing is needed but the steps. Each rank may then emit its own in
- * another order, as long as those of a lane, those that touch the same memory and the local ones
- * stay in line: it waits for the same as before. Whether the results make sense does not matter. */
+ * Messages and local steps of all ranks are generated one after the other, in an order in which
+ * everything can happen. So nothing is needed but the steps. Each rank may then emit its own steps
+ * in another order. It must preserve the order of a lane, of steps on the same memory, and of
+ * local steps, so that each step waits for the same steps as before. The results need not be
+ * meaningful. */
 #include "schedule/access.h"
 #include "schedule/build.h"
 #include "schedule/check/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What has happened to memory: runs that are told apart and become one again; a set of numbers with
- * its neighbours at hand. */
+ * Tests the history of memory: runs that are split and merged again, and a set of numbers that
+ * gives the neighbors of each. */
 #include "schedule/history.h"
 
 #include "base/result.h"

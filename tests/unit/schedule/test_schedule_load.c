@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedule files in our own form: they are read and proved. Files in other forms are refused with
- * the command that translates them. */
+ * Tests schedule files in the library's own form. They are read and proved. Files in other forms
+ * are refused with the command that translates them. */
 #include "base/result.h"
 #include "schedule/load.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes put together and taken out again, in every split. */
+ * Puts bytes together and takes them out again, in every split. */
 #include "transport/carry.h"
 
 #include <setjmp.h>

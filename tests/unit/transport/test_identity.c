@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of hosts: those of this host, and those that other ranks have sent. */
+ * Tests names of hosts: those of this host, and those that other ranks have sent. */
 #include "transport/identity.h"
 
 #include <setjmp.h>

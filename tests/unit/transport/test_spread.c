@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who leaves a core, and where to. */
+ * Tests which rank leaves a core, and the core to which it moves. */
 #include "transport/spread.h"
 
 #include <setjmp.h>
@@ -133,8 +133,8 @@ static void a_thread_without_a_better_core_stays(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-/* Wherever this thread is, somebody else is said to be there already. The domain has so many
- * members that whatever runs on the machine might be theirs. */
+/* Wherever this thread is, another rank claims to be there already. The domain has so many members
+ * that any thread of the machine might belong to one of them. */
 static void a_thread_moves_and_keeps_the_cores_that_it_may_use(void **state)
 {
     enum { MEMBERS = 100000 };
@@ -146,7 +146,7 @@ static void a_thread_moves_and_keeps_the_cores_that_it_may_use(void **state)
     assert_non_null(doors);
     memset(doors, 0, MEMBERS * sizeof *doors);
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    /* The kernel may move it between our look and the next: then once more. */
+    /* The kernel may move the thread between two checks. Then the test tries once more. */
     while (CPU_COUNT(&before) > 1 && (doors[1].core == 0 || doors[1].core == doors[0].core)) {
         doors[0].core = 1 + (uint32_t)sched_getcpu();
         assert_true(tutti_spread(&domain, 1));

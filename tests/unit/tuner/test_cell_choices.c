@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes by the cells of a host is chosen where there are cells, and it pays; elsewhere nothing
- * changes. */
+ * Algorithms for cells are chosen if there are cells and they save time. In all other cases
+ * nothing changes. */
 #include "tuner/tuner.h"
 
 #include "base/result.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choices: who is asked first, that the cheapest is the cheapest, and what prices promise. */
+ * Tests choices: the order of the sources, that the cheapest candidate is the cheapest, and the
+ * prices. */
 #include "base/result.h"
 #include "tuner/assumed.h"
 #include "tuner/candidates.h"
@@ -85,8 +86,8 @@ struct habit {
     const char *algorithm;
 };
 
-/* Threads read each other's buffers without a system call; with more ranks than cores small rooted
- * calls go by messages. */
+/* Threads read each other's buffers without a system call. With more ranks than cores small rooted
+ * calls use messages. */
 static void memory_is_used_as_threads_have_it(void **state)
 {
     static const struct habit habits[] = {
@@ -268,7 +269,7 @@ static void a_price_knows_cores_and_footprints(void **state)
                        plain, 1e-9);
 }
 
-/* Powers of two stand for what lies between them. */
+/* Powers of two represent the sizes between them. */
 static void the_cheapest_is_as_cheap_as_any(void **state)
 {
     static const char *const machines[] = {"flat", "nodes8", "fattree", "ethernet"};
@@ -348,7 +349,7 @@ static void a_price_is_rounds_and_bytes_and_work(void **state)
     }
 }
 
-/* What goes out behind others pays no latency of its own. */
+/* A message that follows others without a wait has no latency of its own. */
 static void a_price_counts_posted_messages(void **state)
 {
     struct tutti_machine *machine =

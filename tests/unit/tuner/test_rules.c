@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rules as text: what fits which call, and what is said about text that is none. */
+ * Tests rules as text: which rule matches a call, and the messages for wrong text. */
 #include "base/result.h"
 #include "tuner/rules.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of measured choices, and policies as bytes. */
+ * Tests tables of measured choices, and policies as bytes. */
 #include "base/param.h"
 #include "base/result.h"
 #include "tuner/policy.h"

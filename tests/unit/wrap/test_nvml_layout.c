@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Our declarations of NVML's structs and numbers, against the real header where it is installed: a
- * difference does not compile. */
+ * Compares the library's declarations of NVML's structs and numbers with the real header, if it is
+ * installed. A difference does not compile. */
 #include "wrap/nvml.h"
 
 #include <setjmp.h>

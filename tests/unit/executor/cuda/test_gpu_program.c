@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as kernels read them: tables that hold together and say what the plan says, calls cut
- * for the blocks there are, and what cannot be run refused. */
+ * Tests programs in the form that kernels read. Their tables are consistent and agree with the
+ * plan, calls are divided for the available blocks, and programs that cannot run are refused. */
 #include "executor/cuda/program.h"
 
 #include "algorithms/algorithm.h"

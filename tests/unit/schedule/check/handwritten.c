@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Right schedules, written by hand. */
+ * Right schedules that are written by hand. */
 #include "handwritten.h"
 
 #include "base/result.h"

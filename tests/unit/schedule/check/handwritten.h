@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules written by hand for the tests of the checker, and how to have them checked. */
+ * Schedules that are written by hand for the tests of the checker, and functions that check them.
+ */
 #ifndef TUTTI_TESTS_UNIT_SCHEDULE_HANDWRITTEN_H
 #define TUTTI_TESTS_UNIT_SCHEDULE_HANDWRITTEN_H
 

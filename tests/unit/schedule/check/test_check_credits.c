@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Credits: how many a schedule needs, that it is right with them, and who waits for whom where none
- * is enough. */
+ * Tests credits: the number that a schedule needs, its proof with that number, and the circle of
+ * waits if no number is enough. */
 #include "handwritten.h"
 
 #include "base/result.h"
@@ -143,8 +143,9 @@ static void a_schedule_is_right_with_its_credits_and_more_and_stuck_with_fewer(v
     }
 }
 
-/* What is proved with credits holds with more: a full lane orders nothing. The receive of the first
- * message overwrites what is sent on, and only a full lane would keep the second one back. */
+/* A proof with credits also holds with more credits, because a full lane orders nothing. The
+ * receive of the first message overwrites data that is sent on, and only a full lane would hold the
+ * second message back. */
 static void credits_order_nothing(void **state)
 {
     const struct row row = {"three ahead", three_ahead, TUTTI_ALLREDUCE, 2, true, "race", 1, 4};

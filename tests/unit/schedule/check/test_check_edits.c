@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checker on schedules that were right until something in them was changed. */
+ * Runs the checker on right schedules after a change in them. */
 #include "handwritten.h"
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the checker tells of schedules that are right: orders of summation, messages, rounds. And
- * that its hashed form finds what the exact one does. */
+ * Tests the checker's report on right schedules: orders of summation, messages, rounds. The hashed
+ * form reports the same as the exact one. */
 #include "handwritten.h"
 
 #include "base/result.h"
@@ -28,7 +28,7 @@ static struct tutti_check_report prove(const struct row *row, bool is_hashed)
     return report;
 }
 
-/* Everybody gets everybody's chunk c, and adds them up in the order of `order[c]`. */
+/* Each rank gets chunk c of every rank, and adds them in the order of `order[c]`. */
 static void add_up(struct tutti_build *build, uint32_t rank, uint32_t k,
                    const uint32_t order[][3])
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many hosts as one machine: who learns what, and rings and trees over all ranks. */
+ * Tests many hosts as one machine: the exchange of descriptions, and rings and trees over all
+ * ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,8 @@ static void join(struct crew *crew, const char *line, uint64_t host, uint32_t nr
     tutti_inventory_destroy(inventory);
 }
 
-/* What the exchange does: records to all, each text from the first rank that has it. */
+/* Does what the exchange does: it sends records to all ranks, and each text from the first rank
+ * that has it. */
 static int meet(struct crew *crew)
 {
     int rc = tutti_cluster_open(crew->record, crew->count, &crew->cluster);
@@ -284,7 +286,7 @@ static void what_is_not_as_announced_is_refused(void **state)
     join(&crew, PCIE, 1, 2, 2);
     crew.text[0][10] ^= 1;
     assert_int_equal(meet(&crew), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "not what it has announced"));
+    assert_non_null(strstr(tutti_last_message(), "differs from its digest"));
     part(&crew);
 
     join(&crew, PCIE, 1, 2, 2);

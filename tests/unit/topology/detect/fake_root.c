@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing and removing a fake root. */
+ * Writes and removes a fake root. */
 #include "fake_root.h"
 
 #include <ftw.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A directory that stands for a machine's root, with the kernel's files that a test writes. */
+ * A directory that replaces a machine's root, with files of the kernel that a test writes. */
 #ifndef TUTTI_TESTS_FAKE_ROOT_H
 #define TUTTI_TESTS_FAKE_ROOT_H
 
@@ -14,7 +14,7 @@ void fake_root_put(const struct fake_root *root, const char *file, const char *t
 /* A symbolic link. */
 void fake_root_link(const struct fake_root *root, const char *file, const char *target);
 
-/* A PCI device with its ids and NUMA node, at that path below sys/devices, such as
+/* A PCI device with its ids and NUMA node. Its path below sys/devices is, for example,
  * "pci0000:00/0000:00:01.0/0000:01:00.0". */
 void fake_root_put_pci(const struct fake_root *root, const char *path, const char *pci_class,
                        const char *node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Detection on the machine that runs the test, whatever it is, and from a file. */
+ * Tests detection on the machine that runs the test, and from a file. */
 #include "base/result.h"
 #include "fake_root.h"
 #include "support/inventories.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What holds a process: control groups of both versions, containers, virtual machines. */
+ * Detects the limits of a process: control groups of both versions, containers, virtual machines.
+ */
 #include "fake_root.h"
 #include "topology/detect/detect.h"
 

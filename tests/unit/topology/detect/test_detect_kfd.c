@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AMD's GPUs from their kernel driver's files. */
+ * Detects AMD's GPUs from the files of their kernel driver. */
 #include "base/result.h"
 #include "fake_root.h"
 #include "topology/detect/detect.h"

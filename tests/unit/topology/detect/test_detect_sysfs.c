@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Detection from the kernel's files alone: NICs and the links of PCI devices. */
+ * Detects NICs and the links of PCI devices only from the kernel's files. */
 #include "base/result.h"
 #include "fake_root.h"
 #include "topology/detect/detect.h"

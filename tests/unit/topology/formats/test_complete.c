@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is filled in where a file leaves it to the driver, and what is left alone. */
+ * Tests the values that are filled in if a file leaves them to the driver, and the values that are
+ * left alone. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/formats/nccl_xml.h"
@@ -63,7 +64,7 @@ static void devices_are_named_as_far_as_the_file_shows(void **state)
         {CPU(OF_CLASS("0x030200") "<pci class=\"0x030200\"><gpu dev=\"4\"/></pci>"
                  "<nic><net dev=\"1\"/></nic>" OF_CLASS("0x020000")),
          "cpu pci gpu5 pci gpu4 nic net1 pci nic net2"},
-        /* What has something below it is known already. */
+        /* A device with other devices below it is known already. */
         {CPU("<pci class=\"0x020000\"><nic/></pci><pci class=\"0x030200\"><pci/></pci>"),
          "cpu pci nic pci pci"},
         /* A management controller's VGA is no GPU; the same maker's accelerator would be. */
@@ -84,7 +85,7 @@ static void devices_are_named_as_far_as_the_file_shows(void **state)
          "cpu pci gpu0 pci gpu1 cpu pci gpu2 pci nic net0"},
         {CPU(BUS("0000:0a:00.0") BUS("0000:0b:00.0") BUS("0000:20:00.0")),
          "cpu pci gpu0 pci gpu1 pci nic net0"},
-        /* No order breaks, or most do: nobody can tell. */
+        /* No order breaks, or most do; it cannot be decided. */
         {CPU(BUS("0000:00:16.0") BUS("0000:00:17.0")), "cpu pci pci"},
         {CPU(BUS("0000:01:00.0") BUS("0000:21:00.0") BUS("0000:41:00.0")), "cpu pci pci pci"},
         {CPU(BUS("0000:00:16.0")), "cpu pci"},

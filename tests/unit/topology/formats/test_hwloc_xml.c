@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hwloc's XML in its three forms: what becomes of it, and what is refused where. */
+ * Reads hwloc's XML in its three forms, and refuses wrong files with their position. */
 #include "base/result.h"
 #include "topology/formats/hwloc_xml.h"
 #include "topology/inventory/cpu_mask.h"

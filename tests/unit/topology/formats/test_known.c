@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines that have a name: each has what its makers say, and goes through every form that holds
+ * Tests named machines. Each agrees with its maker's data, and survives every form that can hold
  * it. */
 #include "base/result.h"
 #include "support/inventories.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One line that describes a machine: every word of it does what the header says. */
+ * Tests the one-line description of a machine. Every word has the effect that the header
+ * describes. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/formats/line.h"
@@ -41,7 +42,7 @@ static void list(const struct tutti_inventory *inventory, enum tutti_device_kind
     }
 }
 
-/* What each word comes to. */
+/* The meaning of each word. */
 static void words_say_what_the_header_says(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines that are wrong: each is refused at the word that is wrong, with what was expected. */
+ * Wrong lines are refused at the wrong word, and the message says what was expected. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/formats/line.h"
@@ -153,8 +153,8 @@ static void a_list_of_places_has_an_end(void **state)
     assert_non_null(strstr(tutti_last_message(), "\"0\"; expected the end of the list"));
 }
 
-/* One byte of a good line changed at a time, to every other value: it is read or refused, and what
- * is read holds nothing that NCCL's XML cannot say. */
+/* One byte of a good line changed at a time, to every other value: it is read or refused, and the
+ * inventory holds nothing that NCCL's XML cannot say. */
 static void mutated_lines_are_read_or_refused(void **state)
 {
     static const char good[] =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine from a name, a line or a file of any form. */
+ * Reads a machine from a name, a line or a file of any form. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/formats/known.h"
@@ -30,7 +30,7 @@ static char *xml_of(const char *line)
     return text;
 }
 
-/* A file of our own that is gone when its descriptor is: its name goes by way of /proc. */
+/* A temporary file that disappears when its descriptor is closed. Its name is in /proc. */
 static FILE *file_of(const char *text, char *ret_name, size_t name_bytes)
 {
     FILE *file = tmpfile();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The matrix of nvidia-smi topo -m: machines that explain it, and what is wrong with others. */
+ * Tests the matrix of nvidia-smi topo -m: machines that explain it, and errors in others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "topology/formats/matrix.h"
 #include "topology/graph/paths.h"
 
-/* What the graph of a matrix says of two devices. */
+/* The relation of two devices in the graph of a matrix. */
 struct way {
     uint32_t from, to; /* gpus from 0 on, nets from 100 on */
     const char *class;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's XML of a machine: every liberty that its writers take is read, kept and written again. */
+ * Tests NCCL's XML of a machine: every variation that its writers use is read, kept and written
+ * again. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/formats/nccl_xml.h"
@@ -32,7 +33,7 @@ static void what_is_read_is_written(void **state)
         {"<system/>", "<system version=\"1\"/>\n"},
         {"<?xml version=\"1.0\"?>\n<!-- by hand -->\n<system version='1'></system>",
          "<system version=\"1\"/>\n"},
-        /* What stands at the end of what, and values in their written forms. */
+        /* Each device with its parent, and values in their written forms. */
         {"<system version=\"1\"><cpu numaid=\"3\" affinity=\"fff0000,1\" arch=\"x86_64\">"
          "<pci busid=\"0000:0A:00.0\" class=\"0x60400\" link_speed=\"16 GT/s\" link_width=\"16\">"
          "<pci busid=\"0000:0b:00.0\" class=\"0x030200\" link_speed=\"\" link_width=\"0\">"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The XML reader: what it hands over, what it refuses and where, and that what is written reads
- * back. */
+ * Tests the XML reader: the elements that it reports, and the errors with their positions. Written
+ * files can be read again. */
 #include "topology/formats/xml.h"
 
 #include <setjmp.h>

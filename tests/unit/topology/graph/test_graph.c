@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From devices to nodes and links: what is joined, what links carry, who belongs together. */
+ * Makes nodes and links from devices: the connections, the rates, and the parts that belong
+ * together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

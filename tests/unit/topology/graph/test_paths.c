@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ways between gpus, nets and cpus: their classes, and what they carry. */
+ * Tests paths between gpus, nets and cpus: their classes and their rates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static const struct {
     {"4 gpus a6000 pcie, 1 cpu rome", "gpu 0", "gpu 1", "PHB", 24},
     {"4 gpus a6000 pcie, 2 cpus rome", "gpu 0", "gpu 3", "SYS", 16},
     {"4 gpus a6000 pcie, 2 cpus skylake", "gpu 0", "gpu 3", "SYS", 10},
-    /* Intel's root complex takes 6 bytes for 5. */
+    /* Intel's root complex transfers 6 bytes for 5. */
     {"4 gpus a6000 pcie, 1 cpu skylake", "gpu 0", "gpu 1", "PHB", 20},
     /* Nets: below the same switch, through a CPU, by a gpu that is near. */
     {"2 gpus a100 pcie, 1 switches, 1 nics 200G", "gpu 0", "net 0", "PIX", 24},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a thread lives, on machines made of files: two sockets of two memories, each with two
- * caches of two CPUs; and on such as tell less. */
+ * Tests where a thread runs, on machines made of files: two sockets with two memories each, and
+ * two caches of two CPUs in each memory. Other machines have fewer files. */
 #include "topology/home/home.h"
 
 #include "base/result.h"

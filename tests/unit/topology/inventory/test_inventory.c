@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tree of devices: adding, moving, removing, and what values look like written. */
+ * Tests the tree of devices: adding, moving, removing, and the written form of values. */
 #include "base/result.h"
 #include "support/inventories.h"
 #include "topology/inventory/inventory.h"
@@ -180,7 +180,7 @@ static void a_difference_anywhere_makes_inventories_unequal(void **state)
                                               "ff"), TUTTI_OK);
     assert_int_equal(tutti_inventory_copy(a, &b), TUTTI_OK);
     assert_true(inventories_equal(a, b));
-    /* Who found it does not count. */
+    /* The source does not count. */
     assert_int_equal(tutti_device_set_written(b, cpu, TUTTI_PROPERTY_AFFINITY,
                                               TUTTI_SOURCE_MEASURED, "ff"), TUTTI_OK);
     assert_true(inventories_equal(a, b));
@@ -248,7 +248,7 @@ static void properties_are_known_by_the_kind_of_their_device(void **state)
     assert_int_equal(tutti_device_kind_named("GPU"), TUTTI_DEVICE_COUNT);
     for (int kind = 0; kind < TUTTI_DEVICE_COUNT; kind++) {
         assert_int_equal(tutti_device_kind_named(tutti_device_kind_name(kind)), kind);
-        /* A name stands for one property of a kind. */
+        /* A name denotes one property of a kind. */
         for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++)
             if ((tutti_property_info(property)->kinds & (1u << kind)) != 0)
                 assert_int_equal(tutti_property_named(kind, tutti_property_info(property)->name),

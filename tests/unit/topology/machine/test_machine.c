@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Descriptions of machines: what they mean, and that writing them loses nothing. */
+ * Tests descriptions of machines: their meaning, and that writing them loses nothing. */
 #include "base/result.h"
 #include "topology/machine/machine.h"
 

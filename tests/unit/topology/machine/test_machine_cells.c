@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells and bridges in descriptions of machines: what they mean, what is refused, and that writing
+ * Tests cells and bridges in descriptions of machines: their meaning, errors, and that writing
  * them loses nothing. */
 #include "base/result.h"
 #include "topology/machine/machine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Descriptions that are wrong: each is refused at the word that is wrong, with what to do. */
+ * Wrong descriptions are refused at the wrong word, and the message names the cure. */
 #include "base/result.h"
 #include "topology/machine/machine.h"
 

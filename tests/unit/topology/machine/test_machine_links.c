@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links and paths of a machine: what lines mean, what arrays mean, and what is refused. */
+ * Tests links and paths of a machine: the meaning of lines, the meaning of arrays, and errors. */
 #include "base/result.h"
 #include "topology/machine/machine.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A graph becomes a machine: every pair of gpus has its path, and plans become orders of all. */
+ * Makes a machine from a graph: every pair of gpus has its path, and plans become orders of all
+ * gpus. */
 #include "base/result.h"
 #include "topology/search/costs.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees: how much they carry, that links can carry it, and that nothing carries more. */
+ * Tests rings and trees: how much they carry, that links can carry it, and that nothing carries
+ * more. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory lent to another process: it is seen there, not before the other has mapped it, and not
- * longer than it is there. */
+ * Lends memory to another process. It is visible there, not before the other has mapped it, and
+ * not after it was freed. */
 #include "transport/shm/lend.h"
 
 #include "base/result.h"
@@ -22,7 +22,7 @@ enum { SIZE = 3 << 20, AT = 70000 };
 
 static const uint32_t ranks[2] = {0, 1};
 
-/* What the owner tells the other process to do, and its answer. */
+/* The commands of the owner to the other process, and its answer. */
 struct request {
     char what; /* 'l'earn up to `last`; 'r'ead, or 'w'rite `value` */
     uint32_t last, number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The segment and its locks, seen from another process. */
+ * Tests the segment and its locks from another process. */
 #include "transport/shm/segment.h"
 
 #include "base/result.h"
@@ -52,7 +52,7 @@ static void map_all(struct tutti_segment **ret_segments)
 static void a_lock_ends_with_its_member_and_no_other(void **state)
 {
     (void)state;
-    /* Whoever goes first, the descriptors that others have of the file stay open. */
+    /* Whichever rank leaves first, the descriptors of the file that the others have stay open. */
     for (int first = 0; first < NMEMBERS; first++) {
         struct tutti_segment *segments[NMEMBERS];
         int expected = (1 << NMEMBERS) - 1;

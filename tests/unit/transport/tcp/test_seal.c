@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sealed records: what opens, and what is refused. */
+ * Tests sealed records: those that open, and those that are refused. */
 #include "transport/tcp/seal.h"
 
 #include "base/param.h"
