@@ -166,8 +166,9 @@ int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_
  * host. */
 void tutti_line_hash_hosts(struct tutti_inventory *inventory);
 
-/* The parts of the host whose cpus are first_cpu and the following ncpus - 1. What is not of the
- * form is left out, or comes out as something else: compare. TUTTI_ERR_ARGUMENT: far from it. */
+/* The parts of the host whose cpus are first_cpu and the following ncpus - 1. Devices that a line
+ * cannot express are left out or described differently, so the caller must compare.
+ * TUTTI_ERR_ARGUMENT: the host is very different. */
 int tutti_line_recognise(const struct tutti_inventory *inventory, uint32_t first_cpu,
                          uint32_t ncpus, struct tutti_line_host *ret_parts);
 /* The items, without the number of hosts. */
