@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a fabric: open, connect, report, destroy. */
+ * A fabric's life: open, connect, report, destroy. */
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
@@ -71,7 +71,7 @@ static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args 
     tutti_identity_describe(&mine->identity);
     tutti_identity_host_name(mine->host_name);
 
-    /* A rank can also work without a network. If it cannot, settle reports that. */
+    /* Without network a rank may still do: settle says so if not. */
     if ((uses & TUTTI_USE_TCP) != 0 && fabric->nranks > 1)
         rc = tutti_tcp_open(fabric);
     if (rc != TUTTI_OK) {
@@ -181,7 +181,7 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transpor
     return conn;
 }
 
-/* This is not inlined, so that finding an existing connection stays short. */
+/* Out of line, so that finding a connection that is there stays short. */
 static int __attribute__((noinline, cold))
 go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {
@@ -239,8 +239,8 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
     *ret_usage = usage;
 }
 
-/* Peers in the same process cannot see this rank die. A member that is destroyed without leaving
- * announces it, because others might wait for it. */
+/* Peers in the same process cannot see us die: a member that goes without leaving
+ * says so, since it might be waited for. */
 static void drop_out(struct tutti_fabric *fabric)
 {
     if (!fabric->has_domain || fabric->has_left)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives up, leaves, and detects that others have done so. */
+ * Giving up, leaving, and noticing that others have. */
 #include "transport/fabric_private.h"
 
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 /* Locks tested per call: each costs a system call. */
 #define CHECKS_PER_CALL 32
 
-/* A rank that gives up tells its peers the reason before it resets its connections. Notes and
- * resets use different connections, so a note may arrive a little later. */
+/* A rank that gives up tells its peers why before it resets its connections. Notes and resets take
+ * different connections, so a note may come a little later. */
 #define NOTE_PATIENCE_NS (20 * TUTTI_NS_PER_MS)
 
 /* ---- what others are told ------------------------------------------------------------ */
@@ -27,7 +27,7 @@ static void post_note(struct tutti_segment *segment, const struct tutti_cause *c
     uint32_t expected = TUTTI_NOTE_EMPTY;
 
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
-        return; /* another rank was first; all ranks get that one's reason */
+        return; /* somebody was first; all learn that one's reason */
     note->code = cause->code;
     note->rank = cause->rank;
     tutti_message_copy(note->reason, sizeof note->reason, cause->reason);
@@ -35,19 +35,19 @@ static void post_note(struct tutti_segment *segment, const struct tutti_cause *c
     tutti_store_release(&note->state, (uint32_t)TUTTI_NOTE_WRITTEN);
 }
 
-/* Sends a reset, where a rank that leaves sends an end. Peers can distinguish the two also while
- * they wait for another rank. A listener stops listening. The descriptor must still be closed. */
+/* A reset, where a rank that leaves sends an end: peers know the one from the other also while they
+ * wait for somebody else. A listener stops listening. The descriptor stays ours to close. */
 static void reset(int fd)
 {
     struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
-    /* The system call is made by number. TSan takes connect() for the creation of the descriptor,
-     * which would race with its use by the thread that waits on it. The kernel serializes these. */
+    /* By number: TSan takes connect() for the birth of the descriptor, which races with its use by
+     * the thread that waits on it. The kernel sees to that. */
     if (syscall(SYS_connect, fd, &nobody, sizeof nobody) != 0)
         shutdown(fd, SHUT_RDWR);
 }
 
-/* This rank passes on the reason that the first rank to give up has sent, or else its own. */
+/* This rank passes on what the first rank that gave up has told it, else its own reason. */
 static void find_cause(const struct tutti_fabric *fabric, struct tutti_cause *ret_cause)
 {
     const struct tutti_abort_note *note = fabric->segment ? &fabric->segment->header->note : NULL;
@@ -82,7 +82,7 @@ void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reaso
             tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
             tutti_domain_ring_all(&fabric->segment->domain);
         }
-        /* The reason comes first, then the resets. */
+        /* First the reason, then the resets. */
         tutti_tcp_note_send(fabric, &cause);
         for (size_t i = 0; i < fabric->nheld; i++)
             reset(fabric->held_fds[i].fd);
@@ -106,8 +106,7 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
 {
     for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
         if ((int)fabric->members[index] == rank)
-            /* acquire: pairs with the release in tutti_fabric_leave; everything that it sent is
-             * visible */
+            /* acquire: pairs with the release in tutti_fabric_leave; all it sent is visible */
             return tutti_load_acquire(&fabric->segment->members[index].presence) ==
                    TUTTI_MEMBER_LEFT;
     return false;
@@ -169,8 +168,8 @@ static int read_own_abort(struct tutti_fabric *fabric)
                                                     fabric->abort_reason));
 }
 
-/* Calls that do not match are the mistake of all ranks, and a deadline applies to all. Every other
- * error belongs to that rank. */
+/* Calls that do not fit together are everybody's mistake and a deadline everybody's; all else is
+ * that rank's. */
 static int fail_told(int code, int rank, const char *reason)
 {
     return tutti_fail(code == TUTTI_ERR_USAGE || code == TUTTI_ERR_TIMEOUT ? code
@@ -223,7 +222,7 @@ static int check_member(const struct tutti_fabric *fabric, uint32_t index)
 
     if (index == fabric->my_index)
         return TUTTI_OK;
-    /* Test the lock first, then the flag, which is set before the lock is released. */
+    /* First the lock, then the flag, which is set before the lock goes. */
     is_alive = segment->access[index] == TUTTI_ACCESS_STORE ||
                tutti_segment_is_alive(segment, index);
     switch (tutti_load_acquire(&segment->members[index].presence)) {
@@ -263,7 +262,7 @@ int tutti_fabric_obituary(const struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-/* The knowledge of this host about its ranks, and the notes of other ranks. */
+/* What this host knows of its ranks, and what others have told us. */
 static int check_host(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
@@ -285,7 +284,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
         fabric->suspect = peer;
         snprintf(fabric->suspicion, sizeof fabric->suspicion, "%s", what);
     }
-    tutti_tcp_progress(fabric); /* accepts a note that has arrived */
+    tutti_tcp_progress(fabric); /* takes a note that has come */
     if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {
         TUTTI_TRY(check_host(fabric));
         return TUTTI_AGAIN;
@@ -293,7 +292,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
     return tutti_fabric_blame(fabric, fabric->suspect, fabric->suspicion);
 }
 
-/* This checks all connections, also those for which no rank waits now. */
+/* Of all connections, also those that nobody waits on just now. */
 static int look_for_lost_connections(struct tutti_fabric *fabric)
 {
     const char *what = fabric->suspicion;
@@ -303,7 +302,7 @@ static int look_for_lost_connections(struct tutti_fabric *fabric)
         peer = tutti_tcp_find_lost(fabric, &what);
     if (peer < 0)
         return TUTTI_OK;
-    /* Another thread may have aborted this rank just now. Then the error is this rank's own. */
+    /* Or have we, just now, from another thread? Then the error is our own. */
     rc = tutti_fabric_suspect(fabric, peer, what);
     return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
@@ -322,7 +321,7 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
         memcmp(fabric->records[peer].identity.host, fabric->mine.identity.host,
                TUTTI_IDENTITY_BYTES) == 0)
         fabric->check_next = tutti_member_index(fabric, peer); /* the likeliest first */
-    rc = check_host(fabric); /* the peer itself is known to be the cause */
+    rc = check_host(fabric); /* the peer itself is known to be in the way */
     if (rc != TUTTI_OK)
         return rc;
     return tutti_fabric_remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forms a fabric. Records say where the ranks are, and verdicts say what worked. */
+ * Forming a fabric: records tell who is where, verdicts what worked. */
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
@@ -22,7 +22,7 @@ static int check_own_abort(const struct tutti_fabric *fabric)
 
 /* ---- joining ------------------------------------------------------------------------- */
 
-/* All ranks may have the same wrong variable. Every other error belongs to that rank. */
+/* A wrong variable may be so on all ranks; all else is that rank's. */
 static int fail_declined(const union tutti_record *record)
 {
     return tutti_fail(record->declines == TUTTI_ERR_USAGE ? TUTTI_ERR_USAGE : TUTTI_ERR_REMOTE,
@@ -52,8 +52,8 @@ static int check_record(struct tutti_fabric *fabric, int rank)
     if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > 16 ||
         record->seal_mode >= TUTTI_SEAL_MODES)
         return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);
-    /* This is compared with the value that this rank itself has read, so that an attacker who
-     * changes records in transit cannot turn the protection off. */
+    /* Compared with what this rank has read itself: an attacker who changes records on their way
+     * cannot turn the protection off. */
     if (record->seal_mode != fabric->mine.seal_mode)
         return tutti_fail(TUTTI_ERR_USAGE,
                           "ranks disagree on TUTTI_ENCRYPT: rank %d has %s, rank %d has %s; set it "
@@ -96,7 +96,7 @@ static int begin_passing(struct tutti_fabric *fabric)
     tutti_secret_derive(fabric->secret, "segment", fabric->records[fabric->members[0]].nonce,
                         args.secret);
     args.fd = -1;
-    /* A failure here must not leave the others waiting, so they are refused. */
+    /* Failing here must not leave the others waiting: they are told by a refusal. */
     if (args.me == 0 && tutti_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &fabric->pass);
@@ -175,8 +175,8 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* Either all members of a host use its segment, or none. A rank that takes no part in shared memory
- * has none, whatever its verdict says. */
+/* A host's segment is used by all its members or by none. A rank that takes no part in shared
+ * memory has none, whatever its verdict says. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
 {
     for (int loser = 0; loser < fabric->nranks; loser++) {
@@ -231,7 +231,7 @@ static void take_domain(struct tutti_fabric *fabric)
     tutti_segment_destroy(surplus);
 }
 
-/* A process that can read this rank's memory can also map memory that it lends. */
+/* Who can read my memory can also map what I lend. */
 static int open_shelves(struct tutti_fabric *fabric)
 {
     bool has_reader = false;

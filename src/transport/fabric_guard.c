@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Guards memory that ranks lend each other.
- *
- * A rank whose operation fails returns its buffers to the caller at once, while a peer may be
- * copying from or to them. So a rank announces when it is inside others' memory, and stays out of
- * it once any rank has given up. A rank that fails waits for the ranks of its own process, which
- * would crash on freed memory. It also waits for ranks of other processes that may store to memory
- * that it has lent them. Such a rank may be stopped there, and only it can change that, so this
- * second wait has a limit. */
+ * Guarding memory that ranks lend each other. A rank whose operation fails gives its buffers back
+ * to the caller at once, while a peer may be copying from or to them. So a rank says when it is
+ * inside others' memory, stays out of it once anybody has given up, and a rank that fails waits for
+ * those of its own process, who would crash on memory that is freed, and for those of others, who
+ * may store to memory that it has lent them. The latter may be stopped there, which only they can
+ * change: for them it waits not for ever. */
 #include "transport/fabric_private.h"
 
 #include "base/clock.h"
@@ -30,8 +28,8 @@ bool tutti_fabric_enter(struct tutti_fabric *fabric)
         return true;
     me = &fabric->segment->members[fabric->my_index];
     tutti_store_relaxed(&me->is_inside, 1);
-    /* Pairs with the fence in tutti_fabric_abort: either this rank sees its note, or
-     * tutti_fabric_expel sees this rank. */
+    /* Pairs with the fence in tutti_fabric_abort: we see its note, or tutti_fabric_expel sees us.
+     */
     tutti_fence_before_look(fabric->segment->domain.has_joint_fences);
     if (!has_anybody_failed(fabric))
         return true;
@@ -44,14 +42,14 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric)
 {
     if (!fabric->shares_memory)
         return true;
-    /* release: pairs with the acquire in tutti_fabric_expel; this rank has finished with the memory
-     * of others */
+    /* release: pairs with the acquire in tutti_fabric_expel; we are done with the memory of others
+     */
     if (--fabric->times_inside == 0)
         tutti_store_release(&fabric->segment->members[fabric->my_index].is_inside, 0);
     return !has_anybody_failed(fabric);
 }
 
-/* True if it may be inside memory of this rank, and do harm. */
+/* Could it be inside memory of mine, and harm? */
 static bool is_awaited(const struct tutti_fabric *fabric, uint32_t index, uint64_t until)
 {
     const struct tutti_segment *segment = fabric->segment;

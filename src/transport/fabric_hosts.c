@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Determines the hosts and cells of all ranks from their records. */
+ * Who lives with whom, from the records of all ranks. */
 #include "transport/fabric_private.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_hos
 
 bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t *host)
 {
-    /* A rank that is alone on its host has no segment, and needs none. */
+    /* A rank alone on its host has no segment, and needs none. */
     for (int rank = 1; rank < fabric->nranks; rank++)
         for (int other = rank - 1; other >= 0; other--)
             if (host[other] == host[rank]) {
@@ -45,7 +45,7 @@ uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)
         const struct tutti_identity *identity = &fabric->records[rank].identity;
         bool is_counted = !same_host(fabric, rank, 0);
 
-        /* Ranks that are bound to different sets of cores are assumed to have disjoint sets. */
+        /* Ranks bound to different sets of cores: taken as disjoint. */
         for (uint32_t other = 0; other < rank && !is_counted; other++)
             is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
                          same_host(fabric, other, 0);
@@ -74,7 +74,7 @@ static int32_t cell_at(const struct tutti_fabric *fabric, uint32_t rank, int lev
     return level < TUTTI_CELL_LEVELS ? fabric->records[rank].cells[level] : 0;
 }
 
-/* Returns the last rank before `rank` on its host; `rank` itself means that there is none. */
+/* The last rank before `rank` on its host; `rank` itself: there is none. */
 static uint32_t neighbour(const uint32_t *host, uint32_t rank)
 {
     uint32_t before = rank;
@@ -84,15 +84,14 @@ static uint32_t neighbour(const uint32_t *host, uint32_t rank)
     return before > 0 ? before - 1 : rank;
 }
 
-/* Finds the way in which each host is divided: the first level at which two of its ranks differ
- * and all are known. TUTTI_CELL_LEVELS means that it is not divided. */
+/* How each host is divided: the first level at which two of its ranks differ, and all are known;
+ * TUTTI_CELL_LEVELS: it is not. */
 static void find_levels(const struct tutti_fabric *fabric, const uint32_t *host, uint8_t *ret_level)
 {
     uint32_t nranks = (uint32_t)fabric->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++)
-        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`; there are no more hosts
-                                                than ranks */
+        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`: there are no more */
     for (int level = TUTTI_CELL_LEVELS - 1; level >= 0; level--)
         for (uint32_t rank = 0; rank < nranks; rank++)
             if (cell_at(fabric, rank, level) != cell_at(fabric, neighbour(host, rank), level))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describes a fabric in words, for the log and for users who ask where ranks are. */
+ * A fabric in words, for the log and for users who ask where ranks are. */
 #include "transport/fabric_private.h"
 
 #include "base/interface.h"
@@ -18,8 +18,7 @@ int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank)
     return fabric->records[rank].identity.pid;
 }
 
-/* Append to `text`, which has `length` of `size` bytes; returns the new length, at most size -
- * 1. */
+/* Append to `text`, which has `length` of `size` bytes; gives the new length, at most size - 1. */
 static size_t add(char *text, size_t length, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -37,7 +36,7 @@ static size_t add(char *text, size_t length, size_t size, const char *format, ..
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* The cost grows with the square of the number of ranks that are considered. */
+/* The cost grows with the square of the ranks that are looked at. */
 enum { MOST_RANKS = 64 };
 
 enum { WITHIN_PROCESS, WITHIN_HOST, BETWEEN_HOSTS, CLASSES };
@@ -56,7 +55,7 @@ static int class_of(const struct tutti_fabric *fabric, int a, int b)
     return tutti_identity_same_host(one, other) ? WITHIN_HOST : BETWEEN_HOSTS;
 }
 
-/* These are in the order in which transports are preferred. */
+/* In the order in which transports are preferred. */
 static int way_of(const struct tutti_fabric *fabric, int a, int b)
 {
     if (tutti_route_cma(fabric, a, b))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the transport that serves a pair of ranks. Both ends, and all others, must make the same
- * choice, so it uses only records and verdicts. */
+ * Which transport serves a pair of ranks. Both ends, and all others, must come to
+ * the same answer, so only records and verdicts are looked at. */
 #include "transport/fabric_private.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool same_network(const struct tutti_fabric *fabric, int a, int b)
 
 bool tutti_route_shm(const struct tutti_fabric *fabric, int a, int b)
 {
-    /* settle has taken has_segment from all ranks of a host in which one lacks it */
+    /* settle has taken has_segment from all ranks of a host where one lacks it */
     return a != b && same_host(fabric, a, b) && may_both(fabric, a, b, TUTTI_USE_SHM) &&
            fabric->verdicts[a].has_segment && fabric->verdicts[b].has_segment;
 }
@@ -55,7 +55,7 @@ bool tutti_route_tcp(const struct tutti_fabric *fabric, int a, int b)
 
 /* ---- addresses ----------------------------------------------------------------------- */
 
-/* Returns the interface over which `record`'s host would reach a link-local neighbor. */
+/* The interface over which `record`'s host would reach a link-local neighbour. */
 static uint32_t link_local_scope(const union tutti_record *record)
 {
     for (int i = 0; i < record->ncandidates; i++)
@@ -99,7 +99,7 @@ size_t tutti_route_candidates(const struct tutti_fabric *fabric, int from, int t
 
     if (record->port_be == 0)
         return 0;
-    /* Loopback is last in a record. On one host it is the most reliable and the fastest. */
+    /* Loopback is last in a record; on one host it is the surest and the fastest. */
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < record->ncandidates; i++) {
             struct tutti_address address = record->candidates[i];
@@ -128,7 +128,7 @@ static const char *why_no_shm(const struct tutti_fabric *fabric, int a, int b)
                                                  : "another rank of the host could not";
 }
 
-/* Returns the one of the two ranks that has given a reason for having no TCP; -1: neither. */
+/* The one of the two ranks that has said why it has no TCP; -1: neither. */
 static int lacks_tcp(const struct tutti_fabric *fabric, int a, int b)
 {
     const int ranks[] = {a, b};
@@ -171,8 +171,7 @@ static int check_pair(const struct tutti_fabric *fabric, int a, int b)
 
 int tutti_route_all(struct tutti_fabric *fabric)
 {
-    /* This includes pairs of other ranks, because those ranks will not reach the first
-     * operation. */
+    /* Pairs of others, too: their ranks will not come to the first operation. */
     for (int a = 0; a < fabric->nranks; a++)
         for (int b = a + 1; b < fabric->nranks; b++)
             TUTTI_TRY(check_pair(fabric, a, b));

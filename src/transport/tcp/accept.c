@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listener of a fabric, to which lower ranks connect. A stranger gets no further than the
- * handshake, and stays no longer than its deadline. */
+ * The listener of a fabric: lower ranks call it. A stranger gets no further than
+ * the handshake, and no longer than its deadline. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -16,16 +16,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Callers that have not proved themselves: how many are kept in addition to the ranks that are due,
- * and how long one may keep its place once there are as many. */
+/* Callers that have not proved themselves: how many beside the ranks that are due, and how long one
+ * may keep its place once they are as many. */
 #define MOST_STRANGERS 256
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
-/* A caller keeps its place for this long even if no descriptor is left for the next one. Otherwise
- * peers that call at the same time would take each other's places again and again. */
+/* A caller keeps its place for this long even when no descriptor is left for the next one. Peers
+ * that call at the same time would otherwise take each other's places, over and over. */
 #define CALLER_GRACE_NS (250 * TUTTI_NS_PER_MS)
-/* Callers accepted per check, so that a flood of them does not keep a rank from its work. */
+/* Callers taken per look, so that a flood does not keep a rank from its work. */
 #define ACCEPTS_PER_LOOK 64
-/* Callers whose sockets one system call checks. */
+/* Callers whose sockets are looked at by one system call. */
 #define CALLERS_PER_POLL 64
 
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
@@ -36,7 +36,7 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* Keep the candidates at which this rank listens, in their order. */
+/* Keep the candidates that we listen at, in their order. */
 static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, size_t count,
                             const uint32_t *mbits)
 {
@@ -53,8 +53,8 @@ static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, 
     mine->ncandidates = (uint8_t)tcp->nlisten;
 }
 
-/* Get everything else that this rank needs besides its connections, so that a rank that lacks it
- * can report that while ranks meet. */
+/* Whatever else this rank needs besides its connections, so that a rank that lacks it can tell so while
+ * ranks meet. */
 static int reserve(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
 {
     char cause[TUTTI_LIMITS_TEXT_BYTES];
@@ -87,7 +87,7 @@ int tutti_tcp_open(struct tutti_fabric *fabric)
     }
     TUTTI_TRY_OR(free_tcp, rc,
                  tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
-    /* Listen only at addresses that the others learn. */
+    /* Only at addresses that the others are told of. */
     if (tutti_socket_listen_each(mine->candidates, count, tcp->listen_fds, &mine->port_be) == 0) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_last_message());
         goto free_tcp;
@@ -128,8 +128,7 @@ static bool has_loopback(const union tutti_record *record, uint8_t family)
     return false;
 }
 
-/* If all ranks can call at the loopback address, they do, so no other caller need reach this
- * rank. */
+/* Where all ranks can call at the loopback address they do, so nobody else needs to reach us. */
 void tutti_tcp_withdraw(struct tutti_fabric *fabric)
 {
     struct tutti_tcp *tcp = fabric->tcp;
@@ -166,7 +165,7 @@ int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
     for (int peer = 0; peer < fabric->rank; peer++)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
-    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may read this */
+    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
     tcp->takes_calls = true;
     pthread_mutex_unlock(&fabric->lock);
     return TUTTI_OK;
@@ -186,7 +185,7 @@ static void note_stranger(struct tutti_fabric *fabric, const char *why)
               (unsigned)ntohs(fabric->mine.port_be), why);
 }
 
-/* A caller has proved to be a member. It may still send malformed data. */
+/* A caller has proved to be a member. It still may not say nonsense. */
 static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp_purpose purpose;
@@ -214,7 +213,7 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         fabric->tcp->nmissing--;
 }
 
-/* Takes the words of the rank before this one: its number and chain. */
+/* The rank before ours tells how far it is. */
 static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp_purpose purpose;
@@ -227,7 +226,7 @@ static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *
     return true;
 }
 
-/* It closed before it sent a byte: it only tested whether this rank lives (probe.c). */
+/* Gone before a byte: one who only wanted to know whether we live (probe.c). */
 static bool was_probe(const struct tutti_handshake *shake, int rc)
 {
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
@@ -239,8 +238,8 @@ static void free_caller(struct tutti_tcp_caller *caller)
     free(caller);
 }
 
-/* Make progress with a caller. TUTTI_OK: the connection is established. TUTTI_ERR_REMOTE and
- * others: it must be closed. */
+/* Go on with a caller. TUTTI_OK: the connection stands. TUTTI_ERR_REMOTE and others: it is to be
+ * closed. */
 static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     uint8_t confirmation = 0;
@@ -267,7 +266,7 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
     return confirmation == TUTTI_TCP_CONFIRMATION ? TUTTI_OK : TUTTI_ERR_REMOTE;
 }
 
-/* Returns true if it is not a caller any more. */
+/* True when it is not a caller any more. */
 static bool settle_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     int rc = hear(fabric, caller);
@@ -292,7 +291,7 @@ static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
     tcp->ncallers--;
 }
 
-/* Of the next callers, handle those that have sent something, or have been silent for too long. */
+/* Of the next callers those that have said something, or have been silent for too long. */
 static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at_link)
 {
     struct tutti_tcp_caller **link = *at_link;
@@ -325,8 +324,8 @@ static void step_callers(struct tutti_fabric *fabric)
         ;
 }
 
-/* Returns the link to the caller that has been a stranger for longest, or NULL if all callers have
- * proved themselves. */
+/* The link to the caller that has been a stranger for longest. NULL: all callers have proved
+ * themselves. */
 static struct tutti_tcp_caller **find_stranger(struct tutti_tcp *tcp)
 {
     struct tutti_tcp_caller **link = &tcp->callers;
@@ -362,9 +361,9 @@ static bool has_had_its_time(const struct tutti_tcp_caller *caller)
     return tutti_now_ns() + CALLER_PATIENCE_NS >= caller->shake.deadline_ns + CALLER_GRACE_NS;
 }
 
-/* If no descriptor is left, strangers make room, the oldest first. Until the oldest has had its
- * time, the new caller waits in the system's queue. If there are no strangers, this rank has
- * failed, because its caller would wait forever. */
+/* Without a descriptor left, strangers make room, the oldest first; until it has had its time, the
+ * new caller waits in the system's queue. When there are none, this rank has failed: its caller
+ * would wait for ever. */
 static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd)
 {
     struct tutti_tcp_caller **link;
@@ -413,7 +412,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     return true;
 }
 
-/* Callers that have answered are served before new ones, which might take their places. */
+/* Those who have answered come before new ones, who might take their places. */
 static void look_at_callers(struct tutti_fabric *fabric)
 {
     struct tutti_tcp *tcp = fabric->tcp;
@@ -470,7 +469,7 @@ void tutti_tcp_destroy(struct tutti_fabric *fabric)
     tutti_tcp_tell_stop(tcp);
     for (size_t i = 0; i < tcp->nlisten; i++)
         stop_listening(fabric, i);
-    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may read this */
+    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
     fabric->tcp = NULL;
     pthread_mutex_unlock(&fabric->lock);
     if (tcp->spare_fd >= 0)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts that the files of the TCP transport share.
+ * What the files of the TCP transport share.
  *
- *   tcp.c      the byte stream over a pair's sockets
+ *   tcp.c          the byte stream over a pair's sockets
  *   sealed.c   the same in records with tags (TUTTI_ENCRYPT)
- *   connect.c  the lower rank connects
- *   accept.c   the higher rank's listener accepts
- *   probe.c    the higher rank tests whether the lower one still lives
- *   tell.c     a rank that waits for long tells the next rank its number and chain
- *   lost.c     detects lost connections
- *   note.c     a rank that gives up tells its peers the reason
+ *   connect.c  the lower rank calls
+ *   accept.c   the higher rank's listener takes calls
+ *   probe.c    the higher rank looks whether the lower one still lives
+ *   tell.c     who waits for long tells the next rank how far it is
+ *   lost.c     connections that are lost
+ *   note.c     a rank that gives up tells its peers why
  *
- * The stream is divided into stripes. Stripe i travels on socket i modulo their number. */
+ * The stream is cut in stripes; stripe i travels on socket i modulo their number.
+ */
 #ifndef TUTTI_TRANSPORT_TCP_TCP_H
 #define TUTTI_TRANSPORT_TCP_TCP_H
 
@@ -22,8 +23,8 @@
 #define TUTTI_TCP_STRIPE_BYTES 262144
 #define TUTTI_TCP_BUFFER_BYTES 65536
 
-/* One direction of the stream: the socket of the next byte, and how many more bytes go there
- * (unlimited for a single socket). */
+/* One direction of the stream: the socket of the next byte, and how many more go there (of a single
+ * socket: no end of them). */
 struct tutti_tcp_place {
     int socket;
     size_t left;
@@ -36,18 +37,18 @@ struct tutti_tcp_dial {
     size_t candidate;
     uint32_t refusals;     /* in a row, over all candidates */
     uint32_t rounds;       /* through all candidates */
-    uint64_t until_ns;     /* deadline of this attempt; or, with fd < 0, of the pause before it */
+    uint64_t until_ns;     /* of this attempt; or, with fd < 0, of the pause before it */
     struct tutti_handshake shake;
 };
 
-/* Tests whether the rank that should call this one still listens (probe.c). */
+/* Looking whether the rank that is to call us still listens (probe.c). */
 struct tutti_tcp_probe {
     int fd;
     size_t candidate;
     bool is_refused;       /* in this round through the candidates */
     uint32_t refused_rounds; /* in a row */
     uint64_t pause_ns;
-    uint64_t until_ns;     /* deadline of this attempt; or, with fd < 0, of the pause before it */
+    uint64_t until_ns;     /* of this attempt; or, with fd < 0, of the pause before it */
 };
 
 struct tutti_tcp_conn {
@@ -55,25 +56,24 @@ struct tutti_tcp_conn {
     int nsockets, nopen;
     int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet */
     bool is_up;                     /* all are open */
-    size_t most_per_call;           /* offered to the kernel at a time */
+    size_t most_per_call;           /* offered to the kernel in one go */
     struct tutti_address far_end;   /* of the latest socket */
-    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* since when bytes are not acknowledged; 0: they
-                                                  are */
+    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* since when bytes are not answered; 0: they are */
     struct tutti_tcp_place out, in;
 
     uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
     size_t begin, have;
     struct tutti_tcp_sealing *sealing; /* sealed.c; NULL: bytes travel as they are */
 
-    /* While connecting it is in the fabric's list. */
+    /* While connecting: in the fabric's list. */
     struct tutti_tcp_conn *next_dialing;
     struct tutti_tcp_probe probe; /* the called one's */
-    struct tutti_tcp_dial *dials; /* [nsockets], of the calling rank; NULL on the called rank */
-    int rc;                       /* the error that the next connect returns */
+    struct tutti_tcp_dial *dials; /* [nsockets], the caller's; NULL with the one that is called */
+    int rc;                       /* what went wrong, to be returned by the next connect */
     char reason[TUTTI_MESSAGE_BYTES];
 };
 
-/* A rank's reason for giving up, as it travels (note.c). */
+/* Why a rank has given up, as it travels (note.c). */
 struct tutti_tcp_note {
     uint8_t magic[8];
     int32_t code, rank; /* of the rank that was the first to give up */
@@ -87,11 +87,11 @@ struct tutti_tcp_caller {
     bool is_proved;                /* only the confirmation is due */
     bool brings_note;
     struct tutti_handshake shake;
-    struct tutti_tcp_note note;    /* as far as it has been sent */
+    struct tutti_tcp_note note;    /* as far as it has come */
     size_t note_bytes;
 };
 
-/* A call to the next rank (tell.c), in progress while is_active. */
+/* A call to the next rank (tell.c), on its way while is_active. */
 struct tutti_tcp_tell {
     bool is_active, is_connected;
     int fd;
@@ -102,26 +102,26 @@ struct tutti_tcp_tell {
 };
 
 struct tutti_tcp {
-    int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of this rank's record; -1: closed */
+    int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of our record; -1: closed */
     size_t nlisten;          /* of the record's candidates */
-    int spare_fd;            /* reserved for a note's call when no descriptor is left; -1: none */
+    int spare_fd;            /* given up for a note's call when no descriptor is left; -1: none */
     bool takes_calls;        /* after settle */
     bool has_told_stranger;  /* logged once */
-    int nmissing;            /* sockets that lower ranks may still open to this rank */
+    int nmissing;            /* sockets that lower ranks may still open to us */
     int nsockets_open;
     size_t ncallers;
     struct tutti_tcp_caller *callers;     /* from the oldest on */
     struct tutti_tcp_caller **callers_end;
-    uint64_t next_look_ns;   /* for connections that have become silent */
+    uint64_t next_look_ns;   /* for connections that have fallen silent */
     uint8_t *has_met;        /* [nranks], atomic: a connection to that rank was begun */
     struct tutti_tcp_conn *dialing;
     struct tutti_tcp_tell tell;
-    bool was_told;           /* the latest words of the rank before this one */
+    bool was_told;           /* by the rank before this one: the latest words */
     uint64_t told[TUTTI_TOLD_WORDS];
 };
 
-/* The purpose of a connection in the handshake. With channel TUTTI_TCP_TELLS it only delivers the
- * words, and is then over. */
+/* What the handshake says a connection is for. With channel TUTTI_TCP_TELLS it is for the words
+ * alone, and already over. */
 struct tutti_tcp_purpose {
     int32_t rank, channel, socket, unused;
     uint64_t words[TUTTI_TOLD_WORDS];
@@ -129,26 +129,25 @@ struct tutti_tcp_purpose {
 _Static_assert(sizeof(struct tutti_tcp_purpose) <= TUTTI_PURPOSE_BYTES, "the handshake carries it");
 enum { TUTTI_TCP_TELLS = TUTTI_CHANNEL_COUNT };
 
-/* The secret for calls to rank `called`. A caller that has reached the wrong rank fails. */
+/* The secret for calls to rank `called`: a caller that has reached the wrong rank fails. */
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
                       uint8_t ret_secret[TUTTI_SECRET_BYTES]);
 
-/* True if the peer is on this host. Then there is no network between the two that could be shared
- * or lost. */
+/* Is the peer on this host? Then there is no network between us to be shared or lost in. */
 bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer);
 
-/* Returns the number of sockets of a connection to `peer`. Both ends compute the same number. */
+/* Sockets of a connection to `peer`; both ends come to the same number. */
 int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer);
 
-/* Make the connection's object, without sockets. fabric->conns owns it from then on. */
+/* Make the connection's object, without sockets; it is fabric->conns' from then on. */
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn);
 
-/* Add the socket of a successful handshake to a connection. Takes over the socket in any case. */
+/* Give the socket of a handshake that has succeeded to a connection. Takes it over in any case. */
 int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
                        const struct tutti_handshake *shake);
 
-/* Functions for both kinds of stream. */
+/* What both kinds of stream do. */
 static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
                                      struct tutti_tcp_place *place, size_t size)
 {
@@ -161,7 +160,7 @@ static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
     place->socket = place->socket + 1 < tcp->nsockets ? place->socket + 1 : 0;
 }
 
-/* Move the bytes in the connection's buffer to `to`. Returns their number. */
+/* Move what is in the connection's buffer to `to`. Returns how many bytes. */
 static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *to, size_t size)
 {
     size_t buffered = size < tcp->have ? size : tcp->have;
@@ -172,11 +171,11 @@ static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *t
     return buffered;
 }
 
-/* Returns the error for a stream whose peer has closed it. */
+/* The error for a stream whose peer has closed it. */
 int tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp);
 
-/* Sealed streams (sealed.c). Create and destroy the additional state of such a connection, and
- * begin on a socket with the keys from its handshake. */
+/* Sealed streams (sealed.c). Create and destroy what a connection needs for it, besides what
+ * all need; begin on a socket, with keys from its handshake. */
 int tutti_tcp_sealing_create(struct tutti_tcp_conn *conn);
 void tutti_tcp_sealing_destroy(struct tutti_tcp_conn *conn);
 void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
@@ -191,8 +190,8 @@ int tutti_tcp_sealed_recv(struct tutti_conn *conn, void *data, size_t size, size
 int tutti_tcp_sealed_peek(struct tutti_conn *conn, size_t least, size_t most,
                           const void **ret_data, size_t *ret_size);
 
-/* After its handshake the caller confirms by this byte that it has seen the called rank's proof.
- * Before that it may give up and call again. The called rank counts the connection from then on. */
+/* After its handshake the caller confirms that it has seen our proof, by this byte. Before that it
+ * may give up and call again; the called rank counts the connection from then on. */
 #define TUTTI_TCP_CONFIRMATION 0x47
 
 /* Describe the loss of a connection by `error`: "reset its connection ...", where `verb` is the
@@ -205,22 +204,20 @@ int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
 void tutti_tcp_dial_step(struct tutti_fabric *fabric);
 void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
 
-/* Probing (probe.c), while this rank waits to be called. TUTTI_ERR_REMOTE: the rank has ended; the
+/* Probing (probe.c), while we wait to be called. TUTTI_ERR_REMOTE: the rank has ended; the
  * reason is in the connection. */
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
 
-/* Notes (note.c). The first function tells the peers why this rank gives up; any thread may call
- * it, under fabric->lock. It takes at most some tenths of a second, and that only if peers do not
- * answer. */
+/* Notes (note.c). The first tells our peers why we give up; any thread, under fabric->lock. It
+ * takes some tenths of a second at most, and that only where peers do not answer. */
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause);
-/* True if the handshake has failed because the caller brings a note. Then continue with this
- * function. */
+/* Has the handshake failed since the caller brings a note? Then go on with this. */
 bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller);
 int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller);
 
-/* Telling (tell.c): make progress; end it, however far it is. */
+/* Telling (tell.c): go on; end it, however far it has come. */
 void tutti_tcp_tell_step(struct tutti_fabric *fabric);
 void tutti_tcp_tell_stop(struct tutti_tcp *tcp);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests the FIFO of records, with every position of a record in a small ring. */
+ * The FIFO of records, with every place of a record in a small ring. */
 #include "transport/shm/fifo.h"
 
 #include <setjmp.h>
